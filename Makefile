@@ -1,0 +1,54 @@
+# Two commands do everything on a machine with only Python 3.11+, pip and make:
+#   make demo     sets up .venv and runs the main job on built-in data
+#   make test     sets up .venv and runs the tests (under 5 minutes on 2 cores)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint format bench clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(READY)  ## install the pinned, tested versions of everything into .venv
+
+# constraints.txt pins every package, the build backend included; without build isolation it binds the build too.
+# Where Debian's python3-venv is missing, venv cannot bring its own pip: then the machine's pip installs into it.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "noisyor needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
+	  { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
+	@echo "Installing the pinned packages into $(VENV), about a minute ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## run the main job on built-in data
+	$(BIN)/noisyor demo
+
+test: $(READY)  ## run the default tests, with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+test-all: $(READY)  ## run all tests, the slow ones too
+	$(BIN)/python -m pytest --cov --cov-report=term -m "slow or not slow"
+
+lint: $(READY)  ## check format, rules and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)  ## put the code into the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## measure speed; prints the tables that stand in docs/results
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what the other commands made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist noisyor-demo
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,51 @@
+"""Learn large bipartite noisy-or networks from records in which the diseases were never seen.
+
+Public names are imported when they are first used, so that `import noisyor` is cheap.
+
+>>> import noisyor
+>>> network = noisyor.datasets.clinic()
+>>> network.sample(1000, seed=0)  # doctest: +ELLIPSIS
+Findings(1,000 records, ... symptoms, ... present)
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from noisyor._version import __version__
+
+if TYPE_CHECKING:
+    from noisyor import datasets
+    from noisyor.errors import NoisyOrError, NoisyOrWarning
+    from noisyor.findings import Findings
+    from noisyor.network import NoisyOrNetwork
+    from noisyor.structure import Structure
+
+_HOMES = {
+    "Findings": "noisyor.findings",
+    "NoisyOrError": "noisyor.errors",
+    "NoisyOrNetwork": "noisyor.network",
+    "NoisyOrWarning": "noisyor.errors",
+    "Structure": "noisyor.structure",
+}
+
+__all__ = [
+    "Findings",
+    "NoisyOrError",
+    "NoisyOrNetwork",
+    "NoisyOrWarning",
+    "Structure",
+    "__version__",
+    "datasets",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return importlib.import_module("noisyor.datasets")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'noisyor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

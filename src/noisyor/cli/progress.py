@@ -1,0 +1,38 @@
+"""Progress on standard error, so that standard output stays clean for pipes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """Tells how many more records are done."""
+
+    def __call__(self, amount: int) -> None:
+        """Move the bar on."""
+        ...
+
+
+@contextmanager
+def progress_bar(title: str, total: int, quiet: bool = False) -> Iterator[Advance]:
+    """Show a bar with rate and remaining time on a terminal; nothing where there is none."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = quiet or not console.is_terminal
+    with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda amount: bar.advance(task, amount)

@@ -1,0 +1,103 @@
+"""`noisyor sample`: records drawn from a network, with the diseases thrown away."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from noisyor.cli.progress import Advance
+    from noisyor.findings.blocks import Block
+    from noisyor.network import NoisyOrNetwork
+
+
+class Layout(StrEnum):
+    """How records stand in a file."""
+
+    wide = "wide"
+    long = "long"
+
+
+def sample(
+    network: Annotated[
+        str,
+        typer.Argument(
+            help="A network file (JSON), a folder with edges.csv, or clinic, figure1, figure2, "
+            "qmr_shaped.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the records: .parquet or .csv.")
+    ],
+    records: Annotated[int, typer.Option("--records", "-n", min=0, help="How many.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    layout: Annotated[
+        Layout, typer.Option(help="wide: a column per symptom; long: a row per finding.")
+    ] = Layout.wide,
+    diseases: Annotated[
+        Path | None,
+        typer.Option(help="Also write which diseases each record had: .parquet or .csv."),
+    ] = None,
+    save_network: Annotated[
+        Path | None, typer.Option(help="Also write the network that was sampled, as JSON.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Sample records from a network, with the diseases thrown away.
+
+    Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
+    """
+    from noisyor.cli.inputs import read_network
+    from noisyor.io.writing import table_kind
+
+    for path in filter(None, [output, diseases]):
+        table_kind(path)  # a wrong ending should not show only after the work is done
+    source = read_network(network, seed)
+    _write_records(source, records, seed, output, layout.value, quiet)
+    if diseases is not None:
+        _write_diseases(source, records, seed, diseases, quiet)
+    if save_network is not None:
+        source.save(save_network)
+    if not quiet:
+        typer.echo(f"Sampled {records:,} records into {output}")
+
+
+def _write_records(
+    network: "NoisyOrNetwork", records: int, seed: int, path: Path, layout: str, quiet: bool
+) -> None:
+    """Write block after block, so that memory stays bounded whatever the number of records."""
+    from noisyor.cli.progress import progress_bar
+    from noisyor.findings.writing import RecordWriter
+    from noisyor.io.writing import table_kind
+
+    with progress_bar("sampling records", records, quiet) as advance:
+        blocks = _advancing((each.block for each in network.iter_sample(records, seed)), advance)
+        RecordWriter(network.structure.symptoms, layout=layout).write(
+            path, table_kind(path), blocks
+        )
+
+
+def _write_diseases(
+    network: "NoisyOrNetwork", records: int, seed: int, path: Path, quiet: bool
+) -> None:
+    """Sample the same records once more for their diseases: cheaper than holding two files open."""
+    from noisyor.cli.progress import progress_bar
+    from noisyor.findings.blocks import Block, pack
+    from noisyor.findings.writing import RecordWriter
+    from noisyor.io.writing import table_kind
+
+    with progress_bar("writing diseases", records, quiet) as advance:
+        sampled = network.iter_sample(records, seed, keep_diseases=True)
+        blocks = (Block(len(each.diseases), pack(each.diseases)) for each in sampled)
+        RecordWriter(network.structure.diseases).write(
+            path, table_kind(path), _advancing(blocks, advance)
+        )
+
+
+def _advancing(blocks: "Iterable[Block]", advance: "Advance") -> "Iterator[Block]":
+    for block in blocks:
+        yield block
+        advance(block.n_records)

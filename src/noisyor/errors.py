@@ -1,0 +1,58 @@
+"""What can go wrong, each kind with a message that says where and what to do.
+
+Every error that a user can cause is a `NoisyOrError`; the command line prints its message and
+exits with code 2. It is a `ValueError`, so that callers who know nothing of this package catch it.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class NoisyOrError(ValueError):
+    """Something the user can repair; the message says how."""
+
+
+class StructureError(NoisyOrError):
+    """The diseases, symptoms and edges do not make a structure."""
+
+
+class ParameterError(NoisyOrError):
+    """Priors, failures or leaks that are no probabilities, or an argument out of its range."""
+
+
+class FindingsError(NoisyOrError):
+    """Records that do not fit the structure, or hold values that are no findings."""
+
+
+class UnknownNameError(NoisyOrError):
+    """A disease or symptom that the structure does not have."""
+
+
+class FileError(NoisyOrError):
+    """A file that cannot be read or written; the message names it."""
+
+
+class NoisyOrWarning(UserWarning):
+    """Something the user should know although the work went on."""
+
+
+def some_of(names: Iterable[object], most: int = 5) -> str:
+    """Return the first few names, quoted, and how many more there are.
+
+    >>> some_of(["fever", "cough", "rash"], most=2)
+    "'fever', 'cough' and 1 more"
+    """
+    listed = [repr(name) for name in names]
+    shown = ", ".join(listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def nearest_name(name: str, names: Sequence[str]) -> str:
+    """Return a question that names the nearest known name, or nothing where none is near.
+
+    >>> nearest_name("fevr", ["fever", "cough"])
+    "; did you mean 'fever'?"
+    """
+    folded = {known.casefold(): known for known in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""

@@ -1,0 +1,187 @@
+"""Blocks of records, and the builder that fills them from rows of any size.
+
+A block holds some thousand records as one row of bits per symptom, so that a pass over all
+columns of a block stays in the cache. A bit plane for unknown findings exists only in blocks that
+have some; where a finding is unknown its `present` bit is 0, and so are all bits past the end.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import FindingsError
+from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
+from noisyor.structure import Structure
+
+Words = NDArray[np.uint64]
+
+BLOCK_RECORDS = 8192
+"""Records a block: 4,075 symptoms then take 4 MB, about what a level-2 or level-3 cache holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some records: row j of `present` holds the bits of symptom j."""
+
+    n_records: int
+    present: Words
+    unknown: Words | None = None
+    record_ids: Any = None
+    """An Arrow array with the ids of the records, where they have some."""
+
+    def __post_init__(self) -> None:
+        self.present.flags.writeable = False
+        if self.unknown is not None:
+            self.unknown.flags.writeable = False
+
+    def unpacked(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+        """Return present and unknown as boolean arrays, records x symptoms."""
+        unknown = None if self.unknown is None else unpack(self.unknown, self.n_records)
+        return unpack(self.present, self.n_records), unknown
+
+    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+        """List the findings that are present or unknown, record after record.
+
+        Returns the offsets of the records, the symptoms, and whether each is unknown.
+        """
+        from noisyor.findings.kernels import list_bits
+
+        if self.unknown is None:
+            offsets, symptoms = list_bits(self.present, self.n_records)
+            return offsets, symptoms, np.zeros(len(symptoms), dtype=np.bool_)
+        offsets, symptoms = list_bits(self.present | self.unknown, self.n_records)
+        records = np.repeat(np.arange(self.n_records), np.diff(offsets))
+        bits = self.unknown[symptoms, records >> 6] >> (records & 63).astype(np.uint64)
+        return offsets, symptoms, (bits & np.uint64(1)).astype(np.bool_)
+
+
+def words_for(n_records: int) -> int:
+    """Return the number of 64-bit words that hold so many bits."""
+    return (n_records + 63) // 64
+
+
+def pack(flags: NDArray[np.bool_]) -> Words:
+    """Pack a boolean array, records x symptoms, into rows of words, one per symptom.
+
+    >>> pack(np.array([[True, False], [True, True]]))
+    array([[3],
+           [2]], dtype=uint64)
+    """
+    n_records, n_symptoms = flags.shape
+    packed = np.zeros((n_symptoms, words_for(n_records) * 8), dtype=np.uint8)
+    packed[:, : (n_records + 7) // 8] = np.packbits(flags, axis=0, bitorder="little").T
+    return packed.view("<u8")
+
+
+def unpack(words: Words, n_records: int) -> NDArray[np.bool_]:
+    """Return what `pack` packed, as a boolean array of records x symptoms."""
+    from noisyor.findings.kernels import unpack_bits
+
+    flags = np.zeros((n_records, len(words)), dtype=np.bool_)
+    unpack_bits(words, flags)
+    return flags
+
+
+class BlockBuilder:
+    """Fills blocks of a fixed size, in order, and hands out each when it is full.
+
+    Records come as packed columns (`append`) or as coordinates of single findings (`mark`, then
+    `close_records`). `filled` records of the open block are there, `room` are still free.
+    """
+
+    def __init__(self, structure: Structure, capacity: int = BLOCK_RECORDS) -> None:
+        self._structure = structure
+        self.capacity = capacity
+        self._start_block()
+
+    def _start_block(self) -> None:
+        self.filled = 0
+        self._ids: list[Any] = []
+        self._planes: dict[int, Words] = {}
+        self._plane(PRESENT)
+
+    def _plane(self, state: int) -> Words:
+        """Return the bits of the findings in a state; absence is noted only if rows tell it."""
+        if state not in self._planes:
+            shape = self._structure.n_symptoms, words_for(self.capacity)
+            self._planes[state] = np.zeros(shape, dtype=np.uint64)
+        return self._planes[state]
+
+    @property
+    def room(self) -> int:
+        """How many records the open block can still take."""
+        return self.capacity - self.filled
+
+    def append(self, n_records: int, present: Words, unknown: Words | None, ids: Any) -> None:
+        """Add records, at most `room` of them, as packed columns."""
+        from noisyor.findings.kernels import copy_bits
+
+        copy_bits(present, n_records, self._plane(PRESENT), self.filled)
+        if unknown is not None:
+            copy_bits(unknown, n_records, self._plane(UNKNOWN), self.filled)
+        self.close_records(n_records, ids)
+
+    def mark(self, state: int, symptoms: NDArray[np.int32], records: NDArray[np.int64]) -> None:
+        """Put findings into a state; records count from the start of the open block."""
+        from noisyor.findings.kernels import set_bits
+
+        set_bits(self._plane(state), symptoms, records)
+
+    def close_records(self, n_records: int, ids: Any) -> None:
+        """Count the next so many records into the open block, with their ids if they have some."""
+        self.filled += n_records
+        if ids is not None:
+            self._ids.append(ids)
+
+    def take_block(self) -> Block:
+        """Hand out the open block, as far as it is filled, and start the next."""
+        ids = _concatenated(self._ids)
+        self._check_conflicts(ids)
+        n_words = words_for(self.filled)
+        present, unknown = (self._planes.get(state) for state in (PRESENT, UNKNOWN))
+        assert present is not None
+        if self.filled < self.capacity:
+            present = present[:, :n_words].copy()
+        if unknown is not None:
+            unknown = unknown[:, :n_words].copy() if unknown.any() else None
+        block = Block(self.filled, present, unknown, ids)
+        self._start_block()
+        return block
+
+    def _check_conflicts(self, ids: Any) -> None:
+        """Raise an error for a finding that two rows put into different states."""
+        for one, other in itertools.combinations(self._planes, 2):
+            both = self._planes[one] & self._planes[other]
+            if both.any():
+                symptom, word = (int(axis[0]) for axis in np.nonzero(both))
+                record = word * 64 + int(both[symptom, word]).bit_length() - 1
+                raise FindingsError(
+                    f"record {record if ids is None else ids[record].as_py()!r}: the finding "
+                    f"{self._structure.symptoms[symptom]!r} is given as {STATE_NAMES[one]} and as "
+                    f"{STATE_NAMES[other]}."
+                )
+
+    def empty_records(self, n_records: int, ids: Any) -> Iterator[Block]:
+        """Add records without a finding; give the blocks that they fill."""
+        done = 0
+        while done < n_records:
+            if not self.room:
+                yield self.take_block()
+            part = min(self.room, n_records - done)
+            self.close_records(part, None if ids is None else ids[done : done + part])
+            done += part
+
+    def last_block(self) -> Iterator[Block]:
+        """Give the open block if it holds any record."""
+        if self.filled:
+            yield self.take_block()
+
+
+def _concatenated(arrays: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_arrays(arrays) if arrays else None

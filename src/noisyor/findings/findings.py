@@ -1,0 +1,327 @@
+"""Findings: the symptoms of records, present, absent or unknown, as bit-packed columns.
+
+>>> from noisyor import Structure
+>>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+>>> findings = Findings.from_numpy([[1, 0], [1, 1], [0, float("nan")]], structure)
+>>> findings
+Findings(3 records, 2 symptoms, 3 present, 1 unknown)
+>>> findings.count_present()
+array([2, 1])
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noisyor.errors import FindingsError, some_of
+from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
+from noisyor.findings.reading import ReadOptions, RecordFormat, read_blocks
+from noisyor.io.columns import PRESENT, UNKNOWN
+from noisyor.io.paths import PathLike
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    from noisyor.findings.writing import RecordWriter
+
+
+class Findings:
+    """Records of a structure's symptoms; immutable.
+
+    Made by the `from_...` methods, or by sampling a network. All of them match columns to the
+    structure's symptoms by name where the source has names.
+    """
+
+    def __init__(self, structure: Structure, blocks: Iterable[Block]) -> None:
+        self.structure = structure
+        self.blocks = tuple(block for block in blocks if block.n_records)
+        self.n_records = sum(block.n_records for block in self.blocks)
+
+    # --- built from what users have ---
+
+    @classmethod
+    def from_numpy(cls, array: ArrayLike, structure: Structure, *, record_ids: Any = None) -> Self:
+        """Build from an array of records x symptoms, columns in the structure's order.
+
+        Booleans or 0 and 1; NaN, None and masked values are unknown.
+        """
+        if hasattr(array, "__arrow_c_stream__"):
+            raise FindingsError("this table has column names: use Findings.from_arrow.")
+        given = np.asanyarray(array)
+        if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
+            raise FindingsError(
+                f"the array has the shape {given.shape}; wanted are records x "
+                f"{structure.n_symptoms} symptoms."
+            )
+        ids = _ids_array(record_ids, len(given))
+        blocks = []
+        for start in range(0, len(given), BLOCK_RECORDS):
+            part = given[start : start + BLOCK_RECORDS]
+            present, unknown = _states_of(part, structure, start)
+            planes = pack(present), pack(unknown) if unknown.any() else None
+            block_ids = None if ids is None else ids[start : start + len(part)]
+            blocks.append(Block(len(part), *planes, block_ids))
+        return cls(structure, blocks)
+
+    @classmethod
+    def from_sparse(cls, matrix: Any, structure: Structure, *, record_ids: Any = None) -> Self:
+        """Build from a scipy.sparse matrix of records x symptoms; 1 is present, NaN unknown."""
+        csr = matrix.tocsr()
+        if csr.ndim != 2 or csr.shape[1] != structure.n_symptoms:
+            raise FindingsError(
+                f"the sparse matrix has the shape {csr.shape}; wanted are records x "
+                f"{structure.n_symptoms} symptoms."
+            )
+        ids = _ids_array(record_ids, csr.shape[0])
+        builder = BlockBuilder(structure)
+        blocks = []
+        for start in range(0, csr.shape[0], builder.capacity):
+            rows = csr[start : start + builder.capacity].tocoo()
+            records, symptoms = (axis.astype(np.int64) for axis in rows.coords)
+            wrong = np.flatnonzero((rows.data != 0) & (rows.data != 1) & ~_is_nan(rows.data))
+            if wrong.size:
+                at = wrong[0]
+                _bad_value(rows.data[at], start + int(records[at]), int(symptoms[at]), structure)
+            for state, chosen in (PRESENT, rows.data == 1), (UNKNOWN, _is_nan(rows.data)):
+                if chosen.any():
+                    builder.mark(state, symptoms[chosen].astype(np.int32), records[chosen])
+            n_records = rows.shape[0]
+            builder.close_records(n_records, None if ids is None else ids[start:][:n_records])
+            blocks.append(builder.take_block())
+        return cls(structure, blocks)
+
+    @classmethod
+    def from_arrow(cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]) -> Self:
+        """Build from a pandas, polars, pyarrow or duckdb table, wide or long.
+
+        The options are those of `noisyor.findings.reading.RecordFormat`.
+        """
+        return cls(structure, read_blocks(source, structure, RecordFormat(**options)))
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: PathLike | list[PathLike],
+        structure: Structure,
+        **options: Unpack[ReadOptions],
+    ) -> Self:
+        """Read one or more CSV files, wide or long; options as for `from_arrow`."""
+        return cls.from_arrow(path, structure, **options)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: PathLike | list[PathLike],
+        structure: Structure,
+        **options: Unpack[ReadOptions],
+    ) -> Self:
+        """Read one or more Parquet files, wide or long; options as for `from_arrow`."""
+        return cls.from_arrow(path, structure, **options)
+
+    @classmethod
+    def iter_blocks(
+        cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]
+    ) -> Iterator[Self]:
+        """Stream a source of any size, block after block, in bounded memory.
+
+        The source is a path, a list of paths, or a table as for `from_arrow`.
+        """
+        for block in read_blocks(source, structure, RecordFormat(**options)):
+            yield cls(structure, [block])
+
+    # --- what it is ---
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether any finding is unknown."""
+        return any(block.unknown is not None for block in self.blocks)
+
+    @property
+    def record_ids(self) -> Any:
+        """The ids of the records as an Arrow array, or None where they have none."""
+        import pyarrow as pa
+
+        ids = [block.record_ids for block in self.blocks]
+        return None if not ids or None in ids else pa.concat_arrays(ids)
+
+    def count_present(self) -> NDArray[np.int64]:
+        """Return, for each symptom, in how many records it is present."""
+        return self._count([block.present for block in self.blocks])
+
+    def count_unknown(self) -> NDArray[np.int64]:
+        """Return, for each symptom, in how many records it is unknown."""
+        return self._count([b.unknown for b in self.blocks if b.unknown is not None])
+
+    def _count(self, planes: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
+        counts = np.zeros(self.structure.n_symptoms, dtype=np.int64)
+        for plane in planes:
+            counts += np.bitwise_count(plane).sum(axis=1, dtype=np.int64)
+        return counts
+
+    def with_structure(self, structure: Structure) -> Self:
+        """Return the same records for another structure, whose symptoms must be among these."""
+        if structure.symptoms == self.structure.symptoms:
+            return type(self)(structure, self.blocks)
+        missing = set(structure.symptoms) - set(self.structure.symptoms)
+        if missing:
+            raise FindingsError(f"these findings have no symptoms {some_of(sorted(missing))}.")
+        chosen = self.structure.symptom_indices(structure.symptoms)
+        return type(self)(structure, [_chosen_columns(block, chosen) for block in self.blocks])
+
+    # --- given away ---
+
+    def to_numpy(self) -> NDArray[Any]:
+        """Return records x symptoms: booleans, or float32 with NaN where some are unknown."""
+        dtype = np.float32 if self.has_unknown else np.bool_
+        array: NDArray[Any] = np.empty((self.n_records, self.structure.n_symptoms), dtype=dtype)
+        start = 0
+        for block in self.blocks:
+            part = array[start : start + block.n_records]
+            part[...], unknown = block.unpacked()
+            if unknown is not None:
+                part[unknown] = np.nan
+            start += block.n_records
+        return array
+
+    def to_sparse(self) -> Any:
+        """Return a scipy.sparse CSR array: booleans, or float32 with NaN where some are unknown."""
+        import scipy.sparse
+
+        dtype = np.float32 if self.has_unknown else np.bool_
+        shape = 0, self.structure.n_symptoms
+        parts = [scipy.sparse.csr_array(shape, dtype=dtype)]
+        for block in self.blocks:
+            offsets, symptoms, unknown = block.listed()
+            values: NDArray[Any] = np.ones(len(symptoms), dtype=dtype)
+            if self.has_unknown:
+                values[unknown] = np.nan
+            shape = block.n_records, self.structure.n_symptoms
+            parts.append(scipy.sparse.csr_array((values, symptoms, offsets), shape))
+        return scipy.sparse.vstack(parts, format="csr", dtype=dtype)
+
+    def to_arrow(self, *, layout: Literal["wide", "long"] = "wide", record: str = "record") -> Any:
+        """Return an Arrow table: a column per symptom (wide) or a row per finding (long).
+
+        The column of ids is named by `record`; a wide table has it only where records have ids.
+        """
+        import pyarrow as pa
+
+        writer = self._writer(layout, record)
+        return pa.Table.from_batches(writer.batches(self.blocks), writer.schema)
+
+    def to_parquet(
+        self, path: PathLike, *, layout: Literal["wide", "long"] = "wide", record: str = "record"
+    ) -> None:
+        """Write a Parquet file, which `from_parquet` reads back."""
+        self._writer(layout, record).write(path, "parquet", self.blocks)
+
+    def to_csv(
+        self, path: PathLike, *, layout: Literal["wide", "long"] = "wide", record: str = "record"
+    ) -> None:
+        """Write a CSV file with 0, 1 and nothing for unknown (wide), or a row per finding."""
+        self._writer(layout, record).write(path, "csv", self.blocks)
+
+    def _writer(self, layout: str, record: str) -> "RecordWriter":
+        from noisyor.findings.writing import RecordWriter
+
+        ids = self.record_ids
+        return RecordWriter(
+            self.structure.symptoms,
+            layout=layout,
+            record=record,
+            id_type=None if ids is None else ids.type,
+            has_unknown=self.has_unknown,
+        )
+
+    def __len__(self) -> int:
+        return self.n_records
+
+    def __eq__(self, other: object) -> bool:
+        """Compare structure and findings; ids are labels and do not count."""
+        if not isinstance(other, Findings):
+            return NotImplemented
+        if self.structure != other.structure or self.n_records != other.n_records:
+            return False
+        pairs = list(zip(self.blocks, other.blocks, strict=False))
+        if all(mine.n_records == theirs.n_records for mine, theirs in pairs):
+            return all(_equal_blocks(mine, theirs) for mine, theirs in pairs)
+        return np.array_equal(self.to_numpy(), other.to_numpy(), equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]  # millions of records make no key
+
+    def __repr__(self) -> str:
+        n_unknown = f", {self.count_unknown().sum():,} unknown" if self.has_unknown else ""
+        return (
+            f"Findings({self.n_records:,} records, {self.structure.n_symptoms:,} symptoms, "
+            f"{self.count_present().sum():,} present{n_unknown})"
+        )
+
+
+def _equal_blocks(one: Block, other: Block) -> bool:
+    if one.unknown is None or other.unknown is None:
+        same_unknown = one.unknown is other.unknown
+    else:
+        same_unknown = np.array_equal(one.unknown, other.unknown)
+    return same_unknown and np.array_equal(one.present, other.present)
+
+
+def _chosen_columns(block: Block, chosen: NDArray[np.int64]) -> Block:
+    unknown = None if block.unknown is None else block.unknown[chosen]
+    if unknown is not None and not unknown.any():
+        unknown = None
+    return Block(block.n_records, block.present[chosen], unknown, block.record_ids)
+
+
+def _ids_array(record_ids: Any, n_records: int) -> Any:
+    if record_ids is None:
+        return None
+    import pyarrow as pa
+
+    ids = pa.array(record_ids)
+    if len(ids) != n_records:
+        raise FindingsError(f"{len(ids)} record ids for {n_records} records.")
+    return ids
+
+
+def _states_of(
+    part: NDArray[Any], structure: Structure, first_record: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return present and unknown of an array of any type that holds 0, 1, NaN, None or a mask."""
+    masked = np.ma.getmaskarray(part)
+    values = np.ma.getdata(part)
+    if values.dtype == object:
+        values = _from_objects(values, structure, first_record)
+    if values.dtype != np.bool_ and not np.issubdtype(values.dtype, np.number):
+        raise FindingsError(f"an array of type {values.dtype} holds no findings; give 0 and 1.")
+    unknown = masked | _is_nan(values)
+    present = (values == 1) & ~unknown
+    wrong = np.argwhere(~(present | unknown | (values == 0)))
+    if len(wrong):
+        record, symptom = wrong[0]
+        _bad_value(values[record, symptom], first_record + int(record), int(symptom), structure)
+    return present, unknown
+
+
+def _from_objects(values: NDArray[Any], structure: Structure, first_record: int) -> NDArray[Any]:
+    floats = np.empty(values.shape, dtype=np.float64)
+    for (record, symptom), value in np.ndenumerate(values):
+        try:
+            floats[record, symptom] = np.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            _bad_value(value, first_record + record, symptom, structure)
+    return floats
+
+
+def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if np.issubdtype(values.dtype, np.inexact):
+        return np.asarray(np.isnan(values))
+    return np.zeros(values.shape, dtype=np.bool_)
+
+
+def _bad_value(value: object, record: int, symptom: int, structure: Structure) -> NoReturn:
+    shown = value.item() if isinstance(value, np.generic) else value
+    raise FindingsError(
+        f"record {record}, symptom {structure.symptoms[symptom]!r}: {shown!r} is not 0, 1, True, "
+        "False or NaN (unknown)."
+    )

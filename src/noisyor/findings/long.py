@@ -1,0 +1,384 @@
+"""Long records: a row per finding, streamed where the rows of a record stand together.
+
+Where they do not, the rows are grouped first: split on disk into ranges of ids small enough for
+memory, then sorted by id range after range. A record is never split, whatever the files, row
+groups and blocks it lies across.
+"""
+
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
+from noisyor.findings.blocks import Block, BlockBuilder
+from noisyor.findings.reading import RecordFormat
+from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind
+from noisyor.io.spool import Spool
+from noisyor.io.tables import Table, need_columns, open_table
+from noisyor.structure import Structure
+
+SORT_ROWS = 1 << 23
+"""Rows that are sorted in memory at a time when records must be grouped."""
+SAMPLE_STRIDE = 1 << 10
+"""One id in so many is looked at to split the ids into ranges of about equal size."""
+
+
+class Rows(NamedTuple):
+    """Some rows: ids, the symptom's index (-1: none) and the state (None: all present)."""
+
+    ids: Any
+    symptoms: NDArray[np.int32]
+    states: NDArray[np.int8] | None
+
+
+def long_blocks(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat
+) -> Iterator[Block]:
+    """Stream the records of tables that have a row per finding."""
+    for table in tables:
+        need_columns(table, [form.record, form.symptom])
+    sequences = [[table] for table in tables] if form.ids_per_file else [list(tables)]
+    assembler = _Assembler(structure, form)
+    for sequence in sequences:
+        grouping = examine_grouping(sequence, form)
+        _give_notice(sequence, grouping)
+        rows = _rows(sequence, structure, form)
+        if grouping.repeated is not None:
+            rows = regrouped(rows, grouping)
+        yield from assembler.add(rows)
+    yield from assembler.finish()
+
+
+# --- how the rows stand ---
+
+
+class Grouping(NamedTuple):
+    """What a look at the ids alone tells about the rows."""
+
+    n_rows: int
+    repeated: object
+    """An id whose rows do not stand together, or None."""
+    shared: object
+    """An id with rows at the end of one file and the start of the next, or None."""
+    sample: list[Any]
+    """Some of the ids, in order of the rows."""
+
+
+def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
+    """Look at the ids alone: do the rows of each record stand together?
+
+    Increasing ids answer that without memory. Otherwise the ids are read once more, and the first
+    id of every run of equal ones is kept and compared with all others.
+    """
+    n_rows, shared, is_increasing = 0, None, True
+    sample: list[Any] = []
+    previous = None
+    for ids, starts_file in _id_batches(tables, form):
+        starts = _run_starts(ids, previous)
+        if starts_file and previous is not None and not starts[0].as_py():
+            shared = previous.as_py()
+        if previous is not None and is_increasing:
+            is_increasing = pc.less_equal(previous, ids[0]).as_py()
+        is_increasing = is_increasing and pc.all(pc.less_equal(ids[:-1], ids[1:])).as_py()
+        sample.append(ids[::SAMPLE_STRIDE])
+        n_rows += len(ids)
+        previous = ids[-1]
+    repeated = None if is_increasing else _find_repeated(tables, form)
+    return Grouping(n_rows, repeated, shared, sample)
+
+
+def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, bool]]:
+    """Give the ids of all rows, and whether a batch is the first of its file."""
+    for table in tables:
+        row = 0
+        for batch in table.batches({form.record: ColumnKind.ID}):
+            if batch.num_rows:
+                yield batch.column(0), row == 0
+            row += batch.num_rows
+
+
+def _run_starts(ids: Any, previous: Any) -> Any:
+    """Say for each row whether its id differs from the one before."""
+    is_new = pa.array([previous is None or ids[0] != previous])
+    return pa.concat_arrays([is_new, pc.not_equal(ids[1:], ids[:-1])])
+
+
+def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
+    """Return an id that comes back after another one, or None."""
+    runs: list[Any] = []
+    previous = None
+    for ids, _ in _id_batches(tables, form):
+        runs.append(ids.filter(_run_starts(ids, previous)))
+        previous = ids[-1]
+    firsts = pa.chunked_array(runs)
+    if pc.count_distinct(firsts).as_py() == len(firsts):
+        return None
+    counts = pc.value_counts(firsts)
+    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+
+
+def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
+    hint = ""
+    if len(tables) > 1:
+        hint = " If every file numbers its records anew, ask for ids per file."
+    if grouping.repeated is not None:
+        warnings.warn(
+            f"the rows of record {grouping.repeated!r} do not stand together: all "
+            f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
+            f"{tempfile.gettempdir()}, and the records come sorted by id.{hint}",
+            NoisyOrWarning,
+            stacklevel=3,
+        )
+    elif grouping.shared is not None:
+        warnings.warn(
+            f"record {grouping.shared!r} has rows in two files, which were taken as one "
+            f"record.{hint}",
+            NoisyOrWarning,
+            stacklevel=3,
+        )
+
+
+# --- rows brought to indices ---
+
+
+def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> Iterator[Rows]:
+    """Give all rows with symptoms and states as numbers; errors tell the place."""
+    numbers = _SymptomNumbers(structure, form)
+    for table in tables:
+        columns = {form.record: ColumnKind.ID, form.symptom: ColumnKind.NAME}
+        has_states = form.state in table.column_names
+        if has_states:
+            columns[form.state] = ColumnKind.STATE
+        row = 0
+        for batch in table.batches(columns):
+            symptoms = numbers.of(batch.column(1), table, row)
+            states = batch.column(2).to_numpy(zero_copy_only=False) if has_states else None
+            if batch.num_rows:
+                yield Rows(_checked_ids(batch.column(0), table, form, row), symptoms, states)
+            row += batch.num_rows
+
+
+def _checked_ids(ids: Any, table: Table, form: RecordFormat, row: int) -> Any:
+    if ids.null_count or (pa.types.is_string(ids.type) and pc.any(pc.equal(ids, "")).as_py()):
+        empty = pc.fill_null(pc.equal(ids.cast(pa.string()), ""), True)
+        place = table.place(row + pc.index(empty, True).as_py())
+        raise FindingsError(f"{place}, column {form.record!r}: the record's id is missing.")
+    return ids
+
+
+class _SymptomNumbers:
+    """Turns a column of symptoms, names or indices, into indices; -1 where a row has none."""
+
+    def __init__(self, structure: Structure, form: RecordFormat) -> None:
+        self._structure = structure
+        self._form = form
+        self._index = {name: number for number, name in enumerate(structure.symptoms)}
+        self._words: Any = None
+
+    def of(self, column: Any, table: Table, row: int) -> NDArray[np.int32]:
+        """Return the indices of a column; errors tell the place, `row` rows into the table."""
+        if pa.types.is_integer(column.type):
+            numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
+            outside = (numbers < 0) | (numbers >= self._structure.n_symptoms)
+            unknown = outside & column.is_valid().to_numpy(zero_copy_only=False)
+            codes = np.where(outside, -1, numbers).astype(np.int32)
+        else:
+            self._look_up(column.dictionary)
+            indices = column.indices.fill_null(len(self._codes) - 1).to_numpy(zero_copy_only=False)
+            codes = self._codes[indices]
+            unknown = codes == _NO_SYMPTOM
+        if not self._form.ignore_unknown and unknown.any():
+            self._refuse(column, int(np.flatnonzero(unknown)[0]), table, row)
+        return codes
+
+    def _look_up(self, words: Any) -> None:
+        """Find the index of each word, once as long as batches come with the same words."""
+        if self._words is None or not words.equals(self._words):
+            codes = [
+                self._index.get(word, _NO_SYMPTOM) if word else -1 for word in words.to_pylist()
+            ]
+            self._codes = np.array([*codes, -1], dtype=np.int32)
+            self._words = words
+
+    def _refuse(self, column: Any, at: int, table: Table, row: int) -> NoReturn:
+        name = column[at].as_py()
+        hint = nearest_name(name, self._structure.symptoms) if isinstance(name, str) else ""
+        raise FindingsError(
+            f"{table.place(row + at)}, column {self._form.symptom!r}: the structure has no symptom "
+            f"{name!r}{hint or '.'} Correct it, or ask to ignore unknown symptoms."
+        )
+
+
+_NO_SYMPTOM = -2
+
+
+# --- rows that do not stand together ---
+
+
+def regrouped(rows: Iterable[Rows], grouping: Grouping) -> Iterator[Rows]:
+    """Give the same rows sorted by id, holding about `SORT_ROWS` of them in memory at a time."""
+    n_parts = -(-grouping.n_rows // SORT_ROWS)
+    sample = pa.concat_arrays(grouping.sample)
+    sample = sample.take(pc.sort_indices(sample))
+    cuts = [sample[len(sample) * part // n_parts] for part in range(1, n_parts)]
+    parts: list[Spool | None] = [None] * n_parts
+    for some in rows:
+        batch = _as_batch(some)
+        part_of = np.zeros(batch.num_rows, dtype=np.int64)
+        for cut in cuts:
+            part_of += pc.greater_equal(some.ids, cut).to_numpy(zero_copy_only=False)
+        batch = batch.take(pa.array(np.argsort(part_of, kind="stable")))
+        ends = np.cumsum(np.bincount(part_of, minlength=n_parts))
+        for part, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            if end > start:
+                spool = parts[part] or Spool(batch.schema)
+                spool.append(batch.slice(start, end - start))
+                parts[part] = spool
+    for part in range(n_parts):
+        sorted_part, parts[part] = parts[part], None
+        if sorted_part is not None:
+            yield _sorted_rows(sorted_part)
+
+
+def _as_batch(rows: Rows) -> Any:
+    states = np.full(len(rows.symptoms), PRESENT, np.int8) if rows.states is None else rows.states
+    return pa.record_batch({"id": rows.ids, "symptom": rows.symptoms, "state": states})
+
+
+def _sorted_rows(spool: Spool) -> Rows:
+    table = pa.Table.from_batches(list(spool), spool.schema)
+    table = table.take(pc.sort_indices(table, [("id", "ascending")])).combine_chunks()
+    batch = table.to_batches()[0]
+    return Rows(batch.column(0), batch.column(1).to_numpy(), batch.column(2).to_numpy())
+
+
+# --- rows become records ---
+
+
+class _Assembler:
+    """Turns rows, grouped by record, into blocks."""
+
+    def __init__(self, structure: Structure, form: RecordFormat) -> None:
+        self._form = form
+        self._builder = BlockBuilder(structure, form.block_records)
+        self._n_seen = 0
+        self._seen: list[Any] = []
+        self._id_type: Any = None
+
+    def add(self, batches: Iterable[Rows]) -> Iterator[Block]:
+        """Add a sequence of files in which an id means one record; give the full blocks."""
+        previous = None
+        for rows in batches:
+            self._check_type(rows.ids.type)
+            starts = _run_starts(rows.ids, previous).to_numpy(zero_copy_only=False)
+            previous = rows.ids[-1]
+            yield from self._add_rows(rows, starts)
+
+    def _check_type(self, id_type: Any) -> None:
+        if self._id_type not in (None, id_type):
+            raise FindingsError(
+                f"the record ids are {self._id_type} in one file and {id_type} in another; "
+                "write them alike."
+            )
+        self._id_type = id_type
+
+    def _add_rows(self, rows: Rows, starts: NDArray[np.bool_]) -> Iterator[Block]:
+        """Put rows into the open block, and those of records that do not fit into the next.
+
+        A full block is handed out only when a further record starts: until then the next rows
+        may belong to its last record.
+        """
+        builder = self._builder
+        start_rows = np.flatnonzero(starts)
+        begin, done = 0, 0
+        while begin < len(starts):
+            if starts[begin] and not builder.room:
+                yield builder.take_block()
+            fitting = start_rows[done : done + builder.room]
+            done += len(fitting)
+            end = int(start_rows[done]) if done < len(start_rows) else len(starts)
+            records = builder.filled - 1 + np.cumsum(starts[begin:end])
+            states = None if rows.states is None else rows.states[begin:end]
+            self._mark(rows.symptoms[begin:end], records, states)
+            self._close_records(rows.ids.take(pa.array(fitting)))
+            begin = end
+
+    def _mark(
+        self,
+        symptoms: NDArray[np.int32],
+        records: NDArray[np.int64],
+        states: NDArray[np.int8] | None,
+    ) -> None:
+        if states is None:
+            self._builder.mark(PRESENT, symptoms, records)
+            return
+        for state in PRESENT, ABSENT, UNKNOWN:
+            chosen = states == state
+            if chosen.any():
+                self._builder.mark(state, symptoms[chosen], records[chosen])
+
+    def _close_records(self, ids: Any) -> None:
+        self._builder.close_records(len(ids), ids)
+        self._n_seen += len(ids)
+        if self._form.all_records is not None:
+            self._seen.append(ids)
+
+    def finish(self) -> Iterator[Block]:
+        """Add the records that have no row; give the remaining blocks."""
+        if self._form.all_records is not None:
+            ids = _without_rows(self._form, self._seen)
+            yield from self._builder.empty_records(len(ids), ids)
+        elif self._form.n_records is not None:
+            n_empty = self._form.n_records - self._n_seen
+            if n_empty < 0:
+                raise FindingsError(
+                    f"n_records is {self._form.n_records:,}, but the rows name "
+                    f"{self._n_seen:,} records."
+                )
+            ids = None if self._id_type is None else pa.nulls(n_empty, self._id_type)
+            yield from self._builder.empty_records(n_empty, ids)
+        yield from self._builder.last_block()
+
+
+def _without_rows(form: RecordFormat, seen: list[Any]) -> Any:
+    """Return the ids of `all_records` that no row names; it must list every id that one names."""
+    every = _all_ids(form)
+    named = pa.chunked_array(seen, type=seen[0].type if seen else every.type)
+    if named.type != every.type:
+        raise FindingsError(
+            f"the ids of all_records are {every.type}, those of the rows {named.type}; write them "
+            "alike."
+        )
+    unlisted = named.filter(pc.invert(pc.is_in(named, value_set=every)))
+    if len(unlisted):
+        raise FindingsError(
+            f"all_records does not list the records {some_of(unlisted[:6].to_pylist())}, "
+            "which have rows."
+        )
+    rest = every.filter(pc.invert(pc.is_in(every, value_set=named)))
+    return rest.combine_chunks()
+
+
+def _all_ids(form: RecordFormat) -> Any:
+    given = form.all_records
+    if isinstance(given, str) or hasattr(given, "__fspath__") or hasattr(given, "column_names"):
+        table = open_table(given)
+        need_columns(table, [form.record])
+        parts = [batch.column(0) for batch in table.batches({form.record: ColumnKind.ID})]
+        if not parts:
+            raise FindingsError(f"{table.name} lists no records.")
+        every = pa.chunked_array(parts)
+    else:
+        array = pa.array(given)
+        every = pa.chunked_array([array if pa.types.is_string(array.type) else array.cast("int64")])
+    if pc.count_distinct(every, mode="all").as_py() < len(every):
+        raise FindingsError("all_records lists a record twice.")
+    if every.null_count:
+        raise FindingsError("all_records has an empty id.")
+    return every

@@ -1,0 +1,192 @@
+"""Record files and tables, wide or long, as a stream of blocks in bounded memory.
+
+=====  ==================================================================================
+wide   a row a record, a column a symptom: 0, 1, true, false; null or NaN is unknown
+long   a row a finding: columns record, symptom, and if wanted state (present, absent,
+       unknown); a finding that no row mentions is absent
+=====  ==================================================================================
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, Words, words_for
+from noisyor.io.columns import ColumnKind
+from noisyor.io.tables import Table, open_table
+from noisyor.structure import Structure
+
+Layout = Literal["auto", "wide", "long"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """How records stand in their files; see `RecordFormat`, which holds the meanings."""
+
+    layout: Layout
+    record: str
+    symptom: str
+    state: str
+    ignore_unknown: bool
+    n_records: int | None
+    all_records: Any
+    ids_per_file: bool
+    block_records: int
+
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How records stand in their files.
+
+    Parameters
+    ----------
+    layout
+        "wide", "long", or "auto": long where the columns `record` and `symptom` exist.
+    record, symptom, state
+        The names of the columns that hold the record's id, the symptom and the finding's state.
+    ignore_unknown
+        Pass over columns (wide) or rows (long) of symptoms that the structure does not have.
+    n_records
+        Long: how many records there are; those without any row have no finding.
+    all_records
+        Long: the ids of all records (a sequence, an Arrow array, or a table with the column
+        `record`); those without any row have no finding.
+    ids_per_file
+        Long: the same id in two files means two records. By default it means one.
+    block_records
+        Records a block at most, a multiple of 64.
+    """
+
+    layout: Layout = "auto"
+    record: str = "record"
+    symptom: str = "symptom"
+    state: str = "state"
+    ignore_unknown: bool = False
+    n_records: int | None = None
+    all_records: Any = None
+    ids_per_file: bool = False
+    block_records: int = BLOCK_RECORDS
+
+    def __post_init__(self) -> None:
+        if self.layout not in ("auto", "wide", "long"):
+            raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {self.layout!r}.")
+        if self.block_records < 64 or self.block_records % 64:
+            raise ParameterError(
+                f"block_records must be a multiple of 64, not {self.block_records}."
+            )
+        if self.n_records is not None and self.all_records is not None:
+            raise ParameterError("give n_records or all_records, not both.")
+
+    def is_long(self, table: Table, structure: Structure) -> bool:
+        """Say whether a table has a row per finding."""
+        if self.layout != "auto":
+            return self.layout == "long"
+        columns = {self.record, self.symptom}
+        return columns <= set(table.column_names) and not columns & set(structure.symptoms)
+
+
+def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterator[Block]:
+    """Stream the records of a path, a table, or a list of them as blocks."""
+    from noisyor.findings.long import long_blocks
+
+    sources = source if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise FindingsError("no files to read records from.")
+    tables = [open_table(each) for each in sources]
+    long = [form.is_long(table, structure) for table in tables]
+    if any(long) and not all(long):
+        raise FindingsError(
+            f"{tables[long.index(True)].name} is long (a row per finding) and "
+            f"{tables[long.index(False)].name} is wide (a column per symptom); read them apart."
+        )
+    if long[0]:
+        yield from long_blocks(tables, structure, form)
+    else:
+        yield from wide_blocks(tables, structure, form)
+
+
+def wide_blocks(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat
+) -> Iterator[Block]:
+    """Stream the records of tables that have a column per symptom."""
+    if form.n_records is not None or form.all_records is not None:
+        raise ParameterError("n_records and all_records are for long records; these are wide.")
+    builder = BlockBuilder(structure, form.block_records)
+    for table in tables:
+        match_columns(table, structure, form)
+        columns = dict.fromkeys(structure.symptoms, ColumnKind.FLAG)
+        has_ids = form.record in table.column_names and form.record not in columns
+        wanted = {form.record: ColumnKind.ID, **columns} if has_ids else columns
+        for batch in table.batches(wanted):
+            start = 0
+            while start < batch.num_rows:
+                part = batch.slice(start, builder.room)
+                _append_wide(builder, part, structure, form.record if has_ids else None)
+                start += part.num_rows
+                if not builder.room:
+                    yield builder.take_block()
+    yield from builder.last_block()
+
+
+def match_columns(table: Table, structure: Structure, form: RecordFormat) -> None:
+    """Raise an error that names the symptoms without a column and the columns without a symptom."""
+    present = set(table.column_names)
+    missing = [symptom for symptom in structure.symptoms if symptom not in present]
+    known = {*structure.symptoms, form.record}
+    unknown = [name for name in table.column_names if name not in known]
+    if missing:
+        hint = nearest_name(missing[0], unknown)
+        raise FindingsError(
+            f"{table.name} has no column for the symptoms {some_of(missing)}"
+            f"{hint or '.'} Every symptom of the structure needs a column; where one was never "
+            "recorded, add it with empty values, or take it out with structure.subset."
+        )
+    if unknown and not form.ignore_unknown:
+        raise FindingsError(
+            f"{table.name} has columns that are no symptoms of the structure: {some_of(unknown)}. "
+            "Remove them, or ask to ignore unknown columns."
+        )
+
+
+def _append_wide(
+    builder: BlockBuilder, batch: pa.RecordBatch, structure: Structure, record: str | None
+) -> None:
+    n_records = batch.num_rows
+    present = np.zeros((structure.n_symptoms, words_for(n_records) * 8), dtype=np.uint8)
+    unknown = None
+    for number, symptom in enumerate(structure.symptoms):
+        column = batch.column(symptom)
+        bits, validity = column.buffers()[1], column.buffers()[0]
+        _copy_bytes(present[number], bits, column.offset, n_records)
+        if column.null_count:
+            if unknown is None:
+                unknown = np.zeros_like(present)
+            _copy_bytes(unknown[number], validity, column.offset, n_records, invert=True)
+            present[number] &= ~unknown[number]
+    ids = None if record is None else batch.column(record)
+    builder.append(n_records, _words(present), None if unknown is None else _words(unknown), ids)
+
+
+def _copy_bytes(
+    target: NDArray[np.uint8], buffer: Any, offset: int, n_bits: int, invert: bool = False
+) -> None:
+    """Copy the bits of an Arrow buffer, which have our order, and clear those past the end."""
+    source = np.frombuffer(buffer, dtype=np.uint8)
+    n_bytes = (n_bits + 7) // 8
+    if offset % 8 == 0:
+        target[:n_bytes] = source[offset // 8 : offset // 8 + n_bytes]
+    else:
+        bits = np.unpackbits(source, count=offset + n_bits, bitorder="little")[offset:]
+        target[:n_bytes] = np.packbits(bits, bitorder="little")
+    if invert:
+        target[:n_bytes] ^= 0xFF
+    if n_bits % 8:
+        target[n_bytes - 1] &= (1 << (n_bits % 8)) - 1
+
+
+def _words(packed: NDArray[np.uint8]) -> Words:
+    return packed.view("<u8")

@@ -1,0 +1,169 @@
+"""Columns of an Arrow batch, brought to the few kinds that the readers work with.
+
+=========  ============================================================================
+kind       becomes
+=========  ============================================================================
+text       a dictionary of strings (few different ones, as names are)
+name       text, or int64 where the column holds whole numbers (a name or an index)
+id         int64 or string (many different ones)
+flag       boolean; 0, 1, true and false in any type; null and NaN stay null
+state      int8: ABSENT, PRESENT or UNKNOWN, from these words or from flags
+number     float64
+=========  ============================================================================
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from noisyor.errors import FileError
+
+
+class ColumnKind(Enum):
+    """What a reader wants a column to be."""
+
+    TEXT = "a text"
+    NAME = "a name or a whole number"
+    ID = "a text or a whole number"
+    FLAG = "0, 1, true or false"
+    STATE = "present, absent or unknown"
+    NUMBER = "a number"
+
+
+TRUE_TEXTS = ("1", "true", "True", "TRUE")
+FALSE_TEXTS = ("0", "false", "False", "FALSE")
+NULL_TEXTS = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+
+ABSENT, PRESENT, UNKNOWN = 0, 1, 2
+STATE_NAMES = ("absent", "present", "unknown")
+_STATE_TEXTS = {
+    **dict.fromkeys(FALSE_TEXTS, ABSENT),
+    **dict.fromkeys(TRUE_TEXTS, PRESENT),
+    **dict.fromkeys(NULL_TEXTS, UNKNOWN),
+    **{name: state for state, name in enumerate(STATE_NAMES)},
+}
+_FLAG_TEXTS = {text: _STATE_TEXTS[text] for text in (*FALSE_TEXTS, *TRUE_TEXTS, *NULL_TEXTS)}
+
+
+class BadCellError(Exception):
+    """A value that is not of the wanted kind, with its row in the batch."""
+
+    def __init__(self, row: int, value: Any) -> None:
+        super().__init__(row, value)
+        self.row = row
+        self.value = value
+
+
+class Placed(Protocol):
+    """A table, as far as error messages need it."""
+
+    name: str
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        ...
+
+
+def convert_batch(
+    batch: Any, columns: Mapping[str, ColumnKind], first_row: int, table: Placed
+) -> Any:
+    """Bring the columns of a batch to their kinds; errors tell place, column and value."""
+    arrays = []
+    for name, kind in columns.items():
+        try:
+            arrays.append(converted(batch.column(name), kind))
+        except BadCellError as error:
+            raise FileError(
+                f"{table.place(first_row + error.row)}, column {name!r}: "
+                f"{error.value!r} is not {kind.value}."
+            ) from None
+        except TypeError as error:
+            raise FileError(f"{table.name}, column {name!r} {error}.") from None
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def converted(column: Any, kind: ColumnKind) -> Any:
+    """Return an Arrow array of the wanted kind, or raise `BadCellError` or `TypeError`.
+
+    >>> converted(pa.array([1.0, 0.0, float("nan")]), ColumnKind.FLAG).to_pylist()
+    [True, False, None]
+    """
+    is_integer = pa.types.is_integer(column.type)
+    if is_integer and kind in (ColumnKind.NAME, ColumnKind.ID):
+        return _cast(column, pa.int64())
+    return _CONVERSIONS[kind](column)
+
+
+def _dictionary(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _texts(column.dictionary))
+    return _texts(column).dictionary_encode()
+
+
+def _texts(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text(column.type) or pa.types.is_null(column.type) or pa.types.is_integer(column.type):
+        return _cast(column, pa.string())
+    raise TypeError(f"has the type {column.type}, not text")
+
+
+def is_text(type_: Any) -> bool:
+    """Say whether an Arrow type is one of the types of text."""
+    kinds = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
+    return any(check(type_) for check in kinds)
+
+
+def _numbers(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text(column.type):
+        raise TypeError("holds text, not numbers")
+    return _cast(column, pa.float64())
+
+
+def _flags(column: Any) -> Any:
+    if pa.types.is_boolean(column.type):
+        return column
+    states = _states(column, _FLAG_TEXTS).to_numpy()
+    return pa.array(states == PRESENT, mask=states == UNKNOWN)
+
+
+def _states(column: Any, words: Mapping[str, int] = _STATE_TEXTS) -> Any:
+    if pa.types.is_dictionary(column.type) or is_text(column.type):
+        return _states_from_texts(_dictionary(column), words)
+    values = _cast(column, pa.float64()).to_numpy(zero_copy_only=False)  # null becomes NaN
+    wrong = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
+    if wrong.size:
+        raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
+    return pa.array(np.where(np.isnan(values), UNKNOWN, values == 1).astype(np.int8))
+
+
+def _states_from_texts(column: Any, words: Mapping[str, int]) -> Any:
+    codes = [words.get(text, -1) for text in column.dictionary.to_pylist()]
+    indices = column.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+    states = np.array([*codes, UNKNOWN], dtype=np.int8)[indices]
+    wrong = np.flatnonzero(states < 0)
+    if wrong.size:
+        raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
+    return pa.array(states)
+
+
+def _cast(column: Any, type_: Any) -> Any:
+    try:
+        return column.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TypeError(f"has the type {column.type}: {str(error).splitlines()[0]}") from None
+
+
+_CONVERSIONS = {
+    ColumnKind.TEXT: _dictionary,
+    ColumnKind.NAME: _dictionary,
+    ColumnKind.ID: _texts,
+    ColumnKind.FLAG: _flags,
+    ColumnKind.STATE: _states,
+    ColumnKind.NUMBER: _numbers,
+}

@@ -1,0 +1,153 @@
+"""CSV files: Arrow's fast parser, and a slow second look that finds the line at fault.
+
+Arrow reads gigabytes a second but names no line when it fails. So when it fails, the file is read
+again with Python's `csv` module up to the first thing wrong.
+"""
+
+import csv
+import gzip
+import io
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from noisyor.errors import FileError, some_of
+from noisyor.io.columns import FALSE_TEXTS, NULL_TEXTS, TRUE_TEXTS, ColumnKind, convert_batch
+from noisyor.io.paths import PathLike, existing_file, unreadable
+
+BLOCK_BYTES = 8 << 20
+"""Bytes that Arrow parses at a time; a row must fit into one block."""
+
+_WORDS = pa.dictionary(pa.int32(), pa.string())
+_ARROW_TYPES = {
+    ColumnKind.TEXT: _WORDS,
+    ColumnKind.NAME: _WORDS,
+    ColumnKind.STATE: _WORDS,
+    ColumnKind.ID: pa.string(),
+    ColumnKind.FLAG: pa.bool_(),
+    ColumnKind.NUMBER: pa.float64(),
+}
+
+
+class CsvFile:
+    """A CSV (or tab-separated) file with a header, plain or gzipped, in UTF-8."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = existing_file(path)
+        self.name = str(self.path)
+        self.delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
+        self.column_names = self._header()
+
+    def _header(self) -> tuple[str, ...]:
+        for _, cells in self._rows():
+            names = tuple(cells)
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
+            return names
+        raise FileError(f"{self.name} is empty: it has no header.")
+
+    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        convert = pa_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types={name: _ARROW_TYPES[kind] for name, kind in columns.items()},
+            true_values=list(TRUE_TEXTS),
+            false_values=list(FALSE_TEXTS),
+            null_values=list(NULL_TEXTS),
+            strings_can_be_null=False,
+        )
+        parse = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
+        with (
+            self._arrow_errors(columns),
+            pa.input_stream(self.name, compression="detect") as bytes_,
+        ):
+            reader = pa_csv.open_csv(
+                bytes_, read_options=read, parse_options=parse, convert_options=convert
+            )
+            row = 0
+            for batch in reader:
+                yield convert_batch(batch, columns, row, self)
+                row += batch.num_rows
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        for number, (line, _) in enumerate(self._rows(), start=-1):
+            if number == row:
+                return f"{self.name}, line {line}"
+        return f"{self.name}, row {row + 1}"
+
+    @contextmanager
+    def _arrow_errors(self, columns: Mapping[str, ColumnKind]) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError, EOFError, UnicodeError, MemoryError) as error:
+            self._find_fault(columns)
+            raise unreadable(self.path, error) from None
+
+    def _find_fault(self, columns: Mapping[str, ColumnKind]) -> None:
+        """Raise an error for the first line that Arrow cannot have liked."""
+        wanted = [(self.column_names.index(name), name, kind) for name, kind in columns.items()]
+        for line, cells in self._rows():
+            if len(cells) != len(self.column_names):
+                raise FileError(
+                    f"{self.name}, line {line}: {len(cells)} values where the header has "
+                    f"{len(self.column_names)} columns."
+                )
+            for position, name, kind in wanted:
+                if cells[position] != name and not _fits(cells[position], kind):
+                    raise FileError(
+                        f"{self.name}, line {line}, column {name!r}: "
+                        f"{cells[position]!r} is not {kind.value}."
+                    )
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Give line number and cells of each row, the header first, blank lines left out."""
+        csv.field_size_limit(sys.maxsize)
+        with _text_lines(self.path) as lines:
+            reader = csv.reader(lines, delimiter=self.delimiter)
+            try:
+                for cells in reader:
+                    if cells:
+                        yield reader.line_num, cells
+            except csv.Error as error:
+                raise FileError(f"{self.name}, line {reader.line_num}: {error}.") from None
+            except UnicodeDecodeError:
+                raise FileError(
+                    f"{self.name}, near line {reader.line_num + 1}: the text is not UTF-8; "
+                    "save the file as UTF-8."
+                ) from None
+            except (OSError, EOFError) as error:
+                raise unreadable(self.path, error) from None
+
+
+def _fits(cell: str, kind: ColumnKind) -> bool:
+    if kind is ColumnKind.FLAG:
+        return cell in TRUE_TEXTS or cell in FALSE_TEXTS or cell in NULL_TEXTS
+    if kind is ColumnKind.NUMBER:
+        return cell in NULL_TEXTS or _is_number(cell)
+    return True
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def _text_lines(path: Path) -> Iterator[io.TextIOWrapper]:
+    open_bytes: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with (
+        open_bytes(path, "rb") as bytes_,
+        io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
+    ):
+        yield lines

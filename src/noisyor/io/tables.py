@@ -1,0 +1,192 @@
+"""Tables read in batches, from CSV, Parquet or any object with the Arrow stream interface.
+
+    table = open_table("edges.csv")
+    table.column_names                                  # ('disease', 'symptom', 'probability')
+    for batch in table.batches({"disease": ColumnKind.TEXT}): ...
+
+Every table can be read again and again, and tells the place of a row for error messages.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from noisyor.errors import FileError, some_of
+from noisyor.io.columns import ColumnKind, convert_batch, is_text
+from noisyor.io.csv_files import CsvFile
+from noisyor.io.paths import PathLike, existing_file, unreadable
+from noisyor.io.spool import Spool
+
+BATCH_ROWS = 1 << 17
+"""Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
+
+_REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
+
+
+class Table(Protocol):
+    """Anything that gives its columns by name, batch after batch, as often as asked."""
+
+    name: str
+    column_names: tuple[str, ...]
+
+    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        ...
+
+    def place(self, row: int) -> str:
+        """Say where a row (0 is the first row of data) stands, for an error message."""
+        ...
+
+
+def open_table(source: Any) -> Table:
+    """Open a CSV or Parquet file by its path, or wrap an object that streams Arrow.
+
+    The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv` and their `.gz` are text.
+    """
+    if isinstance(source, str | Path):
+        return _open_file(existing_file(source))
+    if hasattr(source, "__arrow_c_stream__"):
+        return ArrowTable(source)
+    if hasattr(source, "__fspath__"):
+        return _open_file(existing_file(source))
+    raise FileError(
+        f"cannot read a table from {type(source).__name__}: give a path to CSV or Parquet, or an "
+        "object with the Arrow stream interface (pandas, polars, pyarrow, duckdb)."
+    )
+
+
+def _open_file(file: Path) -> Table:
+    name = file.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return ParquetFile(file)
+    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+        return CsvFile(file)
+    raise FileError(f"{file}: unknown kind of file; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet.")
+
+
+def need_columns(table: Table, wanted: Iterable[str]) -> None:
+    """Raise an error that names the columns a table lacks or has twice."""
+    missing = [name for name in wanted if name not in table.column_names]
+    if missing:
+        raise FileError(
+            f"{table.name} has no column {some_of(missing)}; its columns are "
+            f"{some_of(table.column_names, most=10)}."
+        )
+
+
+def check_no_duplicates(table: Table) -> None:
+    """Raise an error that names the columns which stand more than once in a table."""
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise FileError(f"{table.name} has more than one column named {some_of(twice)}.")
+
+
+class ParquetFile:
+    """A Parquet file, read a row group at a time."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = existing_file(path)
+        self.name = str(self.path)
+        with _parquet_errors(self.path), pq.ParquetFile(self.path) as file:
+            self._schema = file.schema_arrow
+            self.column_names = tuple(self._schema.names)
+            self.n_rows = int(file.metadata.num_rows)
+        check_no_duplicates(self)
+
+    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        # Text is repetitive: as a dictionary it is decoded once per row group, not once per row.
+        texts = [
+            name
+            for name, kind in columns.items()
+            if kind in _REPETITIVE and is_text(self._schema.field(name).type)
+        ]
+        row = 0
+        with _parquet_errors(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+                yield convert_batch(batch, columns, row, self)
+                row += batch.num_rows
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        return f"{self.name}, row {row + 1}"
+
+
+class ArrowTable:
+    """An object with the Arrow stream interface: pandas, polars, pyarrow or duckdb."""
+
+    def __init__(self, source: Any) -> None:
+        self.name = f"the {type(source).__name__}"
+        with self._stream_errors():
+            self._source = _rereadable(source)
+            names = self._reader().schema.names
+        # pandas streams a named or shuffled index as a column; it is no column of the user's.
+        self.column_names = tuple(name for name in names if not _PANDAS_INDEX.fullmatch(name))
+        check_no_duplicates(self)
+
+    def _reader(self) -> Any:
+        if isinstance(self._source, Spool):
+            return pa.RecordBatchReader.from_batches(self._source.schema, self._source)
+        return pa.RecordBatchReader.from_stream(self._source)
+
+    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        row = 0
+        with self._stream_errors():
+            for batch in self._reader():
+                wanted = batch.select(list(columns))
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    part = wanted.slice(start, BATCH_ROWS)
+                    yield convert_batch(part, columns, row, self)
+                    row += part.num_rows
+
+    def place(self, row: int) -> str:
+        """Say where a row stands."""
+        return f"{self.name}, row {row + 1}"
+
+    @contextmanager
+    def _stream_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except pa.ArrowException as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}.") from None
+
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def _rereadable(source: Any) -> Any:
+    """Return the source itself, or a spool of it where it can be streamed only once."""
+    if not isinstance(source, pa.RecordBatchReader):
+        return source
+    spool = Spool(source.schema)
+    for batch in source:
+        spool.append(batch)
+    return spool
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    """Name the file in whatever the Parquet library says about damaged bytes."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
+        _damaged(path, error)
+
+
+def _damaged(path: Path, error: BaseException) -> NoReturn:
+    reason = " ".join(str(error).split())[:200].rstrip(".")
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, pa.ArrowException):
+        raise unreadable(path, error) from None
+    raise FileError(
+        f"{path} is not a readable Parquet file; it may be truncated or damaged ({reason})."
+    ) from None

@@ -1,0 +1,57 @@
+"""The joint distribution of a few symptoms, the 2 x ... x 2 tensor T of Section 2.
+
+Going from negative moments to the joint distribution by inclusion and exclusion loses digits.
+Instead the diseases are added one after the other, with positive terms only: a disease that is
+present turns each absent child into a present one with probability 1 - f,
+
+    T  <-  (1 - p) T  +  p K_1 ... K_m T        K_j = [[f_j, 0], [1 - f_j, 1]]  along axis j.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.structure import Indices, Structure
+
+Floats = NDArray[np.float64]
+
+
+def joint_distribution(
+    structure: Structure, priors: Floats, failures: Floats, leaks: Floats, symptoms: Indices
+) -> Floats:
+    """Return P(symptoms = s) for each s, with axis k of the result for the k-th symptom."""
+    axes_of: dict[int, list[tuple[int, float]]] = {}
+    for axis, symptom in enumerate(symptoms):
+        parents = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
+        for disease, edge in zip(
+            structure.parent_diseases[parents], structure.parent_edges[parents], strict=True
+        ):
+            axes_of.setdefault(int(disease), []).append((axis, float(failures[edge])))
+    absent = 1.0 - leaks[symptoms]
+    # A disease with only one child here makes that child present on its own, as a leak does.
+    for disease, axes in axes_of.items():
+        if len(axes) == 1:
+            axis, failure = axes[0]
+            absent[axis] *= 1.0 - priors[disease] * (1.0 - failure)
+    tensor = _independent(absent)
+    for disease, axes in axes_of.items():
+        if len(axes) > 1:
+            with_disease = tensor.copy()
+            for axis, failure in axes:
+                _activate(with_disease, axis, failure)
+            tensor *= 1.0 - priors[disease]
+            tensor += priors[disease] * with_disease
+    return tensor
+
+
+def _independent(absent: Floats) -> Floats:
+    tensor = np.ones(())
+    for probability in absent:
+        tensor = tensor[..., np.newaxis] * np.array([probability, 1.0 - probability])
+    return tensor
+
+
+def _activate(tensor: Floats, axis: int, failure: float) -> None:
+    """Let an absent symptom become present with probability 1 - failure, in place."""
+    absent, present = np.moveaxis(tensor, axis, 0)
+    present += (1.0 - failure) * absent
+    absent *= failure

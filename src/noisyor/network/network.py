@@ -1,0 +1,305 @@
+"""NoisyOrNetwork: a structure with priors, failures and leaks (Section 2, Eq. 1-3).
+
+>>> from noisyor import Structure
+>>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+>>> network = NoisyOrNetwork(structure, priors=[0.1], failures=[0.2, 0.5], leaks=[0.01, 0.05])
+>>> round(network.negative_moment(["fever", "cough"]), 5)
+0.8559
+>>> network.marginals().round(4)
+array([0.0892, 0.0975])
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noisyor.errors import FileError, ParameterError
+from noisyor.findings import Findings
+from noisyor.io.documents import numbers_of, read_document, write_document
+from noisyor.io.paths import PathLike
+from noisyor.network.joint import joint_distribution
+from noisyor.network.sampling import Parameters, SampledBlock, Seed, sample_blocks
+from noisyor.structure import Indices, Name, Structure
+
+FORMAT = "noisyor.network"
+VERSION = 1
+MAX_JOINT_ORDER = 20
+
+Floats = NDArray[np.float64]
+
+
+class NoisyOrNetwork:
+    """A noisy-or network; immutable, its parameters checked.
+
+    Parameters
+    ----------
+    structure
+        The diseases, symptoms and edges.
+    priors
+        P(disease present), one per disease.
+    failures
+        P(disease fails to cause the symptom although it is present), one per edge in the
+        structure's edge order.
+    leaks
+        P(symptom present without any disease), one per symptom: the paper's noise, 1 - f_0.
+    """
+
+    __slots__ = ("failures", "leaks", "priors", "structure")
+
+    structure: Structure
+    priors: Floats
+    failures: Floats
+    leaks: Floats
+
+    def __init__(
+        self, structure: Structure, priors: ArrayLike, failures: ArrayLike, leaks: ArrayLike
+    ) -> None:
+        self.structure = structure
+        self.priors = _probabilities(
+            "priors", priors, structure.n_diseases, lambda i: f"disease {structure.diseases[i]!r}"
+        )
+        self.failures = _probabilities(
+            "failures", failures, structure.n_edges, lambda e: _edge_name(structure, e)
+        )
+        self.leaks = _probabilities(
+            "leaks", leaks, structure.n_symptoms, lambda j: f"symptom {structure.symptoms[j]!r}"
+        )
+
+    # --- exact moments ---
+
+    def influence(self, disease: Name, symptoms: Iterable[Name]) -> float:
+        """Return a disease's factor in Eq. 3: I = 1 - p + p * (product of its failures).
+
+        A symptom that is no child of the disease has failure 1.
+        """
+        i = self.structure.disease_index(disease)
+        chosen = self._distinct(symptoms)
+        edges = self.structure.edges_of(i)
+        is_child = np.isin(self.structure.edges[edges, 1], chosen)
+        all_fail = float(np.prod(self.failures[edges][is_child]))
+        return float(1.0 - self.priors[i] + self.priors[i] * all_fail)
+
+    def negative_moment(self, symptoms: Iterable[Name]) -> float:
+        """Return P(all of the symptoms absent), the product of all influences (Eq. 3)."""
+        return float(self.negative_moments(self._distinct(symptoms)[np.newaxis, :])[0])
+
+    def negative_moments(self, sets: ArrayLike) -> Floats:
+        """Return the negative moment of each row of symptom indices; a row repeats none."""
+        from noisyor.network.kernels import negative_moments
+
+        rows = _checked_sets(sets, self.structure.n_symptoms)
+        moments = np.empty(len(rows))
+        negative_moments(
+            rows,
+            self.structure.parent_offsets,
+            self.structure.parent_diseases,
+            self.structure.parent_edges,
+            *self._parameters,
+            moments,
+        )
+        return moments
+
+    def pair_moments(self, pairs: ArrayLike) -> Floats:
+        """Return P(both absent) for each row (a, b) of symptom indices."""
+        return self.negative_moments(_of_order(pairs, 2))
+
+    def triplet_moments(self, triplets: ArrayLike) -> Floats:
+        """Return P(all three absent) for each row (a, b, c) of symptom indices."""
+        return self.negative_moments(_of_order(triplets, 3))
+
+    def marginals(self) -> Floats:
+        """Return P(present) of each symptom."""
+        # As logarithms, so that a rare symptom keeps all its digits.
+        causing = self.priors[self.structure.edges[:, 0]] * (1.0 - self.failures)
+        with np.errstate(divide="ignore"):
+            log_absent = np.log1p(-self.leaks)
+            np.add.at(log_absent, self.structure.edges[:, 1], np.log1p(-causing))
+        return np.asarray(-np.expm1(log_absent))
+
+    def joint(self, symptoms: Iterable[Name]) -> Floats:
+        """Return the joint distribution of up to 20 symptoms: entry [s_a, s_b, ...] is P(s).
+
+        >>> from noisyor import datasets
+        >>> network = datasets.figure1(seed=0)
+        >>> joint = network.joint(["a", "b", "c"])
+        >>> bool(np.isclose(joint[0, 0, 0], network.negative_moment(["a", "b", "c"])))
+        True
+        """
+        chosen = self._distinct(symptoms)
+        if len(chosen) > MAX_JOINT_ORDER:
+            raise ParameterError(
+                f"the joint distribution of {len(chosen)} symptoms is too large; at most "
+                f"{MAX_JOINT_ORDER}."
+            )
+        return joint_distribution(self.structure, *self._parameters, chosen)
+
+    # --- sampling ---
+
+    @overload
+    def sample(
+        self, records: int, seed: Seed = None, return_diseases: Literal[False] = False
+    ) -> Findings: ...
+    @overload
+    def sample(
+        self, records: int, seed: Seed = None, *, return_diseases: Literal[True]
+    ) -> tuple[Findings, NDArray[np.bool_]]: ...
+    def sample(
+        self, records: int, seed: Seed = None, return_diseases: bool = False
+    ) -> Findings | tuple[Findings, NDArray[np.bool_]]:
+        """Sample records; with `return_diseases` also which diseases each of them had.
+
+        The same seed gives the same records, whatever the number of cores.
+        """
+        sampled = list(self.iter_sample(records, seed, keep_diseases=return_diseases))
+        findings = Findings(self.structure, [each.block for each in sampled])
+        if not return_diseases:
+            return findings
+        none = np.zeros((0, self.structure.n_diseases), dtype=np.bool_)
+        return findings, np.concatenate([none, *(each.diseases for each in sampled)])
+
+    def iter_sample(
+        self, records: int, seed: Seed = None, *, keep_diseases: bool = False
+    ) -> Iterator[SampledBlock]:
+        """Sample block after block: the same records as `sample`, in bounded memory."""
+        if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
+            raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
+        return sample_blocks(
+            self.structure, self._parameters, int(records), seed, keep_diseases=keep_diseases
+        )
+
+    # --- files ---
+
+    def save(self, path: PathLike) -> None:
+        """Write as a JSON document (docs/formats.md); every digit is kept."""
+        content = {
+            "diseases": self.structure.diseases,
+            "priors": self.priors.tolist(),
+            "symptoms": self.structure.symptoms,
+            "leaks": self.leaks.tolist(),
+            "edges": self.structure.edges.tolist(),
+            "failures": self.failures.tolist(),
+        }
+        write_document(path, FORMAT, VERSION, content)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote."""
+        document = read_document(path, {FORMAT: VERSION})
+        structure = Structure.from_document(document, path)
+        numbers = {
+            key: np.array(numbers_of(document, key, path), dtype=np.float64)
+            for key in ("priors", "failures", "leaks")
+        }
+        # A file may list its edges in any order; its failures follow that order.
+        given = np.array(document["edges"], dtype=np.int64).reshape(-1, 2)
+        if len(numbers["failures"]) == len(given):
+            numbers["failures"] = numbers["failures"][np.lexsort((given[:, 1], given[:, 0]))]
+        try:
+            return cls(structure, **numbers)
+        except ParameterError as error:
+            raise FileError(f"{path}: {error}") from None
+
+    def to_csv(self, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> None:
+        """Write three CSV files: edges (disease, symptom, probability), priors and leaks.
+
+        The probability of an edge is 1 - failure.
+        """
+        from noisyor.network.csv_files import write_network
+
+        write_network(self.structure, self._parameters, edges, priors, leaks)
+
+    @classmethod
+    def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
+        """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
+        from noisyor.network.csv_files import read_network
+
+        structure, parameters = read_network(edges, priors, leaks)
+        return cls(structure, *parameters)
+
+    # --- what it is ---
+
+    @property
+    def _parameters(self) -> Parameters:
+        return Parameters(self.priors, self.failures, self.leaks)
+
+    def _distinct(self, symptoms: Iterable[Name]) -> Indices:
+        """Return the indices of symptoms, which must differ."""
+        if isinstance(symptoms, str):
+            raise ParameterError(f"give a list of symptoms, not the single text {symptoms!r}.")
+        chosen = self.structure.symptom_indices(symptoms)
+        if len(np.unique(chosen)) < len(chosen):
+            raise ParameterError("a symptom stands twice in the set.")
+        return chosen
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NoisyOrNetwork):
+            return NotImplemented
+        return self.structure == other.structure and all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in zip(self._parameters, other._parameters, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.structure, *(array.tobytes() for array in self._parameters)))
+
+    def __repr__(self) -> str:
+        structure = self.structure
+        return (
+            f"NoisyOrNetwork({structure.n_diseases} diseases, {structure.n_symptoms} symptoms, "
+            f"{structure.n_edges} edges; {self.priors.sum():.3g} diseases and "
+            f"{self.marginals().sum():.3g} findings a record)"
+        )
+
+
+def _edge_name(structure: Structure, edge: int) -> str:
+    disease, symptom = structure.edges[edge]
+    return f"the edge {structure.diseases[disease]!r} to {structure.symptoms[symptom]!r}"
+
+
+def _probabilities(
+    kind: str, values: ArrayLike, count: int, name_of: Callable[[int], str]
+) -> Floats:
+    """Return a read-only copy, or an error that names the first entry that is no probability."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{kind} must be numbers between 0 and 1.") from None
+    if array.shape != (count,):
+        raise ParameterError(
+            f"{kind} has the shape {array.shape}, but the structure wants {count} values."
+        )
+    wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if wrong.size:
+        at = int(wrong[0])
+        raise ParameterError(
+            f"{kind}: {array[at]:g} of {name_of(at)} (entry {at}) is not between 0 and 1."
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:
+    rows = np.asarray(sets)
+    if rows.ndim != 2 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
+        raise ParameterError("give symptom indices as rows of whole numbers.")
+    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
+        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
+    ordered = np.sort(rows, axis=1)
+    repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if repeats.size:
+        raise ParameterError(
+            f"row {repeats[0]} names a symptom twice: {rows[repeats[0]].tolist()}."
+        )
+    return rows
+
+
+def _of_order(sets: ArrayLike, order: int) -> NDArray[Any]:
+    rows = np.asarray(sets)
+    if rows.size == 0:
+        return np.empty((0, order), dtype=np.int64)
+    if rows.ndim != 2 or rows.shape[1] != order:
+        raise ParameterError(f"wanted are rows of {order} symptom indices, not shape {rows.shape}.")
+    return rows

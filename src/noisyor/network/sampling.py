@@ -1,0 +1,79 @@
+"""Sampling records block by block, on all cores, the same for a seed whatever their number."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+Seed = int | np.random.Generator | np.random.SeedSequence | None
+"""A number, a generator to draw from, or None for a seed from the operating system."""
+
+
+class Parameters(NamedTuple):
+    """The numbers of a network: one prior per disease, failure per edge, leak per symptom."""
+
+    priors: Floats
+    failures: Floats
+    leaks: Floats
+
+
+class SampledBlock(NamedTuple):
+    """Some records, and which diseases they had (records x diseases), if that was asked for."""
+
+    block: Block
+    diseases: NDArray[np.bool_]
+
+
+def seed_sequence(seed: Seed) -> np.random.SeedSequence:
+    """Turn what users call a seed into numpy's source of independent streams."""
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    if isinstance(seed, np.random.Generator):
+        return np.random.SeedSequence(seed.integers(2**63, size=2).tolist())
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise ParameterError(f"seed is a whole number or a numpy Generator, not {seed!r}.")
+    if seed is not None and seed < 0:
+        raise ParameterError(f"seed must not be negative, but is {seed}.")
+    return np.random.SeedSequence(seed)
+
+
+def sample_blocks(
+    structure: Structure,
+    parameters: Parameters,
+    n_records: int,
+    seed: Seed,
+    *,
+    keep_diseases: bool = False,
+    threads: int | None = None,
+) -> Iterator[SampledBlock]:
+    """Sample records in blocks, in order; each block has a random stream of its own."""
+    sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
+    streams = iter(seed_sequence(seed).spawn(len(sizes)))
+    children = np.ascontiguousarray(structure.edges[:, 1])
+
+    def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:
+        from noisyor.network.kernels import sample_block
+
+        present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
+        diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
+        rng = np.random.Generator(np.random.PCG64(stream))
+        sample_block(rng, size, structure.child_offsets, children, *parameters, present, diseases)
+        return SampledBlock(Block(size, present), diseases)
+
+    n_threads = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(n_threads) as pool:
+        work = (pool.submit(sample, size, next(streams)) for size in sizes)
+        # A few blocks ahead keep all threads busy while memory stays bounded.
+        pending = list(islice(work, 2 * n_threads))
+        while pending:
+            yield pending.pop(0).result()
+            pending.extend(islice(work, 1))

@@ -1,0 +1,513 @@
+"""Structure: which disease can cause which symptom (the edges of Section 2).
+
+A structure is all that a schedule needs and all that is known before learning: the names of
+diseases and symptoms and the edges between them. It holds no parameters.
+
+>>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
+>>> structure
+Structure(2 diseases, 2 symptoms, 3 edges)
+>>> [structure.symptoms[x] for x in structure.children("flu")]
+['fever', 'cough']
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noisyor.errors import FileError, StructureError, UnknownNameError, nearest_name, some_of
+from noisyor.io.documents import field_of, names_of, read_document, write_document
+from noisyor.io.paths import PathLike
+
+if TYPE_CHECKING:
+    from noisyor.io.tables import Table
+
+FORMAT = "noisyor.structure"
+VERSION = 1
+
+Indices = NDArray[np.int64]
+Name = str | int | np.integer[Any]
+"""Wherever a disease or symptom is given: its name or its index."""
+
+
+class Structure:
+    """Diseases, symptoms and the edges between them; immutable.
+
+    Edges stand in one canonical order, by disease and then by symptom; arrays with one entry per
+    edge (failures, depths, standard errors) follow it everywhere.
+
+    Parameters
+    ----------
+    diseases, symptoms
+        Unique, non-empty names.
+    edges
+        One row per edge: index of the disease, index of the symptom. Any order, none twice.
+    """
+
+    __slots__ = (
+        "_disease_index",
+        "_fingerprint",
+        "_symptom_index",
+        "child_offsets",
+        "diseases",
+        "edges",
+        "parent_diseases",
+        "parent_edges",
+        "parent_offsets",
+        "symptoms",
+    )
+
+    diseases: tuple[str, ...]
+    symptoms: tuple[str, ...]
+    edges: Indices
+    """One row per edge: disease, symptom; in canonical order."""
+    child_offsets: Indices
+    """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
+    parent_offsets: Indices
+    """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next two."""
+    parent_diseases: Indices
+    parent_edges: Indices
+    """For each entry of `parent_diseases`, the number of its edge in canonical order."""
+
+    def __init__(self, diseases: Iterable[str], symptoms: Iterable[str], edges: ArrayLike) -> None:
+        self.diseases = tuple(diseases)
+        self.symptoms = tuple(symptoms)
+        self._disease_index = _index_names(self.diseases, "disease")
+        self._symptom_index = _index_names(self.symptoms, "symptom")
+        self.edges = _canonical_edges(edges, self.diseases, self.symptoms)
+        self.child_offsets = _offsets(self.edges[:, 0], self.n_diseases)
+        by_symptom = np.argsort(self.edges[:, 1], kind="stable")
+        self.parent_offsets = _offsets(self.edges[:, 1], self.n_symptoms)
+        self.parent_diseases = self.edges[by_symptom, 0]
+        self.parent_edges = by_symptom.astype(np.int64)
+        self._fingerprint: str | None = None
+        for array in self.child_offsets, self.parent_offsets, self.parent_diseases:
+            array.flags.writeable = False
+        self.edges.flags.writeable = self.parent_edges.flags.writeable = False
+
+    # --- built from what users have ---
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[Sequence[Name]],
+        *,
+        diseases: Iterable[str] | None = None,
+        symptoms: Iterable[str] | None = None,
+    ) -> Self:
+        """Build from pairs (disease, symptom).
+
+        Without `diseases` or `symptoms`, the names come in the order in which the edges show them.
+        Given them, names that no edge mentions are kept, and edges may use indices.
+        """
+        pairs = [_pair(edge, number) for number, edge in enumerate(edges)]
+        disease_names, disease_of = _encode([pair[0] for pair in pairs], diseases, "disease")
+        symptom_names, symptom_of = _encode([pair[1] for pair in pairs], symptoms, "symptom")
+        return cls(disease_names, symptom_names, np.column_stack([disease_of, symptom_of]))
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        *,
+        diseases: Iterable[str] | None = None,
+        symptoms: Iterable[str] | None = None,
+    ) -> Self:
+        """Build from a matrix with diseases as rows and symptoms as columns; nonzero is an edge.
+
+        Dense or scipy.sparse. Without names, diseases are called D0, D1, ... and symptoms S0, ...
+
+        >>> Structure.from_matrix([[1, 1, 0], [0, 1, 1]]).edges.tolist()
+        [[0, 0], [0, 1], [1, 1], [1, 2]]
+        """
+        if hasattr(matrix, "tocoo"):
+            sparse = matrix.tocoo()
+            kept = np.asarray(sparse.data) != 0
+            shape = sparse.shape
+            edges = np.column_stack([sparse.coords[0][kept], sparse.coords[1][kept]])
+        else:
+            dense = np.asarray(matrix)
+            if dense.ndim != 2:
+                raise StructureError(
+                    f"the matrix must have two dimensions, diseases x symptoms, not {dense.ndim}."
+                )
+            shape = dense.shape
+            edges = np.argwhere(dense)
+        disease_names = _names_or_numbers(diseases, "D", shape[0], "disease", "rows")
+        symptom_names = _names_or_numbers(symptoms, "S", shape[1], "symptom", "columns")
+        return cls(disease_names, symptom_names, edges)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:
+        """Build from a directed networkx graph whose edges go from diseases to symptoms.
+
+        A node with outgoing edges is a disease, one with incoming edges a symptom. A node with
+        neither is a symptom, unless its attribute `kind` is "disease".
+        """
+        if not graph.is_directed():
+            raise StructureError("the networkx graph must be directed, from diseases to symptoms.")
+        both = [node for node in graph if graph.in_degree(node) and graph.out_degree(node)]
+        if both:
+            raise StructureError(
+                f"node {some_of(both)} has incoming and outgoing edges; a noisy-or network has two "
+                "layers, with edges only from diseases to symptoms."
+            )
+        is_disease = {
+            node: bool(graph.out_degree(node))
+            or (not graph.in_degree(node) and attributes.get("kind") == "disease")
+            for node, attributes in graph.nodes(data=True)
+        }
+        return cls.from_edges(
+            [(str(disease), str(symptom)) for disease, symptom in graph.edges()],
+            diseases=[str(node) for node in graph if is_disease[node]],
+            symptoms=[str(node) for node in graph if not is_disease[node]],
+        )
+
+    @classmethod
+    def from_csv(cls, path: PathLike) -> Self:
+        """Read edges from a CSV file with the columns disease and symptom; others are ignored."""
+        return cls.from_arrow(path)
+
+    @classmethod
+    def from_parquet(cls, path: PathLike) -> Self:
+        """Read edges from a Parquet file with the columns disease and symptom."""
+        return cls.from_arrow(path)
+
+    @classmethod
+    def from_arrow(cls, source: Any) -> Self:
+        """Read edges from a pandas, polars, pyarrow or duckdb table with these two columns."""
+        from noisyor.io.tables import open_table
+
+        table = open_table(source)
+        disease_names, symptom_names, edges = read_edges(table)
+        return cls(disease_names, symptom_names, edges)
+
+    def save(self, path: PathLike) -> None:
+        """Write as a JSON document (docs/formats.md), which keeps order and lone symptoms."""
+        content = {
+            "diseases": self.diseases,
+            "symptoms": self.symptoms,
+            "edges": self.edges.tolist(),
+        }
+        write_document(path, FORMAT, VERSION, content)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote, or the structure of a saved network."""
+        document = read_document(path, {FORMAT: VERSION, "noisyor.network": 1})
+        return cls.from_document(document, path)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], path: PathLike) -> Self:
+        """Build from the content of a JSON document that was read from `path`."""
+        edges = field_of(document, "edges", path)
+        for number, edge in enumerate(edges):
+            is_pair = isinstance(edge, list) and len(edge) == 2
+            if not (is_pair and all(type(end) is int and abs(end) < 2**31 for end in edge)):
+                raise FileError(f"{path}: 'edges' entry {number} is {edge!r}, not two indices.")
+        try:
+            return cls(
+                names_of(document, "diseases", path), names_of(document, "symptoms", path), edges
+            )
+        except StructureError as error:
+            raise FileError(f"{path}: {error}") from None
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write the edges as CSV with the columns disease and symptom."""
+        import pyarrow as pa
+
+        from noisyor.io.writing import write_csv
+
+        write_csv(path, pa.table(self.edge_names()))
+
+    def edge_names(self) -> dict[str, list[str]]:
+        """Return the columns disease and symptom, one name per edge in canonical order."""
+        return {
+            "disease": [self.diseases[i] for i in self.edges[:, 0]],
+            "symptom": [self.symptoms[j] for j in self.edges[:, 1]],
+        }
+
+    # --- what it is ---
+
+    @property
+    def n_diseases(self) -> int:
+        """The number of diseases."""
+        return len(self.diseases)
+
+    @property
+    def n_symptoms(self) -> int:
+        """The number of symptoms."""
+        return len(self.symptoms)
+
+    @property
+    def n_edges(self) -> int:
+        """The number of edges."""
+        return len(self.edges)
+
+    def disease_index(self, disease: Name) -> int:
+        """Return the index of a disease given by name or index."""
+        return _resolve(disease, self._disease_index, self.diseases, "disease")
+
+    def symptom_index(self, symptom: Name) -> int:
+        """Return the index of a symptom given by name or index."""
+        return _resolve(symptom, self._symptom_index, self.symptoms, "symptom")
+
+    def symptom_indices(self, symptoms: Iterable[Name]) -> Indices:
+        """Return the indices of symptoms given by names or indices."""
+        return np.array([self.symptom_index(symptom) for symptom in symptoms], dtype=np.int64)
+
+    def children(self, disease: Name) -> Indices:
+        """Return the symptoms that a disease can cause, in increasing order."""
+        return self.edges[self.edges_of(disease), 1]
+
+    def edges_of(self, disease: Name) -> slice:
+        """Return the slice of a disease's edges in the canonical order."""
+        i = self.disease_index(disease)
+        return slice(int(self.child_offsets[i]), int(self.child_offsets[i + 1]))
+
+    def parents(self, symptom: Name) -> Indices:
+        """Return the diseases that can cause a symptom, in increasing order."""
+        j = self.symptom_index(symptom)
+        return self.parent_diseases[self.parent_offsets[j] : self.parent_offsets[j + 1]]
+
+    def edge_index(self, disease: Name, symptom: Name) -> int:
+        """Return the position of an edge in the canonical order."""
+        edges, j = self.edges_of(disease), self.symptom_index(symptom)
+        position = int(edges.start + np.searchsorted(self.edges[edges, 1], j))
+        if position == edges.stop or self.edges[position, 1] != j:
+            raise UnknownNameError(
+                f"there is no edge from disease {self.diseases[self.disease_index(disease)]!r} "
+                f"to symptom {self.symptoms[j]!r}."
+            )
+        return position
+
+    def subset(
+        self,
+        *,
+        diseases: Iterable[Name] | None = None,
+        symptoms: Iterable[Name] | None = None,
+    ) -> Self:
+        """Keep only some diseases or symptoms, in the order given, and the edges between them.
+
+        >>> whole = Structure.from_matrix([[1, 1, 0], [0, 1, 1]])
+        >>> whole.subset(symptoms=["S2", "S1"]).edges.tolist()
+        [[0, 1], [1, 0], [1, 1]]
+        """
+        new_disease = _renumbering(diseases, self.disease_index, self.n_diseases, "disease")
+        new_symptom = _renumbering(symptoms, self.symptom_index, self.n_symptoms, "symptom")
+        edges = np.column_stack([new_disease[self.edges[:, 0]], new_symptom[self.edges[:, 1]]])
+        return type(self)(
+            _renumbered(self.diseases, new_disease),
+            _renumbered(self.symptoms, new_symptom),
+            edges[(edges >= 0).all(axis=1)],
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that two structures share exactly when they are equal, on any machine."""
+        if self._fingerprint is None:
+            digest = hashlib.sha256()
+            digest.update(json.dumps([self.diseases, self.symptoms]).encode())
+            digest.update(self.edges.astype("<i8").tobytes())
+            self._fingerprint = digest.hexdigest()[:32]
+        return self._fingerprint
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return self is other or (
+            self.diseases == other.diseases
+            and self.symptoms == other.symptoms
+            and np.array_equal(self.edges, other.edges)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"Structure({self.n_diseases} diseases, {self.n_symptoms} symptoms, "
+            f"{self.n_edges} edges)"
+        )
+
+
+def read_edges(table: "Table") -> tuple[list[str], list[str], Indices]:
+    """Read names and edges from the columns disease and symptom of a table.
+
+    Row r of the edges comes from row r of the table, so that further columns can be joined.
+    """
+    from noisyor.io.columns import ColumnKind
+    from noisyor.io.tables import need_columns
+
+    need_columns(table, ["disease", "symptom"])
+    names: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    parts: list[Indices] = []
+    row = 0
+    for batch in table.batches({"disease": ColumnKind.TEXT, "symptom": ColumnKind.TEXT}):
+        codes = [
+            _extend_names(column, known, table, row, kind)
+            for column, known, kind in zip(batch, names, ("disease", "symptom"), strict=True)
+        ]
+        parts.append(np.column_stack(codes))
+        row += batch.num_rows
+    edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
+    if not len(edges):
+        raise FileError(f"{table.name} has no edges below its header.")
+    _check_edges_differ(edges, list(names[0]), list(names[1]), table.place)
+    return list(names[0]), list(names[1]), edges
+
+
+def _extend_names(
+    column: Any, known: dict[str, int], table: "Table", row: int, kind: str
+) -> Indices:
+    """Return the numbers of a column's names, giving new names the next numbers."""
+    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    words = encoded.dictionary.to_pylist()
+    used, first_seen = np.unique(indices, return_index=True)
+    codes: Indices = np.full(len(words), -1, dtype=np.int64)
+    # In the order of the rows, so that names keep the order in which the file shows them.
+    for code in used[np.argsort(first_seen)]:
+        if code < 0 or not words[code]:
+            missing = int(np.flatnonzero(indices == code)[0])
+            raise FileError(f"{table.place(row + missing)}, column {kind!r}: the name is empty.")
+        codes[code] = known.setdefault(words[code], len(known))
+    return codes[indices]
+
+
+def _index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
+    index: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise StructureError(
+                f"{kind} {number} has the name {name!r}; a name is a text that is not empty."
+            )
+        if index.setdefault(name, number) != number:
+            raise StructureError(
+                f"{kind} name {name!r} stands twice, at {index[name]} and {number}."
+            )
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise StructureError(f"a {kind} name holds a character that UTF-8 cannot write.") from None
+    return index
+
+
+def _canonical_edges(
+    edges: ArrayLike, diseases: tuple[str, ...], symptoms: tuple[str, ...]
+) -> Indices:
+    given = np.asarray(edges)
+    if given.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
+        raise StructureError(
+            "edges must be rows of two whole numbers (disease, symptom); "
+            "for names use Structure.from_edges."
+        )
+    array = given.astype(np.int64)
+    for column, names, kind in (0, diseases, "disease"), (1, symptoms, "symptom"):
+        outside = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= len(names)))
+        if outside.size:
+            raise StructureError(
+                f"edge {outside[0]} names {kind} {array[outside[0], column]}, "
+                f"but there are only {len(names)} of them, counted from 0."
+            )
+    _check_edges_differ(array, diseases, symptoms, lambda row: f"edge {row}")
+    return np.ascontiguousarray(array[np.lexsort((array[:, 1], array[:, 0]))])
+
+
+def _check_edges_differ(
+    edges: Indices, diseases: Sequence[str], symptoms: Sequence[str], place: Callable[[int], str]
+) -> None:
+    """Raise an error that tells both places of an edge that is given twice."""
+    keys = edges[:, 0] * len(symptoms) + edges[:, 1]
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    if again.size:
+        first, second = order[again[0]], order[again[0] + 1]
+        disease, symptom = diseases[edges[first, 0]], symptoms[edges[first, 1]]
+        raise StructureError(
+            f"{place(int(second))}: the edge from {disease!r} to {symptom!r} was given before "
+            f"({place(int(first))})."
+        )
+
+
+def _offsets(sorted_or_not: Indices, n: int) -> Indices:
+    counts = np.bincount(sorted_or_not, minlength=n)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _pair(edge: Sequence[Name], number: int) -> tuple[Name, Name]:
+    if isinstance(edge, str) or len(edge) != 2:
+        raise StructureError(f"edge {number} is {edge!r}; an edge is a pair (disease, symptom).")
+    return edge[0], edge[1]
+
+
+def _encode(
+    given: list[Name], names: Iterable[str] | None, kind: str
+) -> tuple[tuple[str, ...], Indices]:
+    """Return all names and, for each given name or index, its number."""
+    if names is None:
+        index: dict[str, int] = {}
+        for number, name in enumerate(given):
+            if not isinstance(name, str):
+                raise StructureError(
+                    f"edge {number} has the {kind} {name!r}; without {kind}s= it must be a name."
+                )
+            index.setdefault(name, len(index))
+        return tuple(index), np.array([index[str(name)] for name in given], dtype=np.int64)
+    listed = tuple(names)
+    known = _index_names(listed, kind)
+    codes = [_resolve(name, known, listed, kind) for name in given]
+    return listed, np.array(codes, dtype=np.int64)
+
+
+def _names_or_numbers(
+    names: Iterable[str] | None, letter: str, count: int, kind: str, lines: str
+) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{letter}{number}" for number in range(count))
+    listed = tuple(names)
+    if len(listed) != count:
+        raise StructureError(f"{len(listed)} {kind} names for a matrix with {count} {lines}.")
+    return listed
+
+
+def _resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: str) -> int:
+    if isinstance(name, str):
+        if name in index:
+            return index[name]
+        raise UnknownNameError(
+            f"there is no {kind} named {name!r}{nearest_name(name, names) or '.'}"
+        )
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        if 0 <= name < len(names):
+            return int(name)
+        raise UnknownNameError(
+            f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
+        )
+    raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
+
+
+def _renumbering(
+    kept: Iterable[Name] | None, index_of: Callable[[Name], int], count: int, kind: str
+) -> Indices:
+    """Return for each old number the new one, -1 where it is left out."""
+    if kept is None:
+        return np.arange(count)
+    if isinstance(kept, str):
+        raise StructureError(f"subset takes a list of {kind}s, not the single text {kept!r}.")
+    chosen = [index_of(name) for name in kept]
+    if len(set(chosen)) < len(chosen):
+        raise StructureError(f"a {kind} is named twice in the subset.")
+    new = np.full(count, -1, dtype=np.int64)
+    new[chosen] = np.arange(len(chosen))
+    return new
+
+
+def _renumbered(names: tuple[str, ...], new: Indices) -> list[str]:
+    kept = np.flatnonzero(new >= 0)
+    return [names[old] for old in kept[np.argsort(new[kept])]]
