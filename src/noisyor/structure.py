@@ -375,7 +375,7 @@ def _extend_names(
             missing = int(np.flatnonzero(indices == code)[0])
             raise FileError(f"{table.place(row + missing)}, column {kind!r}: the name is empty.")
         codes[code] = known.setdefault(words[code], len(known))
-    return codes[indices]
+    return np.asarray(codes[indices])
 
 
 def _index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:

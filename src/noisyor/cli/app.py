@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; whatever a user can repair ends in a sentence, not in a traceback."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", NoisyOrWarning)
-        warnings.showwarning = _show_notice  # type: ignore[assignment]  # we need the text only
+        warnings.showwarning = _show_notice
         try:
             app(args=arguments)
         except NoisyOrError as error:

@@ -22,7 +22,7 @@ def figure1(seed: Seed = None) -> NoisyOrNetwork:
 
 
 def figure2(seed: Seed = None) -> NoisyOrNetwork:
-    """Return the network of Figure 2: Figure 1 with the edge A to d, and no singly-coupled triplet."""
+    """Return the network of Figure 2: Figure 1 with the edge A to d; no triplet singly coupled."""
     return _random_network(_FIGURE_2, seed)
 
 

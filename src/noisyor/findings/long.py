@@ -94,13 +94,34 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
 
 
 def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, bool]]:
-    """Give the ids of all rows, and whether a batch is the first of its file."""
+    """Give the ids of all rows, checked, and whether a batch is the first of its file."""
+    id_type = None
     for table in tables:
         row = 0
         for batch in table.batches({form.record: ColumnKind.ID}):
-            if batch.num_rows:
-                yield batch.column(0), row == 0
-            row += batch.num_rows
+            ids = batch.column(0)
+            if len(ids):
+                _check_same_type(id_type, ids.type)
+                _check_no_id_missing(ids, table, form, row)
+                yield ids, row == 0
+            id_type = ids.type
+            row += len(ids)
+
+
+def _check_same_type(one: Any, other: Any) -> None:
+    if one not in (None, other):
+        raise FindingsError(
+            f"the record ids are {one} in one file and {other} in another; write them alike."
+        )
+
+
+def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -> None:
+    missing = ids.is_null()
+    if pa.types.is_string(ids.type):
+        missing = pc.or_kleene(missing, pc.equal(ids, ""))
+    if pc.any(missing).as_py():
+        place = table.place(row + pc.index(missing, True).as_py())
+        raise FindingsError(f"{place}, column {form.record!r}: the record's id is missing.")
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -160,16 +181,8 @@ def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> 
             symptoms = numbers.of(batch.column(1), table, row)
             states = batch.column(2).to_numpy(zero_copy_only=False) if has_states else None
             if batch.num_rows:
-                yield Rows(_checked_ids(batch.column(0), table, form, row), symptoms, states)
+                yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows
-
-
-def _checked_ids(ids: Any, table: Table, form: RecordFormat, row: int) -> Any:
-    if ids.null_count or (pa.types.is_string(ids.type) and pc.any(pc.equal(ids, "")).as_py()):
-        empty = pc.fill_null(pc.equal(ids.cast(pa.string()), ""), True)
-        place = table.place(row + pc.index(empty, True).as_py())
-        raise FindingsError(f"{place}, column {form.record!r}: the record's id is missing.")
-    return ids
 
 
 class _SymptomNumbers:
@@ -275,18 +288,11 @@ class _Assembler:
         """Add a sequence of files in which an id means one record; give the full blocks."""
         previous = None
         for rows in batches:
-            self._check_type(rows.ids.type)
+            _check_same_type(self._id_type, rows.ids.type)
+            self._id_type = rows.ids.type
             starts = _run_starts(rows.ids, previous).to_numpy(zero_copy_only=False)
             previous = rows.ids[-1]
             yield from self._add_rows(rows, starts)
-
-    def _check_type(self, id_type: Any) -> None:
-        if self._id_type not in (None, id_type):
-            raise FindingsError(
-                f"the record ids are {self._id_type} in one file and {id_type} in another; "
-                "write them alike."
-            )
-        self._id_type = id_type
 
     def _add_rows(self, rows: Rows, starts: NDArray[np.bool_]) -> Iterator[Block]:
         """Put rows into the open block, and those of records that do not fit into the next.

@@ -1,6 +1,8 @@
 """Arrow batches parked on disk: streams that come only once, rows that must be regrouped."""
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +26,9 @@ class Spool:
         self.schema = schema
         self.n_rows = 0
         with _disk_errors():
-            self._folder = tempfile.TemporaryDirectory(prefix="noisyor-")
-            self._path = str(Path(self._folder.name) / "rows.arrow")
+            folder = tempfile.mkdtemp(prefix="noisyor-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._path = str(Path(folder) / "rows.arrow")
             self._sink = pa.OSFile(self._path, "wb")
             self._writer: Any = pa.ipc.new_stream(self._sink, schema)
 

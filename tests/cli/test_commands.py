@@ -1,0 +1,168 @@
+import json
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import Findings, NoisyOrNetwork, __version__, datasets
+from noisyor.cli import main
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return exit_.value.code or 0, output.out, output.err
+
+    return call
+
+
+def test_help_and_version(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in "info", "sample", "demo":
+        assert command in out
+        assert "Example: noisyor" in run(command, "--help")[1]
+    assert run("--version") == (0, f"noisyor {__version__}\n", "")
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "records.csv"])
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_sample_writes_what_python_would_sample(run, tmp_path, name, layout):
+    path, network = tmp_path / name, datasets.clinic()
+    code, out, err = run("sample", "clinic", "-n", 500, "--seed", 3, "--layout", layout, "-o", path)
+    assert (code, err) == (0, "")
+    assert str(path) in out
+    assert Findings.from_arrow(path, network.structure) == network.sample(500, seed=3)
+
+
+def test_sample_can_tell_diseases_and_network(run, tmp_path):
+    code, out, _ = run(
+        "sample", "figure1", "--records", 100, "--seed", 5, "--quiet", "-o",
+        tmp_path / "records.parquet", "--diseases", tmp_path / "diseases.parquet",
+        "--save-network", tmp_path / "network.json",
+    )  # fmt: skip
+    assert (code, out) == (0, "")
+    network = NoisyOrNetwork.load(tmp_path / "network.json")
+    assert network == datasets.figure1(5)
+    _, diseases = network.sample(100, seed=5, return_diseases=True)
+    table = pq.read_table(tmp_path / "diseases.parquet")
+    assert table.column_names == ["A", "B"]
+    assert table.to_pandas().to_numpy().tolist() == diseases.tolist()
+    again = run(
+        "sample", tmp_path / "network.json", "-n", 100, "--seed", 5, "-o", tmp_path / "2.parquet"
+    )
+    assert again[0] == 0
+    assert Findings.from_parquet(tmp_path / "2.parquet", network.structure) == network.sample(
+        100, 5
+    )
+
+
+def test_info_tells_every_kind_of_file(run, tmp_path):
+    network = datasets.clinic()
+    findings = network.sample(300, seed=0)
+    network.save(tmp_path / "network.json")
+    network.structure.save(tmp_path / "structure.json")
+    network.structure.to_csv(tmp_path / "edges.csv")
+    findings.to_parquet(tmp_path / "wide.parquet")
+    findings.to_csv(tmp_path / "long.csv", layout="long")
+    for name, facts in {
+        "network.json": {"kind": "network", "diseases": 20, "edges": 120},
+        "structure.json": {"kind": "structure", "symptoms": 60},
+        "edges.csv": {"kind": "structure", "symptoms": 60},
+        "wide.parquet": {"records": 300, "symptoms": 60, "unknown findings": 0},
+        "long.csv": {"records": 300, "kind": "records, long (a row per finding)"},
+    }.items():
+        code, out, _ = run("info", tmp_path / name, "--json")
+        assert code == 0
+        assert json.loads(out).items() >= facts.items()
+        assert run("info", tmp_path / name)[0] == 0
+    assert json.loads(run("info", "qmr-shaped", "--json")[1])["edges"] == 45470
+
+
+def test_info_reads_the_folders_of_real_structures(run, real_structures):
+    code, out, _ = run("info", real_structures / "tcc4e", "--json")
+    assert (code, json.loads(out)["edges"]) == (0, 186)
+
+
+def test_demo_tells_its_story(run):
+    code, out, _ = run("demo", "--records", 2000)
+    assert code == 0
+    assert "20 diseases, 60 symptoms and 120 edges" in out
+    assert "cough" in out
+    assert "What no record tells" in out
+    assert run("demo", "--records", 2000)[1] == out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "nothing.json"], "nothing.json does not exist"),
+        (["info", "."], "edges.csv does not exist"),
+        (["info", "damaged.json"], "damaged.json, line 1, column 2: not valid JSON"),
+        (["info", "other.json"], "other.json is not a noisyor.network or noisyor.structure"),
+        (["info", "damaged.parquet"], "damaged.parquet is not a readable Parquet file"),
+        (["sample", "nothing", "-o", "r.csv"], "nothing does not exist; give a network file"),
+        (["sample", "clinic", "-o", "records.txt"], "the ending must be .csv or .parquet"),
+        (["sample", "clinic", "-o", "none/r.csv"], "the directory none does not exist"),
+        (["sample", "clinic", "-o", "r.csv", "-n", "-5"], "-5"),
+        (["sample", "clinic", "-o", "r.csv", "--layout", "tall"], "tall"),
+        (["sample", "clinic"], "--output"),
+        (["unknown"], "unknown"),
+    ],
+)
+def test_errors_are_one_sentence_and_exit_code_2(run, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "damaged.json").write_text("{")
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "damaged.parquet").write_text("PAR1")
+    before = set(tmp_path.iterdir())
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_notices_go_to_standard_error(run, tmp_path):
+    import warnings
+
+    from noisyor.cli import app
+    from noisyor.errors import NoisyOrWarning
+
+    def warn():
+        warnings.warn("mind the gap", NoisyOrWarning, stacklevel=1)
+
+    registered = list(app.app.registered_commands)
+    app.app.command("warn")(warn)
+    try:
+        assert run("warn") == (0, "", "noisyor: note: mind the gap\n")
+    finally:
+        app.app.registered_commands[:] = registered
+
+
+def test_ctrl_c_ends_with_a_word_and_code_130(run, monkeypatch, tmp_path):
+    from noisyor.network import NoisyOrNetwork as Network
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Network, "iter_sample", interrupt)
+    code, out, err = run("sample", "clinic", "-o", tmp_path / "r.parquet")
+    assert code == 130
+    assert out == ""
+    assert err.strip().splitlines()[-1] == "noisyor: interrupted"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_installed_command_runs():
+    command = [sys.executable, "-c", "from noisyor.cli import main; main()", "info", "figure1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "7" in done.stdout
+    assert done.stderr == ""

@@ -1,0 +1,144 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from conftest import as_lists, random_network
+from noisyor import NoisyOrError, NoisyOrNetwork, Structure, datasets
+
+SEEDS = st.integers(0, 2**32)
+
+
+@given(SEEDS, st.booleans())
+def test_moments_agree_with_the_sum_over_all_disease_states(seed, extremes):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, extremes=extremes)
+    priors, failures, leaks = as_lists(network)
+    n_symptoms = network.structure.n_symptoms
+    for order in range(min(n_symptoms, 3) + 1):
+        for symptoms in itertools.combinations(range(n_symptoms), order):
+            exact = naive.negative_moment(priors, failures, leaks, symptoms)
+            assert network.negative_moment(symptoms) == pytest.approx(exact, abs=1e-12)
+    for order, moments in (2, network.pair_moments), (3, network.triplet_moments):
+        sets = list(itertools.permutations(range(n_symptoms), order))
+        exact = [naive.negative_moment(priors, failures, leaks, each) for each in sets]
+        np.testing.assert_allclose(moments(sets), exact, atol=1e-12, rtol=0)
+    exact = [1 - naive.negative_moment(priors, failures, leaks, [j]) for j in range(n_symptoms)]
+    np.testing.assert_allclose(network.marginals(), exact, atol=1e-12, rtol=0)
+
+
+@given(SEEDS, st.booleans())
+def test_the_joint_distribution_agrees_with_the_sum_over_all_disease_states(seed, extremes):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, extremes=extremes)
+    order = int(rng.integers(0, min(network.structure.n_symptoms, 5) + 1))
+    symptoms = rng.permutation(network.structure.n_symptoms)[:order].tolist()
+    joint = network.joint(symptoms)
+    assert joint.shape == (2,) * order
+    for values in itertools.product([0, 1], repeat=order):
+        given_values = dict(zip(symptoms, values, strict=True))
+        exact = naive.joint_probability(*as_lists(network), given_values)
+        assert joint[values] == pytest.approx(exact, abs=1e-12)
+
+
+def test_the_joint_distribution_keeps_its_digits_at_order_20():
+    network = random_network(np.random.default_rng(0), n_diseases=10, n_symptoms=20)
+    joint = network.joint(range(20))
+    assert (joint >= 0).all()
+    assert joint.sum() == pytest.approx(1, abs=1e-12)
+    # A tiny cell would be lost by inclusion and exclusion; here it is right to 12 digits.
+    tiny = np.unravel_index(joint.argmin(), joint.shape)
+    values = dict(enumerate(int(value) for value in tiny))
+    exact = naive.joint_probability(*as_lists(network), values)
+    assert joint[tiny] == pytest.approx(exact, rel=1e-12)
+    assert joint[(0,) * 20] == pytest.approx(network.negative_moment(range(20)), rel=1e-12)
+
+
+@given(SEEDS)
+def test_influences_multiply_to_the_negative_moment(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    priors, failures, leaks = as_lists(network)
+    symptoms = np.flatnonzero(rng.random(network.structure.n_symptoms) < 0.5).tolist()
+    product = np.prod([1 - leaks[j] for j in symptoms])
+    for disease in range(network.structure.n_diseases):
+        exact = naive.influence(priors, failures, disease, symptoms)
+        assert network.influence(disease, symptoms) == pytest.approx(exact, abs=1e-14)
+        product *= exact
+    assert network.negative_moment(symptoms) == pytest.approx(product, abs=1e-12)
+
+
+def test_a_rare_symptom_keeps_its_digits():
+    structure = Structure.from_matrix([[1]])
+    network = NoisyOrNetwork(structure, priors=[1e-12], failures=[0.5], leaks=[1e-15])
+    assert network.marginals()[0] == pytest.approx(0.5e-12 + 1e-15, rel=1e-9)
+
+
+def test_names_and_indices_mean_the_same():
+    network = datasets.clinic()
+    by_name = network.negative_moment(["fever", "cough"])
+    indices = network.structure.symptom_indices(["fever", "cough"])
+    assert by_name == network.negative_moment(indices) == network.pair_moments([indices])[0]
+
+
+def test_parameters_are_copied_and_cannot_be_changed():
+    priors = np.array([0.1])
+    network = NoisyOrNetwork(Structure.from_matrix([[1]]), priors, [0.5], [0.01])
+    priors[0] = 0.9
+    assert network.priors[0] == 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        network.priors[0] = 0.9
+
+
+def test_equality_and_hash():
+    one, same, other = (datasets.figure1(seed) for seed in (1, 1, 2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert one != one.structure
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (([1.5, 0.1], [0.5] * 4, [0.1] * 3), r"priors: 1.5 of disease 'flu' \(entry 0\) is not"),
+        (([0.1, np.nan], [0.5] * 4, [0.1] * 3), "priors: nan of disease 'cold'"),
+        (([0.1], [0.5] * 4, [0.1] * 3), r"priors has the shape \(1,\), but .* wants 2 values"),
+        (([0.1, 0.1], [0.5, -0.1, 0, 0], [0.1] * 3), "failures: -0.1 of the edge 'flu' to 'cough'"),
+        (([0.1, 0.1], [0.5] * 4, [0.1, 0.1, 2]), "leaks: 2 of symptom 'runny nose'"),
+        (([0.1, 0.1], ["high"] * 4, [0.1] * 3), "failures must be numbers"),
+    ],
+)
+def test_what_is_no_probability_is_refused(flu, parameters, message):
+    with pytest.raises(NoisyOrError, match=message):
+        NoisyOrNetwork(flu, *parameters)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda n: n.negative_moment(["a", "a"]), "stands twice"),
+        (lambda n: n.negative_moment("ab"), "not the single text 'ab'"),
+        (lambda n: n.negative_moment(["z"]), "no symptom named 'z'"),
+        (lambda n: n.pair_moments([[0, 1, 2]]), "rows of 2 symptom indices"),
+        (lambda n: n.pair_moments([[0, 9]]), "outside 0 to 4"),
+        (lambda n: n.pair_moments([[0, -1]]), "outside 0 to 4"),
+        (lambda n: n.triplet_moments([[0, 1, 2], [0, 1, 1]]), "row 1 names a symptom twice"),
+        (lambda n: n.pair_moments([["a", "b"]]), "rows of whole numbers"),
+        (lambda n: n.sample(-1), "records must be a whole number"),
+        (lambda n: n.sample(1.5), "records must be a whole number"),
+        (lambda n: n.sample(1, seed=-1), "seed must not be negative"),
+        (lambda n: n.sample(1, seed="x"), "seed is a whole number or a numpy Generator"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, message):
+    with pytest.raises(NoisyOrError, match=message):
+        call(datasets.figure1(0))
+
+
+def test_a_joint_distribution_of_21_symptoms_is_refused():
+    with pytest.raises(NoisyOrError, match="21 symptoms is too large; at most 20"):
+        datasets.clinic().joint(range(21))
