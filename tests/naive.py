@@ -58,28 +58,26 @@ def learnable_rounds(edges, pairs=True):
 
     Symptoms x, y are admissible for disease i if no other parent of both has an unknown edge to
     either. An edge is learned by a triangle of admissible pairs, or next to a learned edge.
+    Sets of diseases are whole numbers with a bit per disease.
     """
     parents, children = {}, {}
     for disease, symptom in edges:
-        parents.setdefault(symptom, set()).add(disease)
-        children.setdefault(disease, set()).add(symptom)
-    unknown = {symptom: set(diseases) for symptom, diseases in parents.items()}
+        parents[symptom] = parents.get(symptom, 0) | 1 << disease
+        children.setdefault(disease, []).append(symptom)
+    unknown = dict(parents)
     left, per_round = set(edges), []
     while True:
         learned = set()
         for i, symptoms in children.items():
             if not any((i, a) in left for a in symptoms):
                 continue
-            near = {
-                x: {
-                    y
-                    for y in symptoms
-                    if y != x and (parents[x] & parents[y]) & (unknown[x] | unknown[y]) <= {i}
-                }
-                for x in symptoms
-            }
+            near = {a: set() for a in symptoms}
+            for x, y in itertools.combinations(symptoms, 2):
+                if (parents[x] & parents[y]) & (unknown[x] | unknown[y]) & ~(1 << i) == 0:
+                    near[x].add(y)
+                    near[y].add(x)
             for a in symptoms:
-                by_triplet = any(near[a] & near[b] for b in near[a])
+                by_triplet = any(not near[a].isdisjoint(near[b]) for b in near[a])
                 by_pair = pairs and any((i, j) not in left for j in near[a])
                 if (i, a) in left and (by_triplet or by_pair):
                     learned.add((i, a))
@@ -88,4 +86,4 @@ def learnable_rounds(edges, pairs=True):
         per_round.append(len(learned))
         left -= learned
         for disease, symptom in learned:
-            unknown[symptom].discard(disease)
+            unknown[symptom] &= ~(1 << disease)

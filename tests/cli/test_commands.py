@@ -110,7 +110,7 @@ def test_demo_tells_its_story(run):
         (["sample", "nothing", "-o", "r.csv"], "nothing does not exist; give a network file"),
         (["sample", "clinic", "-o", "records.txt"], "the ending must be .csv or .parquet"),
         (["sample", "clinic", "-o", "none/r.csv"], "the directory none does not exist"),
-        (["sample", "clinic", "-o", "r.csv", "-n", "-5"], "-5"),
+        (["sample", "clinic", "-o", "r.csv", "-n", "-5"], "greater than or equal"),
         (["sample", "clinic", "-o", "r.csv", "--layout", "tall"], "tall"),
         (["sample", "clinic"], "--output"),
         (["unknown"], "unknown"),
@@ -140,7 +140,7 @@ def test_notices_go_to_standard_error(run, tmp_path):
         warnings.warn("mind the gap", NoisyOrWarning, stacklevel=1)
 
     registered = list(app.app.registered_commands)
-    app.app.command("warn")(warn)
+    app.app.command("warn")(app.ending_kindly(warn))
     try:
         assert run("warn") == (0, "", "noisyor: note: mind the gap\n")
     finally:
@@ -166,3 +166,23 @@ def test_the_installed_command_runs():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "7" in done.stdout
     assert done.stderr == ""
+
+
+def test_ctrl_c_in_the_middle_of_real_work(tmp_path):
+    import signal
+    import time
+
+    script = "from noisyor.cli import main; main()"
+    arguments = ["sample", "qmr_shaped", "-n", "100000000", "-o", str(tmp_path / "r.parquet")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".r.parquet.*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.strip() == "noisyor: interrupted"
+    assert list(tmp_path.iterdir()) == []

@@ -25,8 +25,8 @@ WIDE = "fever,cough\n1,0\n0,1\n"
         (b"fever,cough\n1\n", "line 2: 1 values where the header has 2 columns"),
         (b"fever,cough\n1,0\n\n0,7\n", "line 4, column 'cough': '7' is not 0, 1, true or false"),
         (b"fever,cough\n1,yes\n", "line 2, column 'cough': 'yes' is not"),
-        (b"fever,cough\n1,0\n\xff\xfe,1\n", "near line 3: the text is not UTF-8"),
-        (b"f\xffver,cough\n1,0\n", "near line 1: the text is not UTF-8"),
+        (b"fever,cough\n1,0\n\xff\xfe,1\n", "line 3: the text is not UTF-8"),
+        (b"f\xffver,cough\n1,0\n", "line 1: the text is not UTF-8"),
         (b"fever,cough,cough\n1,0,0\n", "more than one column named 'cough'"),
         (b"fever\n1\n", "no column for the symptoms 'cough'"),
         (b"fever,caugh\n1,0\n", "no column for the symptoms 'cough'; did you mean 'caugh'"),
@@ -76,7 +76,7 @@ def test_what_is_no_file(tmp_path):
     for path, message in (
         (tmp_path, "is a directory; give a file"),
         (tmp_path / "none.csv", "none.csv does not exist"),
-        ("a\0b.csv", "is not a path"),
+        ("a\0b.csv", "does not exist"),
     ):
         for read in Structure.from_csv, Structure.load, NoisyOrNetwork.load:
             with pytest.raises(NoisyOrError, match=message):

@@ -36,7 +36,7 @@ def test_csv_there_and_back(tmp_path):
     assert np.array_equal(again.priors, network.priors)
     assert np.array_equal(again.leaks, network.leaks)
     np.testing.assert_allclose(again.failures, network.failures, atol=1e-15)
-    assert datasets.from_folder(tmp_path).structure == network.structure
+    assert datasets.from_folder(tmp_path).structure == Structure.from_csv(paths["edges"])
 
 
 def test_csv_with_failures_instead_of_probabilities(tmp_path):
@@ -44,8 +44,13 @@ def test_csv_with_failures_instead_of_probabilities(tmp_path):
     (tmp_path / "priors.csv").write_text("disease,prior\nflu,0.1\n")
     (tmp_path / "leaks.csv").write_text("symptom,leak\nfever,0.01\ncough,0.02\n")
     network = datasets.from_folder(tmp_path)
-    assert network.structure.symptoms == ("fever", "cough")
-    assert network.failures.tolist() == [0.5, 0.25]
+    assert network.structure.symptoms == ("cough", "fever")
+    assert network.failures.tolist() == [0.25, 0.5]
+    assert network.leaks.tolist() == [0.02, 0.01]
+    files = (tmp_path / "edges.csv", tmp_path / "priors.csv", tmp_path / "leaks.csv")
+    ordered = NoisyOrNetwork.from_csv(files[0], priors=files[1], leaks=files[2])
+    assert ordered.structure.symptoms == ("fever", "cough")
+    assert ordered.failures.tolist() == [0.5, 0.25]
 
 
 @pytest.mark.parametrize(

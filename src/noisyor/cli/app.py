@@ -4,8 +4,10 @@ Exit codes: 0 all went well; 2 something is wrong with the call, a file or its d
 on standard error says what; 130 interrupted with Ctrl-C.
 """
 
+import functools
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -16,15 +18,50 @@ from noisyor.cli.info import info
 from noisyor.cli.sample import sample
 from noisyor.errors import NoisyOrError, NoisyOrWarning
 
+Command = Callable[..., None]
+
+
+def ending_kindly(command: Command) -> Command:
+    """Let a command end in a sentence, not in a traceback, whatever a user can do or repair."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", NoisyOrWarning)
+            warnings.showwarning = _show_notice
+            try:
+                command(*arguments, **options)
+            except NoisyOrError as error:
+                _stop(f"error: {error}", 2)
+            except KeyboardInterrupt:
+                _stop("interrupted", 130)
+            except BrokenPipeError:
+                # The reader of our output (head, less) has had enough: that is no error of ours.
+                sys.stderr.close()
+                sys.exit(0)
+            except OSError as error:
+                _stop(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 2)
+
+    return run
+
+
+def _stop(message: str, code: int) -> None:
+    typer.echo(f"noisyor: {message}", err=True)
+    sys.exit(code)
+
+
+def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"noisyor: note: {message}", err=True)
+
+
 app = typer.Typer(
     name="noisyor",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(info)
-app.command()(sample)
-app.command()(demo)
+for command in info, sample, demo:
+    app.command()(ending_kindly(command))
 
 
 def _show_version(wanted: bool) -> None:
@@ -34,7 +71,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def noisyor(
+def main_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -46,28 +83,5 @@ def noisyor(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; whatever a user can repair ends in a sentence, not in a traceback."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", NoisyOrWarning)
-        warnings.showwarning = _show_notice
-        try:
-            app(args=arguments)
-        except NoisyOrError as error:
-            _stop(f"error: {error}", 2)
-        except KeyboardInterrupt:
-            _stop("interrupted", 130)
-        except BrokenPipeError:
-            # The reader of our output (head, less) has had enough: that is no error of ours.
-            sys.stderr.close()
-            sys.exit(0)
-        except OSError as error:
-            _stop(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 2)
-
-
-def _stop(message: str, code: int) -> None:
-    typer.echo(f"noisyor: {message}", err=True)
-    sys.exit(code)
-
-
-def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"noisyor: note: {message}", err=True)
+    """Run the command line."""
+    app(args=arguments, prog_name="noisyor")

@@ -8,7 +8,7 @@ from noisyor.datasets.parameters import random_leaks, zipf_priors
 from noisyor.errors import FileError
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.csv_files import read_edge_failures, read_values
+from noisyor.network.csv_files import read_edge_failures, read_values, values_for
 from noisyor.network.sampling import Seed, seed_sequence
 
 LOWEST_FAILURE = 0.001
@@ -19,30 +19,24 @@ def from_folder(path: PathLike, seed: Seed = 0) -> NoisyOrNetwork:
     """Read a network from a folder.
 
     `edges.csv` has the columns disease, symptom and probability (or failure), `priors.csv` disease
-    and prior, `leaks.csv` symptom and leak. Where a file is missing its numbers are drawn with the
-    seed: Zipf priors, 0.12 / rank^0.6 within [0.001, 0.3], and leaks log-uniform in [0.0002, 0.01].
+    and prior, `leaks.csv` symptom and leak; names that no edge has are left out. Where a file is
+    missing its numbers are drawn with the seed: Zipf priors, 0.12 / rank^0.6 within [0.001, 0.3],
+    and leaks log-uniform in [0.0002, 0.01].
     """
     folder = Path(path)
     if not folder.is_dir():
         raise FileError(f"{folder} is not a directory with an edges.csv.")
-    prior_file, leak_file = folder / "priors.csv", folder / "leaks.csv"
-    priors = read_values(prior_file, "disease", "prior") if prior_file.exists() else None
-    leaks = read_values(leak_file, "symptom", "leak") if leak_file.exists() else None
-    structure, failures = read_edge_failures(
-        folder / "edges.csv",
-        None if priors is None else list(priors),
-        None if leaks is None else list(leaks),
-        prior_file,
-        leak_file,
-    )
-    prior_seed, leak_seed = seed_sequence(seed).spawn(2)
-    return NoisyOrNetwork(
-        structure,
-        list(priors.values())
-        if priors is not None
-        else zipf_priors(structure.n_diseases, np.random.default_rng(prior_seed)),
-        np.clip(failures, LOWEST_FAILURE, 1 - LOWEST_FAILURE),
-        list(leaks.values())
-        if leaks is not None
-        else random_leaks(structure.n_symptoms, np.random.default_rng(leak_seed)),
-    )
+    structure, failures = read_edge_failures(folder / "edges.csv")
+    prior_rng, leak_rng = map(np.random.default_rng, seed_sequence(seed).spawn(2))
+    if (prior_file := folder / "priors.csv").exists():
+        prior_of = read_values(prior_file, "disease", "prior")
+        priors = values_for(structure.diseases, prior_of, prior_file)
+    else:
+        priors = zipf_priors(structure.n_diseases, prior_rng)
+    if (leak_file := folder / "leaks.csv").exists():
+        leak_of = read_values(leak_file, "symptom", "leak")
+        leaks = values_for(structure.symptoms, leak_of, leak_file)
+    else:
+        leaks = random_leaks(structure.n_symptoms, leak_rng)
+    held = np.clip(failures, LOWEST_FAILURE, 1 - LOWEST_FAILURE)
+    return NoisyOrNetwork(structure, priors, held, leaks)

@@ -120,7 +120,7 @@ class CsvFile:
                 raise FileError(f"{self.name}, line {reader.line_num}: {error}.") from None
             except UnicodeDecodeError:
                 raise FileError(
-                    f"{self.name}, near line {reader.line_num + 1}: the text is not UTF-8; "
+                    f"{self.name}, line {_first_line_not_utf8(self.path)}: the text is not UTF-8; "
                     "save the file as UTF-8."
                 ) from None
             except (OSError, EOFError) as error:
@@ -143,11 +143,24 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _open_bytes(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
 @contextmanager
 def _text_lines(path: Path) -> Iterator[io.TextIOWrapper]:
-    open_bytes: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with (
-        open_bytes(path, "rb") as bytes_,
+        _open_bytes(path) as bytes_,
         io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
     ):
         yield lines
+
+
+def _first_line_not_utf8(path: Path) -> int:
+    with _open_bytes(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1

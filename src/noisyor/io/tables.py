@@ -24,6 +24,8 @@ from noisyor.io.spool import Spool
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
+BATCH_CELLS = 1 << 25
+"""Cells a batch at most: the Parquet library takes some 20 bytes for each while it decodes."""
 
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
 
@@ -107,9 +109,10 @@ class ParquetFile:
             for name, kind in columns.items()
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
+        rows = max(1, min(BATCH_ROWS, BATCH_CELLS // len(columns)))
         row = 0
         with _parquet_errors(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+            for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 

@@ -1,5 +1,6 @@
 """A network as three CSV files: edges, priors and leaks (docs/formats.md)."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,45 +35,41 @@ def write_network(
 def read_network(
     edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> tuple[Structure, Parameters]:
-    """Read the three files; those of priors and leaks give the order of the names."""
+    """Read the three files; those of priors and leaks list all names, in their order."""
+    found, failures = read_edge_failures(edges)
     prior_of = read_values(priors, "disease", "prior")
     leak_of = read_values(leaks, "symptom", "leak")
-    structure, failures = read_edge_failures(edges, list(prior_of), list(leak_of), priors, leaks)
-    return structure, Parameters(
-        np.array(list(prior_of.values())), failures, np.array(list(leak_of.values()))
-    )
-
-
-def read_edge_failures(
-    path: PathLike,
-    diseases: list[str] | None,
-    symptoms: list[str] | None,
-    diseases_from: PathLike = "",
-    symptoms_from: PathLike = "",
-) -> tuple[Structure, Floats]:
-    """Read edges with their failures; the names keep the order given or that of the file."""
-    table = open_table(path)
-    edge_diseases, edge_symptoms, edges = read_edges(table)
-    failures = _failure_column(table)
-    for named, listed, source in (
-        (edge_diseases, diseases, diseases_from),
-        (edge_symptoms, symptoms, symptoms_from),
-    ):
-        missing = [] if listed is None else sorted(set(named) - set(listed))
-        if missing:
-            raise FileError(f"{source} has no row for {some_of(missing)}, which {path} names.")
-    diseases, symptoms = diseases or edge_diseases, symptoms or edge_symptoms
-    renumbered = np.column_stack(
+    values_for(found.diseases, prior_of, priors)
+    values_for(found.symptoms, leak_of, leaks)
+    rows = np.column_stack(
         [
-            _positions(edge_diseases, diseases)[edges[:, 0]],
-            _positions(edge_symptoms, symptoms)[edges[:, 1]],
+            _positions(found.diseases, prior_of)[found.edges[:, 0]],
+            _positions(found.symptoms, leak_of)[found.edges[:, 1]],
         ]
     )
-    canonical = np.lexsort((renumbered[:, 1], renumbered[:, 0]))
-    return Structure(diseases, symptoms, renumbered), failures[canonical]
+    structure = Structure(prior_of, leak_of, rows)
+    canonical = np.lexsort((rows[:, 1], rows[:, 0]))
+    numbers = (np.array(list(values.values())) for values in (prior_of, leak_of))
+    return structure, Parameters(next(numbers), failures[canonical], next(numbers))
 
 
-def _positions(names: list[str], among: list[str]) -> NDArray[np.int64]:
+def read_edge_failures(path: PathLike) -> tuple[Structure, Floats]:
+    """Read the structure and the failures of a file of edges."""
+    table = open_table(path)
+    diseases, symptoms, edges = read_edges(table)
+    canonical = np.lexsort((edges[:, 1], edges[:, 0]))
+    return Structure(diseases, symptoms, edges), _failure_column(table)[canonical]
+
+
+def values_for(names: Iterable[str], values: Mapping[str, float], source: PathLike) -> Floats:
+    """Return the values of the names, or an error that tells which of them the file lacks."""
+    missing = sorted(set(names) - set(values))
+    if missing:
+        raise FileError(f"{source} has no row for {some_of(missing)}, which the edges name.")
+    return np.array([values[name] for name in names], dtype=np.float64)
+
+
+def _positions(names: Sequence[str], among: Iterable[str]) -> NDArray[np.int64]:
     index = {name: number for number, name in enumerate(among)}
     return np.array([index[name] for name in names], dtype=np.int64)
 

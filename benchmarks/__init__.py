@@ -1,0 +1,1 @@
+"""Measurements of speed, printed as Markdown tables: `make bench`, or `python -m benchmarks`."""
