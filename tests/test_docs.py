@@ -1,0 +1,56 @@
+"""What the documentation shows is run, and what it names exists."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from noisyor.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(path, language):
+    text = path.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_python_blocks_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks(path, "python"):
+        exec(compile(block, path.name, "exec"), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_run(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(path, "console"):
+        for line in block.splitlines():
+            command, *arguments = shlex.split(line)
+            assert command == "noisyor", line
+            with pytest.raises(SystemExit) as exit_:
+                main(arguments)
+            assert not exit_.value.code, capsys.readouterr().err
+
+
+def test_the_readme_has_blocks_to_run():
+    readme = ROOT / "README.md"
+    assert len(blocks(readme, "python")) == len(blocks(readme, "console")) == 1
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_tests_named_in_the_paper_map_exist():
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for line in (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8").splitlines():
+        for name in re.findall(r"`(test_\w+)`", line):
+            assert f"def {name}(" in tests, name
