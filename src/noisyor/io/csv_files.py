@@ -8,8 +8,8 @@ import csv
 import gzip
 import io
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,15 @@ class CsvFile:
         self.column_names = self._header()
 
     def _header(self) -> tuple[str, ...]:
-        for _, cells in self._rows():
-            names = tuple(cells)
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
-            return names
-        raise FileError(f"{self.name} is empty: it has no header.")
+        with closing(self._rows()) as rows:
+            first = next(rows, None)
+        if first is None:
+            raise FileError(f"{self.name} is empty: it has no header.")
+        names = tuple(first[1])
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
+        return names
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
         """Give the wanted columns, converted to their kinds, in batches of rows."""
@@ -78,9 +80,10 @@ class CsvFile:
 
     def place(self, row: int) -> str:
         """Say where a row stands."""
-        for number, (line, _) in enumerate(self._rows(), start=-1):
-            if number == row:
-                return f"{self.name}, line {line}"
+        with closing(self._rows()) as rows:
+            for number, (line, _) in enumerate(rows, start=-1):
+                if number == row:
+                    return f"{self.name}, line {line}"
         return f"{self.name}, row {row + 1}"
 
     @contextmanager
@@ -94,20 +97,22 @@ class CsvFile:
     def _find_fault(self, columns: Mapping[str, ColumnKind]) -> None:
         """Raise an error for the first line that Arrow cannot have liked."""
         wanted = [(self.column_names.index(name), name, kind) for name, kind in columns.items()]
-        for line, cells in self._rows():
-            if len(cells) != len(self.column_names):
-                raise FileError(
-                    f"{self.name}, line {line}: {len(cells)} values where the header has "
-                    f"{len(self.column_names)} columns."
-                )
-            for position, name, kind in wanted:
-                if cells[position] != name and not _fits(cells[position], kind):
+        with closing(self._rows()) as rows:
+            next(rows)  # the header
+            for line, cells in rows:
+                if len(cells) != len(self.column_names):
                     raise FileError(
-                        f"{self.name}, line {line}, column {name!r}: "
-                        f"{cells[position]!r} is not {kind.value}."
+                        f"{self.name}, line {line}: {len(cells)} values where the header has "
+                        f"{len(self.column_names)} columns."
                     )
+                for position, name, kind in wanted:
+                    if not _fits(cells[position], kind):
+                        raise FileError(
+                            f"{self.name}, line {line}, column {name!r}: "
+                            f"{cells[position]!r} is not {kind.value}."
+                        )
 
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+    def _rows(self) -> Generator[tuple[int, list[str]]]:
         """Give line number and cells of each row, the header first, blank lines left out."""
         csv.field_size_limit(sys.maxsize)
         with _text_lines(self.path) as lines:

@@ -113,6 +113,7 @@ class ParquetFile:
         row = 0
         with _parquet_errors(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+                batch.validate(full=True)  # damaged bytes may give text that is no UTF-8
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 
