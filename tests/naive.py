@@ -4,6 +4,7 @@ A network is given as plain lists: `priors[i]`, `failures[i][j]` (1.0 where ther
 `leaks[j]`. Records are lists of rows, one entry per symptom: 1 present, 0 absent, None unknown.
 """
 
+import hashlib
 import itertools
 import math
 
@@ -87,3 +88,65 @@ def learnable_rounds(edges, pairs=True):
         left -= learned
         for disease, symptom in learned:
             unknown[symptom] &= ~(1 << disease)
+
+
+def count_sets(records, sets):
+    """For each set: records in which all of it is known, and in which all of it is present."""
+    counts = []
+    for members in sets:
+        known = [row for row in records if all(row[j] is not None for j in members)]
+        counts.append((len(known), sum(1 for row in known if all(row[j] == 1 for j in members))))
+    return counts
+
+
+def ratio(records, members):
+    """R(S) over the records in which all of S is known, and its delta-method variance."""
+    known = [row for row in records if all(row[j] is not None for j in members)]
+    n = len(known)
+
+    def moment(subset):
+        return sum(1 for row in known if all(row[j] == 0 for j in subset)) / n
+
+    value = moment(members) / math.prod(moment([j]) for j in members)
+    # The variance of the mean of 1_S / M_S - sum_j 1_j / M_j over records, times R squared.
+    terms = [
+        all(row[j] == 0 for j in members) / moment(members)
+        - sum((row[j] == 0) / moment([j]) for j in members)
+        for row in known
+    ]
+    mean = sum(terms) / n
+    return value, value**2 * sum((term - mean) ** 2 for term in terms) / n / n
+
+
+def mixed(x):
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+def group_of_id(record_id, n_groups):
+    if isinstance(record_id, int):
+        return mixed((record_id + 0x9E3779B97F4A7C15) % 2**64) % n_groups
+    x = 0xCBF29CE484222325
+    for byte in record_id.encode():
+        x = (x ^ byte) * 0x100000001B3 % 2**64
+    return mixed(x) % n_groups
+
+
+def groups_of_rows(file_name, n_rows, n_groups):
+    """Deal runs of rows to the groups: 64 rows each, 64 again, then doubling up to 8,192."""
+    groups, runs = (
+        [],
+        itertools.chain([64, 64, 128, 256, 512, 1024, 2048, 4096], itertools.repeat(8192)),
+    )
+    for number, run in enumerate(runs):
+        digest = hashlib.blake2b(f"{number}:{file_name}".encode(), digest_size=16).digest()
+        steps = [step for step in range(1, n_groups + 1) if math.gcd(step, n_groups) == 1]
+        step = steps[int.from_bytes(digest[:8], "little") % len(steps)]
+        start = int.from_bytes(digest[8:], "little")
+        for position in range(n_groups):
+            groups += [(start + step * position) % n_groups] * run
+        if len(groups) >= n_rows:
+            return groups[:n_rows]
+    return groups

@@ -12,7 +12,17 @@ import noisyor
 SOURCE = Path(noisyor.__file__).parent
 
 # From the foundation up: a room imports from the rooms before it, never from those after it.
-ROOMS = ["_version", "errors", "io", "structure", "findings", "network", "datasets", "cli"]
+ROOMS = [
+    "_version",
+    "errors",
+    "io",
+    "structure",
+    "findings",
+    "network",
+    "datasets",
+    "moments",
+    "cli",
+]
 
 
 def room_of(module):

@@ -17,24 +17,31 @@ if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.findings import Findings
+    from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
     from noisyor.structure import Structure
 
 _HOMES = {
     "Findings": "noisyor.findings",
+    "MomentPlan": "noisyor.moments",
+    "Moments": "noisyor.moments",
     "NoisyOrError": "noisyor.errors",
     "NoisyOrNetwork": "noisyor.network",
     "NoisyOrWarning": "noisyor.errors",
     "Structure": "noisyor.structure",
+    "count_moments": "noisyor.moments",
 }
 
 __all__ = [
     "Findings",
+    "MomentPlan",
+    "Moments",
     "NoisyOrError",
     "NoisyOrNetwork",
     "NoisyOrWarning",
     "Structure",
     "__version__",
+    "count_moments",
     "datasets",
 ]
 

@@ -125,6 +125,13 @@ class BlockBuilder:
             copy_bits(unknown, n_records, self._plane(UNKNOWN), self.filled)
         self.close_records(n_records, ids)
 
+    def append_flags(
+        self, present: NDArray[np.bool_], unknown: NDArray[np.bool_] | None, ids: Any
+    ) -> None:
+        """Add records, at most `room` of them, as boolean arrays of records x symptoms."""
+        unknown_words = None if unknown is None else pack(unknown)
+        self.append(len(present), pack(present), unknown_words, ids)
+
     def mark(self, state: int, symptoms: NDArray[np.int32], records: NDArray[np.int64]) -> None:
         """Put findings into a state; records count from the start of the open block."""
         from noisyor.findings.kernels import set_bits

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
 from noisyor.findings.blocks import Block, BlockBuilder
-from noisyor.findings.reading import RecordFormat
+from noisyor.findings.reading import RecordFormat, RecordStream
 from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind
 from noisyor.io.spool import Spool
 from noisyor.io.tables import Table, need_columns, open_table
@@ -41,18 +41,52 @@ def long_blocks(
     tables: Sequence[Table], structure: Structure, form: RecordFormat
 ) -> Iterator[Block]:
     """Stream the records of tables that have a row per finding."""
-    for table in tables:
-        need_columns(table, [form.record, form.symptom])
     sequences = [[table] for table in tables] if form.ids_per_file else [list(tables)]
     assembler = _Assembler(structure, form)
     for sequence in sequences:
-        grouping = examine_grouping(sequence, form)
-        _give_notice(sequence, grouping)
-        rows = _rows(sequence, structure, form)
-        if grouping.repeated is not None:
-            rows = regrouped(rows, grouping)
+        rows = _grouped_rows(sequence, structure, form, examine_grouping(sequence, form))
         yield from assembler.add(rows)
     yield from assembler.finish()
+
+
+def long_streams(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat
+) -> list[RecordStream]:
+    """Return the records file by file where no record has rows in two of them, else as one."""
+    is_one_list = form.n_records is not None or form.all_records is not None
+    if form.ids_per_file and not is_one_list:
+        groupings = [examine_grouping([table], form) for table in tables]
+    elif is_one_list:
+        return [RecordStream("", form.n_records, long_blocks(tables, structure, form))]
+    else:
+        whole = examine_grouping(tables, form)
+        if whole.repeated is not None or whole.shared is not None:
+            n_records = sum(whole.n_runs) if whole.repeated is None else None
+            rows = _grouped_rows(tables, structure, form, whole)
+            return [RecordStream("", n_records, _assembled(rows, structure, form))]
+        groupings = [whole._replace(n_runs=[n_runs]) for n_runs in whole.n_runs]
+    return [
+        RecordStream(
+            "",
+            sum(grouping.n_runs) if grouping.repeated is None else None,
+            _assembled(_grouped_rows([table], structure, form, grouping), structure, form),
+        )
+        for table, grouping in zip(tables, groupings, strict=True)
+    ]
+
+
+def _assembled(rows: Iterator[Rows], structure: Structure, form: RecordFormat) -> Iterator[Block]:
+    assembler = _Assembler(structure, form)
+    yield from assembler.add(rows)
+    yield from assembler.finish()
+
+
+def _grouped_rows(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat, grouping: "Grouping"
+) -> Iterator[Rows]:
+    _give_notice(tables, grouping)
+    rows = _rows(tables, structure, form)
+    return rows if grouping.repeated is None else regrouped(rows, grouping)
 
 
 # --- how the rows stand ---
@@ -62,6 +96,8 @@ class Grouping(NamedTuple):
     """What a look at the ids alone tells about the rows."""
 
     n_rows: int
+    n_runs: list[int]
+    """For each file the runs of rows with equal ids: its records, if none is repeated or shared."""
     repeated: object
     """An id whose rows do not stand together, or None."""
     shared: object
@@ -76,11 +112,15 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
     Increasing ids answer that without memory. Otherwise the ids are read once more, and the first
     id of every run of equal ones is kept and compared with all others.
     """
+    for table in tables:
+        need_columns(table, [form.record, form.symptom])
     n_rows, shared, is_increasing = 0, None, True
+    n_runs = [0] * len(tables)
     sample: list[Any] = []
     previous = None
-    for ids, starts_file in _id_batches(tables, form):
+    for ids, file, starts_file in _id_batches(tables, form):
         starts = _run_starts(ids, previous)
+        n_runs[file] += pc.sum(starts).as_py()
         if starts_file and previous is not None and not starts[0].as_py():
             shared = previous.as_py()
         if previous is not None and is_increasing:
@@ -90,20 +130,20 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
         n_rows += len(ids)
         previous = ids[-1]
     repeated = None if is_increasing else _find_repeated(tables, form)
-    return Grouping(n_rows, repeated, shared, sample)
+    return Grouping(n_rows, n_runs, repeated, shared, sample)
 
 
-def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, bool]]:
-    """Give the ids of all rows, checked, and whether a batch is the first of its file."""
+def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, int, bool]]:
+    """Give the ids of all rows, checked, the file's number, and whether a batch is its first."""
     id_type = None
-    for table in tables:
+    for file, table in enumerate(tables):
         row = 0
         for batch in table.batches({form.record: ColumnKind.ID}):
             ids = batch.column(0)
             if len(ids):
                 _check_same_type(id_type, ids.type)
                 _check_no_id_missing(ids, table, form, row)
-                yield ids, row == 0
+                yield ids, file, row == 0
             id_type = ids.type
             row += len(ids)
 
@@ -134,7 +174,7 @@ def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
     """Return an id that comes back after another one, or None."""
     runs: list[Any] = []
     previous = None
-    for ids, _ in _id_batches(tables, form):
+    for ids, _, _ in _id_batches(tables, form):
         runs.append(ids.filter(_run_starts(ids, previous)))
         previous = ids[-1]
     firsts = pa.chunked_array(runs)

@@ -9,7 +9,7 @@ long   a row a finding: columns record, symptom, and if wanted state (present, a
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -89,10 +89,44 @@ class RecordFormat:
         return columns <= set(table.column_names) and not columns & set(structure.symptoms)
 
 
+class RecordStream(NamedTuple):
+    """The records of a file, or of several files that share records."""
+
+    file_name: str
+    """The name of the file, without its directories."""
+    n_records: int | None
+    """How many records there are, where that is known beforehand."""
+    blocks: Iterator[Block]
+
+
 def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterator[Block]:
-    """Stream the records of a path, a table, or a list of them as blocks."""
+    """Stream the records of a path, a table, or a list of them, in blocks that span files."""
     from noisyor.findings.long import long_blocks
 
+    tables, is_long = open_records(source, structure, form)
+    read = long_blocks if is_long else wide_blocks
+    yield from read(tables, structure, form)
+
+
+def record_streams(source: Any, structure: Structure, form: RecordFormat) -> list[RecordStream]:
+    """Return the records file by file; files that share records come as one stream."""
+    from noisyor.findings.long import long_streams
+
+    tables, is_long = open_records(source, structure, form)
+    if is_long:
+        return long_streams(tables, structure, form)
+    return [
+        RecordStream(
+            table.path.name if hasattr(table, "path") else "",
+            getattr(table, "n_rows", None),
+            wide_blocks([table], structure, form),
+        )
+        for table in tables
+    ]
+
+
+def open_records(source: Any, structure: Structure, form: RecordFormat) -> tuple[list[Table], bool]:
+    """Open tables of records, and say whether they have a row per finding."""
     sources = source if isinstance(source, list | tuple) else [source]
     if not sources:
         raise FindingsError("no files to read records from.")
@@ -103,10 +137,7 @@ def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterat
             f"{tables[long.index(True)].name} is long (a row per finding) and "
             f"{tables[long.index(False)].name} is wide (a column per symptom); read them apart."
         )
-    if long[0]:
-        yield from long_blocks(tables, structure, form)
-    else:
-        yield from wide_blocks(tables, structure, form)
+    return tables, long[0]
 
 
 def wide_blocks(

@@ -12,6 +12,7 @@ number     float64
 =========  ============================================================================
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, some_of
 
 
 class ColumnKind(Enum):
@@ -33,8 +34,8 @@ class ColumnKind(Enum):
     NUMBER = "a number"
 
 
-TRUE_TEXTS = ("1", "true", "True", "TRUE")
-FALSE_TEXTS = ("0", "false", "False", "FALSE")
+TRUE_TEXTS = ("1", "1.0", "true", "True", "TRUE")
+FALSE_TEXTS = ("0", "0.0", "false", "False", "FALSE")
 NULL_TEXTS = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 
 ABSENT, PRESENT, UNKNOWN = 0, 1, 2
@@ -61,10 +62,18 @@ class Placed(Protocol):
     """A table, as far as error messages need it."""
 
     name: str
+    column_names: tuple[str, ...]
 
     def place(self, row: int) -> str:
         """Say where a row stands."""
         ...
+
+
+def check_no_duplicates(table: Placed) -> None:
+    """Raise an error that names the columns which stand more than once in a table."""
+    twice = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if twice:
+        raise FileError(f"{table.name} has more than one column named {some_of(twice)}.")
 
 
 def convert_batch(
@@ -91,10 +100,26 @@ def converted(column: Any, kind: ColumnKind) -> Any:
     >>> converted(pa.array([1.0, 0.0, float("nan")]), ColumnKind.FLAG).to_pylist()
     [True, False, None]
     """
-    is_integer = pa.types.is_integer(column.type)
-    if is_integer and kind in (ColumnKind.NAME, ColumnKind.ID):
-        return _cast(column, pa.int64())
-    return _CONVERSIONS[kind](column)
+    if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
+        column = column.dictionary_decode()
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number and kind in (ColumnKind.NAME, ColumnKind.ID):
+        return _whole_numbers(column, kind)
+    try:
+        return _CONVERSIONS[kind](column)
+    except TypeError as error:
+        raise TypeError(f"{error}; wanted is {kind.value}") from None
+
+
+def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
+    """Return int64; pandas makes whole numbers floating where one is missing."""
+    if pa.types.is_floating(column.type):
+        values = column.to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(~np.isnan(values) & (values != np.floor(values)))
+        if wrong.size or np.isinf(values).any():
+            raise TypeError(f"has the type {column.type}; wanted is {kind.value}")
+        column = pa.array(values, from_pandas=True)
+    return _cast(column, pa.int64())
 
 
 def _dictionary(column: Any) -> Any:
@@ -108,7 +133,7 @@ def _texts(column: Any) -> Any:
         column = column.dictionary_decode()
     if is_text(column.type) or pa.types.is_null(column.type) or pa.types.is_integer(column.type):
         return _cast(column, pa.string())
-    raise TypeError(f"has the type {column.type}, not text")
+    raise TypeError(f"has the type {column.type}")
 
 
 def is_text(type_: Any) -> bool:

@@ -16,8 +16,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from noisyor.errors import FileError, some_of
-from noisyor.io.columns import FALSE_TEXTS, NULL_TEXTS, TRUE_TEXTS, ColumnKind, convert_batch
+from noisyor.errors import FileError
+from noisyor.io.columns import (
+    FALSE_TEXTS,
+    NULL_TEXTS,
+    TRUE_TEXTS,
+    ColumnKind,
+    check_no_duplicates,
+    convert_batch,
+)
 from noisyor.io.paths import PathLike, existing_file, unreadable
 
 BLOCK_BYTES = 8 << 20
@@ -41,18 +48,16 @@ class CsvFile:
         self.path = existing_file(path)
         self.name = str(self.path)
         self.delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
+        self.column_names: tuple[str, ...] = ("",)
         self.column_names = self._header()
+        check_no_duplicates(self)
 
     def _header(self) -> tuple[str, ...]:
         with closing(self._rows()) as rows:
             first = next(rows, None)
         if first is None:
             raise FileError(f"{self.name} is empty: it has no header.")
-        names = tuple(first[1])
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
-        return names
+        return tuple(first[1])
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
         """Give the wanted columns, converted to their kinds, in batches of rows."""
@@ -64,11 +69,16 @@ class CsvFile:
             null_values=list(NULL_TEXTS),
             strings_can_be_null=False,
         )
-        parse = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        parse = pa_csv.ParseOptions(
+            delimiter=self.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=not self._has_one_column,
+        )
         read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
+        packed = "gzip" if _is_gzipped(self.path) else None
         with (
             self._arrow_errors(columns),
-            pa.input_stream(self.name, compression="detect") as bytes_,
+            pa.input_stream(self.name, compression=packed) as bytes_,
         ):
             reader = pa_csv.open_csv(
                 bytes_, read_options=read, parse_options=parse, convert_options=convert
@@ -77,6 +87,11 @@ class CsvFile:
             for batch in reader:
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
+
+    @property
+    def _has_one_column(self) -> bool:
+        """Whether an empty line is a row with an empty value."""
+        return len(self.column_names) == 1
 
     def place(self, row: int) -> str:
         """Say where a row stands."""
@@ -118,9 +133,13 @@ class CsvFile:
         with _text_lines(self.path) as lines:
             reader = csv.reader(lines, delimiter=self.delimiter)
             try:
+                is_header = True
                 for cells in reader:
                     if cells:
                         yield reader.line_num, cells
+                    elif self._has_one_column and not is_header:
+                        yield reader.line_num, [""]
+                    is_header = is_header and not cells
             except csv.Error as error:
                 raise FileError(f"{self.name}, line {reader.line_num}: {error}.") from None
             except UnicodeDecodeError:
@@ -149,7 +168,11 @@ def _is_number(cell: str) -> bool:
 
 
 def _open_bytes(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+    return gzip.open(path, "rb") if _is_gzipped(path) else path.open("rb")
+
+
+def _is_gzipped(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
 
 
 @contextmanager

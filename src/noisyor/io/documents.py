@@ -40,11 +40,12 @@ def read_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, Any]:
         ) from None
     except (OSError, RecursionError, ValueError) as error:
         raise unreadable(file, error) from None
-    _check_format(str(file), document, kinds)
+    check_format(str(file), document, kinds)
     return dict(document)
 
 
-def _check_format(file: str, document: Any, kinds: Mapping[str, int]) -> None:
+def check_format(file: str, document: Any, kinds: Mapping[str, int]) -> None:
+    """Raise an error if a document is of another kind, or of a version that is not known yet."""
     wanted = " or ".join(kinds)
     if not isinstance(document, dict):
         raise FileError(f"{file} is JSON but not a {wanted} document: it holds no object.")

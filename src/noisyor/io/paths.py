@@ -1,8 +1,9 @@
 """Opening and replacing files, with errors that name them."""
 
 import os
-import tempfile
-from collections.abc import Iterator
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -60,24 +61,14 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['greeting.txt']
     """
-    target = Path(path)
-    if target.is_dir():
-        raise FileError(f"{target} is a directory; give a file to write.")
-    if not target.parent.is_dir():
-        raise FileError(
-            f"{target} cannot be written: the directory {target.parent} does not exist."
-        )
+    check_writable([path])
+    target = Path(path).resolve()  # a link stays a link to the file that is replaced
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
-    except OSError as error:
-        raise unwritable(target, error) from None
-    os.close(handle)
-    part = Path(name)
-    try:
+        part.touch(exist_ok=False)
+        if target.exists():
+            shutil.copymode(target, part)
         yield part
-        part.chmod(0o666 & ~_umask())
         part.replace(target)
     except OSError as error:
         raise unwritable(target, error) from None
@@ -86,7 +77,17 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
             part.unlink()
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def check_writable(paths: Iterable[PathLike]) -> None:
+    """Raise an error where a file cannot be written, or would overwrite another of them."""
+    seen: set[Path] = set()
+    for path in paths:
+        target = Path(path)
+        if target.is_dir():
+            raise FileError(f"{target} is a directory; give a file to write.")
+        if not target.parent.is_dir():
+            raise FileError(
+                f"{target} cannot be written: the directory {target.parent} does not exist."
+            )
+        if target.resolve() in seen:
+            raise FileError(f"{target} is given for two different outputs.")
+        seen.add(target.resolve())

@@ -16,8 +16,8 @@ from typing import Any, NoReturn, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisyor.errors import FileError, some_of
-from noisyor.io.columns import ColumnKind, convert_batch, is_text
+from noisyor.errors import FileError, NoisyOrError, some_of
+from noisyor.io.columns import ColumnKind, check_no_duplicates, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.paths import PathLike, existing_file, unreadable
 from noisyor.io.spool import Spool
@@ -72,21 +72,13 @@ def _open_file(file: Path) -> Table:
 
 
 def need_columns(table: Table, wanted: Iterable[str]) -> None:
-    """Raise an error that names the columns a table lacks or has twice."""
+    """Raise an error that names the columns a table lacks."""
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         raise FileError(
             f"{table.name} has no column {some_of(missing)}; its columns are "
             f"{some_of(table.column_names, most=10)}."
         )
-
-
-def check_no_duplicates(table: Table) -> None:
-    """Raise an error that names the columns which stand more than once in a table."""
-    names = table.column_names
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise FileError(f"{table.name} has more than one column named {some_of(twice)}.")
 
 
 class ParquetFile:
@@ -97,7 +89,7 @@ class ParquetFile:
         self.name = str(self.path)
         with _parquet_errors(self.path), pq.ParquetFile(self.path) as file:
             self._schema = file.schema_arrow
-            self.column_names = tuple(self._schema.names)
+            self.column_names = _without_pandas_index(self._schema.names)
             self.n_rows = int(file.metadata.num_rows)
         check_no_duplicates(self)
 
@@ -109,7 +101,7 @@ class ParquetFile:
             for name, kind in columns.items()
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
-        rows = max(1, min(BATCH_ROWS, BATCH_CELLS // len(columns)))
+        rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
         row = 0
         with _parquet_errors(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
@@ -130,8 +122,7 @@ class ArrowTable:
         with self._stream_errors():
             self._source = _rereadable(source)
             names = self._reader().schema.names
-        # pandas streams a named or shuffled index as a column; it is no column of the user's.
-        self.column_names = tuple(name for name in names if not _PANDAS_INDEX.fullmatch(name))
+        self.column_names = _without_pandas_index(names)
         check_no_duplicates(self)
 
     def _reader(self) -> Any:
@@ -158,20 +149,30 @@ class ArrowTable:
     def _stream_errors(self) -> Iterator[None]:
         try:
             yield
-        except pa.ArrowException as error:
+        except NoisyOrError:
+            raise
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}.") from None
 
 
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
+    """Leave out the column as which pandas writes an index that has no name."""
+    return tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
 
 
 def _rereadable(source: Any) -> Any:
-    """Return the source itself, or a spool of it where it can be streamed only once."""
-    if not isinstance(source, pa.RecordBatchReader):
+    """Return a table in memory, or a spool of a source that may stream only once or differently."""
+    library = type(source).__module__.partition(".")[0]
+    if library == "pandas":
+        # pandas may drop an index, or stream it as a column, depending on its values.
+        has_names = any(name is not None for name in source.index.names)
+        return source.reset_index() if has_names else source
+    if library == "polars" or isinstance(source, pa.Table | pa.RecordBatch):
         return source
-    spool = Spool(source.schema)
-    for batch in source:
+    reader = pa.RecordBatchReader.from_stream(source)
+    spool = Spool(reader.schema)
+    for batch in reader:
         spool.append(batch)
     return spool
 
@@ -181,7 +182,7 @@ def _parquet_errors(path: Path) -> Iterator[None]:
     """Name the file in whatever the Parquet library says about damaged bytes."""
     try:
         yield
-    except FileError:
+    except NoisyOrError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
         _damaged(path, error)

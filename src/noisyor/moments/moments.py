@@ -1,0 +1,429 @@
+"""Moments: integer counts for a plan, split into groups of records, that add up.
+
+>>> from noisyor import datasets, MomentPlan, count_moments
+>>> network = datasets.figure1(seed=0)
+>>> plan = MomentPlan.coupled(network.structure)
+>>> one, other = (count_moments(network.sample(1000, seed=seed), plan) for seed in (1, 2))
+>>> (one + other).n_records
+2000
+>>> one + other == other + one
+True
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.paths import PathLike
+from noisyor.moments.plan import MomentPlan
+from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts
+
+if TYPE_CHECKING:
+    from noisyor.network import NoisyOrNetwork
+
+FORMAT = "noisyor.moments"
+VERSION = 1
+
+Counts = NDArray[Any]
+
+
+class Margins(NamedTuple):
+    """Counts over the records in which all symptoms of a set are known, groups x sets.
+
+    The last axis of `pairs` has: known, a, b. That of `triplets`: known, a, b, c, ab, ac, bc.
+    """
+
+    symptoms: Counts
+    pairs: Counts
+    triplets: Counts
+
+
+class Moments:
+    """Counts of a plan's sets over records, or the exact values of a population.
+
+    Parameters
+    ----------
+    plan
+        What was counted.
+    group_records
+        How many records each group has.
+    present
+        Three arrays, groups x symptoms, pairs, triplets: records in which all of a set is present.
+    margins
+        The same for subsets and known records, where some findings are unknown; else None.
+    hidden
+        Three arrays of booleans: sets whose counts were suppressed as too small; else None.
+    """
+
+    def __init__(
+        self,
+        plan: MomentPlan,
+        group_records: Integers,
+        present: tuple[Counts, ...],
+        margins: Margins | None = None,
+        hidden: tuple[NDArray[np.bool_], ...] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.group_records = np.asarray(group_records, dtype=np.int64)
+        dtype = counter_type(int(self.group_records.max(initial=0)))
+        self.present = tuple(counts.astype(dtype, copy=False) for counts in present)
+        self.margins = margins and Margins(*(m.astype(dtype, copy=False) for m in margins))
+        self.hidden = hidden
+        for order, counts in enumerate(self.present):
+            if counts.shape != (self.n_groups, plan.sizes[order]):
+                raise ParameterError("the counts do not have the shape of the plan.")
+
+    @property
+    def n_records(self) -> int:
+        """The number of records that were counted."""
+        return int(self.group_records.sum())
+
+    @property
+    def n_groups(self) -> int:
+        """Into how many groups the records were split."""
+        return len(self.group_records)
+
+    # --- values ---
+
+    def counts(self, order: int, *, without: int | None = None) -> Integers:
+        """Return in how many records each set is present; `without` leaves a group out."""
+        self.plan.sets(order)
+        return self._total(self.present[order - 1], without)
+
+    def negative_moments(self, order: int, *, without: int | None = None) -> Floats:
+        """Return P(all of the set absent) for each symptom, pair or triplet (Eq. 3)."""
+        return self.values(order, without=without).negative_moments()
+
+    def ratios(self, order: int, *, without: int | None = None) -> Floats:
+        """Return R(S), the negative moment over the product of its symptoms' own."""
+        return self.values(order, without=without).ratios()
+
+    def ratio_variances(self, order: int) -> Floats:
+        """Return the sampling variance of each R(S); infinite where a symptom is always present."""
+        if order == 1:
+            return np.zeros(len(self.plan.symptoms))
+        return self.values(order).ratio_variances()
+
+    def excesses(self, order: int, *, without: int | None = None) -> Floats:
+        """Return c = R - 1 of pairs, or k = R_abc - R_ab - R_ac - R_bc + 2 of triplets."""
+        values = self.values(order, without=without)
+        return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
+
+    def values(self, order: int, *, without: int | None = None) -> SetValues:
+        """Return all values of an order at once; `without` leaves a group of records out."""
+        self.plan.sets(order)
+        n, singles, pairs = self._subsets(order, without)
+        all_three = self._total(self.present[2], without) if order == 3 else None
+        values = values_from_counts(n, singles, pairs, all_three)
+        if self.hidden is not None:
+            for array in values.odds, values.pair_excesses, values.triplet_excess:
+                array[self.hidden[order - 1]] = np.nan
+        return values
+
+    def _subsets(
+        self, order: int, without: int | None
+    ) -> tuple[Integers, list[Integers], list[Integers]]:
+        """Return, for each set, the records, and those with each of its symptoms and pairs."""
+        totals = [self._total(counts, without) for counts in self.present]
+        plan = self.plan
+        n = self._total(self.group_records[:, np.newaxis], without)
+        if order == 1:
+            known = np.broadcast_to(n, totals[0].shape)
+            if self.margins is not None:
+                known = self._total(self.margins.symptoms, without)
+            return known, [totals[0]], []
+        if self.margins is not None:
+            margins = self._total(self.margins[order - 1], without)
+            columns = [margins[:, column] for column in range(margins.shape[1])]
+            pairs = [totals[1]] if order == 2 else columns[4:]
+            return columns[0], columns[1 : order + 1], pairs
+        if order == 2:
+            singles = [totals[0][plan.pair_rows[:, column]] for column in (0, 1)]
+            return np.broadcast_to(n, totals[1].shape), singles, [totals[1]]
+        rows = np.searchsorted(plan.symptoms, plan.triplets)
+        singles = [totals[0][rows[:, column]] for column in (0, 1, 2)]
+        pairs = [totals[1][plan.triplet_rows[:, column]] for column in (0, 1, 2)]
+        return np.broadcast_to(n, totals[2].shape), singles, pairs
+
+    def _total(self, counts: Counts, without: int | None) -> Integers:
+        total: Integers = counts.sum(axis=0, dtype=np.int64)
+        return total if without is None else np.asarray(total - counts[without])
+
+    # --- merging ---
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Merge the counts of two sets of records, exactly."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        self._check_mergeable(other)
+        records = self.group_records + other.group_records
+        dtype = counter_type(int(records.max(initial=0)))
+        present = tuple(
+            _sum(mine, theirs, dtype)
+            for mine, theirs in zip(self.present, other.present, strict=True)
+        )
+        margins = None
+        if self.margins is not None or other.margins is not None:
+            pairs = zip(self.with_margins(), other.with_margins(), strict=True)
+            margins = Margins(*(_sum(mine, theirs, dtype) for mine, theirs in pairs))
+        hidden = self.hidden or other.hidden
+        if self.hidden is not None and other.hidden is not None:
+            both = zip(self.hidden, other.hidden, strict=True)
+            hidden = tuple(mine | theirs for mine, theirs in both)
+        return Moments(self.plan, records, present, margins, hidden)
+
+    def _check_mergeable(self, other: "Moments") -> None:
+        if self.plan.structure != other.plan.structure:
+            raise StructureError(
+                "these moments belong to different structures "
+                f"({self.plan.structure!r} {self.plan.structure.fingerprint[:8]} and "
+                f"{other.plan.structure!r} {other.plan.structure.fingerprint[:8]}); "
+                "count all records with the same structure file."
+            )
+        if self.plan != other.plan:
+            raise ParameterError(
+                f"these moments were counted for different plans ({self.plan!r} and "
+                f"{other.plan!r}); count all records with the same plan file."
+            )
+        if self.n_groups != other.n_groups:
+            raise ParameterError(
+                f"these moments have {self.n_groups} and {other.n_groups} groups of records; "
+                "count, or export, both with the same number."
+            )
+
+    def with_margins(self) -> Margins:
+        """Return the margins; where all findings are known they follow from the other counts."""
+        if self.margins is not None:
+            return self.margins
+        symptoms, pairs, _ = self.present
+        plan = self.plan
+        known = self.group_records[:, np.newaxis].astype(symptoms.dtype)
+        of_pairs = [
+            np.broadcast_to(known, pairs.shape),
+            *(symptoms[:, plan.pair_rows[:, column]] for column in (0, 1)),
+        ]
+        rows = np.searchsorted(plan.symptoms, plan.triplets)
+        of_triplets = [
+            np.broadcast_to(known, (self.n_groups, len(plan.triplets))),
+            *(symptoms[:, rows[:, column]] for column in (0, 1, 2)),
+            *(pairs[:, plan.triplet_rows[:, column]] for column in (0, 1, 2)),
+        ]
+        return Margins(
+            np.broadcast_to(known, symptoms.shape).copy(),
+            np.stack(of_pairs, axis=-1),
+            np.stack(of_triplets, axis=-1),
+        )
+
+    def in_one_group(self) -> "Moments":
+        """Return the same counts with all records in a single group."""
+        present = tuple(
+            counts.sum(axis=0, keepdims=True, dtype=np.int64) for counts in self.present
+        )
+        margins = self.margins and Margins(
+            *(counts.sum(axis=0, keepdims=True, dtype=np.int64) for counts in self.margins)
+        )
+        records = self.group_records.sum(keepdims=True)
+        return Moments(self.plan, records, present, margins, self.hidden)
+
+    def suppressed(self, min_count: int) -> "Moments":
+        """Return the counts fit for export: no cell that describes 1 to `min_count` - 1 records.
+
+        The groups are merged, because they would split the cells. A set is hidden, its count 0 and
+        its values NaN, if any cell of its table (present and absent for each symptom) is small, or
+        if one of its subsets is hidden.
+        """
+        if min_count < 1:
+            raise ParameterError(f"min_count must be at least 1, not {min_count}.")
+        whole = self.in_one_group()
+        is_hidden = [_has_small_cell(whole, order, min_count) for order in (1, 2, 3)]
+        is_hidden[1] |= is_hidden[0][self.plan.pair_rows].any(axis=1)
+        is_hidden[2] |= is_hidden[1][self.plan.triplet_rows].any(axis=1)
+        if whole.hidden is not None:
+            is_hidden = [now | before for now, before in zip(is_hidden, whole.hidden, strict=True)]
+        present = tuple(
+            np.where(hide, 0, counts) for hide, counts in zip(is_hidden, whole.present, strict=True)
+        )
+        margins = whole.margins
+        if margins is not None:
+            margins = Margins(
+                np.where(is_hidden[0], 0, margins.symptoms),
+                np.where(is_hidden[1][:, np.newaxis], 0, margins.pairs),
+                np.where(is_hidden[2][:, np.newaxis], 0, margins.triplets),
+            )
+        return Moments(self.plan, whole.group_records, present, margins, tuple(is_hidden))
+
+    # --- populations ---
+
+    @staticmethod
+    def exact(
+        network: "NoisyOrNetwork", plan: MomentPlan, n_records: float = np.inf
+    ) -> "PopulationMoments":
+        """Return the exact moments of a network; with `n_records` the variances that many give."""
+        return PopulationMoments(network, plan, n_records)
+
+    # --- files ---
+
+    def save(self, path: PathLike) -> None:
+        """Write as an Arrow file that also holds the plan and its structure (docs/formats.md)."""
+        columns = self.plan.to_columns() | {
+            "fingerprint": [self.plan.fingerprint],
+            "group_records": self.group_records,
+        }
+        for name, counts in zip(_NAMES, self.present, strict=True):
+            columns[f"{name}_present"] = counts.ravel()
+        for name, counts in zip(_NAMES, self.margins or (), strict=False):
+            columns[f"{name}_margins"] = counts.ravel()
+        for name, is_hidden in zip(_NAMES, self.hidden or (), strict=False):
+            columns[f"{name}_hidden"] = is_hidden
+        write_arrow_document(path, FORMAT, VERSION, columns)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote."""
+        columns = read_arrow_document(path, {FORMAT: VERSION})
+        plan = MomentPlan.from_columns(columns, path)
+        try:
+            records = columns["group_records"]
+            groups = len(records)
+            present = tuple(columns[f"{name}_present"].reshape(groups, -1) for name in _NAMES)
+            margins = hidden = None
+            if "symptoms_margins" in columns:
+                widths = (), (-1, 3), (-1, 7)
+                margins = Margins(
+                    *(
+                        columns[f"{name}_margins"].reshape(groups, size, *width[1:])
+                        for name, size, width in zip(_NAMES, plan.sizes, widths, strict=True)
+                    )
+                )
+            if "symptoms_hidden" in columns:
+                hidden = tuple(columns[f"{name}_hidden"].astype(np.bool_) for name in _NAMES)
+            fingerprint = str(columns["fingerprint"][0])
+            moments = cls(plan, records, present, margins, hidden)
+        except KeyError as error:
+            raise FileError(f"{path}: the column {error} is missing.") from None
+        except (ValueError, TypeError, IndexError) as error:
+            raise FileError(f"{path} holds no valid moments: {error}") from None
+        if fingerprint != plan.fingerprint:
+            raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
+        return moments
+
+    # --- what it is ---
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.plan != other.plan or not np.array_equal(self.group_records, other.group_records):
+            return False
+        mine: list[Any] = [*self.present]
+        theirs: list[Any] = [*other.present]
+        if self.margins is not None or other.margins is not None:
+            mine, theirs = [*mine, *self.with_margins()], [*theirs, *other.with_margins()]
+        mine += self.hidden or [None]
+        theirs += other.hidden or [None]
+        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+    __hash__ = None  # type: ignore[assignment]  # millions of counts make no key
+
+    def __repr__(self) -> str:
+        unknown = ", some findings unknown" if self.margins is not None else ""
+        return (
+            f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{unknown})"
+        )
+
+
+_NAMES = ("symptoms", "pairs", "triplets")
+
+
+class PopulationMoments(Moments):
+    """The exact moments of a network, through the interface of counted ones."""
+
+    def __init__(self, network: "NoisyOrNetwork", plan: MomentPlan, n_records: float) -> None:
+        if network.structure.symptoms != plan.structure.symptoms:
+            raise StructureError("the network and the plan have different symptoms.")
+        empty = tuple(np.zeros((1, size), dtype=np.uint32) for size in plan.sizes)
+        super().__init__(plan, np.zeros(1, dtype=np.int64), empty)
+        self._network = network
+        self._n_records = n_records
+        with np.errstate(divide="ignore"):
+            marginals = network.marginals()
+            self._odds = marginals / (1.0 - marginals)
+
+    def values(self, order: int, *, without: int | None = None) -> SetValues:
+        """Return all values of an order at once."""
+        sets = self.plan.sets(order)
+        excesses = np.empty((len(sets), 0))
+        third = np.zeros(len(sets))
+        if order == 2:
+            excesses = np.expm1(self._log_ratios(sets))[:, np.newaxis]
+        elif order == 3:
+            of_pairs = np.expm1(self._log_ratios(self.plan.pairs))
+            excesses = of_pairs[self.plan.triplet_rows]
+            third = np.expm1(self._log_ratios(sets)) - excesses.sum(axis=1)
+        records = np.full(len(sets), float(self._n_records))
+        return SetValues(records, self._odds[sets], excesses, third)
+
+    def _log_ratios(self, sets: Integers) -> Floats:
+        from noisyor.moments.kernels import log_ratios
+
+        structure = self._network.structure
+        logarithms = np.empty(len(sets))
+        log_ratios(
+            np.ascontiguousarray(sets),
+            structure.parent_offsets,
+            structure.parent_diseases,
+            structure.parent_edges,
+            self._network.priors,
+            self._network.failures,
+            logarithms,
+        )
+        return logarithms
+
+    def counts(self, order: int, *, without: int | None = None) -> Integers:
+        """Refuse: a population has no counts."""
+        raise ParameterError("exact moments have no counts; ask for negative_moments.")
+
+    def __add__(self, other: Moments) -> Moments:
+        raise ParameterError("exact moments cannot be merged with others.")
+
+    def save(self, path: PathLike) -> None:
+        """Refuse: save the network instead."""
+        raise ParameterError("exact moments are not saved; save the network they come from.")
+
+    def __repr__(self) -> str:
+        return f"PopulationMoments({self._network!r}, {self.plan})"
+
+
+def counter_type(n_records: int) -> Any:
+    """Return the smallest type that holds any count over so many records."""
+    return np.uint32 if n_records < 1 << 32 else np.uint64
+
+
+def _sum(one: Counts, other: Counts, dtype: Any) -> Counts:
+    total: Counts = one.astype(dtype)
+    total += other
+    return total
+
+
+def _has_small_cell(moments: Moments, order: int, min_count: int) -> NDArray[np.bool_]:
+    """Say for each set whether a cell of its table counts 1 to `min_count` - 1 records."""
+    n, singles, pairs = moments._subsets(order, None)
+    counts = {frozenset(): n, **{frozenset([k]): each for k, each in enumerate(singles)}}
+    if order == 2:
+        counts[frozenset([0, 1])] = pairs[0]
+    elif order == 3:
+        for members, each in zip(((0, 1), (0, 2), (1, 2)), pairs, strict=True):
+            counts[frozenset(members)] = each
+        counts[frozenset([0, 1, 2])] = moments.counts(3)
+    is_small = np.zeros(moments.plan.sizes[order - 1], dtype=np.bool_)
+    for present in counts:
+        # Inclusion and exclusion: exactly these present, all others absent.
+        cell = sum(
+            (-1) ** (len(superset) - len(present)) * count
+            for superset, count in counts.items()
+            if superset >= present
+        )
+        is_small |= (cell > 0) & (cell < min_count)
+    return is_small

@@ -1,0 +1,213 @@
+"""MomentPlan: which symptoms, pairs and triplets are to be counted.
+
+A plan is closed: a triplet brings its three pairs, a pair its two symptoms, because a negative
+moment needs the counts of all subsets (inclusion and exclusion).
+
+>>> from noisyor import Structure
+>>> structure = Structure.from_matrix([[1, 1, 1, 0], [0, 0, 1, 1]])
+>>> MomentPlan(structure, triplets=[[2, 1, 0], [0, 1, 2]])
+MomentPlan(3 symptoms, 3 pairs, 1 triplet)
+>>> MomentPlan.coupled(structure).pairs.tolist()
+[[0, 1], [0, 2], [1, 2], [2, 3]]
+"""
+
+import hashlib
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.paths import PathLike
+from noisyor.structure import Indices, Structure
+
+FORMAT = "noisyor.plan"
+VERSION = 1
+
+
+class MomentPlan:
+    """The sets of symptoms to count; immutable, without repeats, in canonical order.
+
+    Parameters
+    ----------
+    structure
+        Whose symptoms are meant.
+    symptoms, pairs, triplets
+        Indices: one, two or three a row, in any order. Symptoms of pairs and pairs of triplets
+        need not be given; they are added.
+
+    Each row is sorted, and the rows are sorted among each other.
+    """
+
+    __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",
+                 "triplets")  # fmt: skip
+
+    structure: Structure
+    symptoms: Indices
+    pairs: Indices
+    triplets: Indices
+    pair_rows: Indices
+    """For each pair, the rows of its two symptoms in `symptoms`."""
+    triplet_rows: Indices
+    """For each triplet (a, b, c), the rows of its pairs ab, ac and bc in `pairs`."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        symptoms: ArrayLike = (),
+        pairs: ArrayLike = (),
+        triplets: ArrayLike = (),
+    ) -> None:
+        self.structure = structure
+        n_symptoms = structure.n_symptoms
+        self.triplets = _canonical([_rows(triplets, 3)], n_symptoms)
+        of_triplets = [self.triplets[:, columns] for columns in ([0, 1], [0, 2], [1, 2])]
+        self.pairs = _canonical([_rows(pairs, 2), *of_triplets], n_symptoms)
+        of_pairs = self.pairs.reshape(-1, 1)
+        self.symptoms = _canonical([_rows(symptoms, 1), of_pairs], n_symptoms)[:, 0]
+        self.pair_rows = np.searchsorted(self.symptoms, self.pairs)
+        keys = _keys(self.pairs, n_symptoms)
+        self.triplet_rows = np.column_stack(
+            [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_triplets]
+        )
+        self._fingerprint: str | None = None
+        for name in "symptoms", "pairs", "triplets", "pair_rows", "triplet_rows":
+            getattr(self, name).flags.writeable = False
+
+    @classmethod
+    def coupled(cls, structure: Structure) -> Self:
+        """Return the plan of all symptoms and all pairs that share a parent."""
+        import scipy.sparse
+
+        edges = structure.edges
+        ones = np.ones(len(edges), dtype=np.int32)
+        shape = structure.n_diseases, structure.n_symptoms
+        matrix = scipy.sparse.csr_array((ones, (edges[:, 0], edges[:, 1])), shape)
+        shared = scipy.sparse.triu(matrix.T @ matrix, k=1).tocoo()
+        pairs = np.column_stack([shared.coords[0], shared.coords[1]])
+        return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
+
+    def sets(self, order: int) -> Indices:
+        """Return the symptoms (as a column), pairs or triplets."""
+        if order not in (1, 2, 3):
+            raise ParameterError(f"moments have the orders 1, 2 and 3, not {order!r}.")
+        return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many symptoms, pairs and triplets there are."""
+        return len(self.symptoms), len(self.pairs), len(self.triplets)
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that two plans share exactly when they are equal, on any machine."""
+        if self._fingerprint is None:
+            digest = hashlib.sha256(self.structure.fingerprint.encode())
+            for sets in self.symptoms, self.pairs, self.triplets:
+                digest.update(len(sets).to_bytes(8, "little"))
+                digest.update(np.ascontiguousarray(sets, dtype="<i8").tobytes())
+            self._fingerprint = digest.hexdigest()[:32]
+        return self._fingerprint
+
+    def __or__(self, other: "MomentPlan") -> "MomentPlan":
+        """Return the union of two plans of one structure."""
+        if self.structure != other.structure:
+            raise StructureError("plans of different structures have no union.")
+        return MomentPlan(
+            self.structure,
+            np.concatenate([self.symptoms, other.symptoms]),
+            np.concatenate([self.pairs, other.pairs]),
+            np.concatenate([self.triplets, other.triplets]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MomentPlan):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        words = ("symptom", "pair", "triplet")
+        counted = ", ".join(
+            f"{n:,} {word}{'' if n == 1 else 's'}"
+            for n, word in zip(self.sizes, words, strict=True)
+        )
+        return f"MomentPlan({counted})"
+
+    def save(self, path: PathLike) -> None:
+        """Write as an Arrow file (docs/formats.md)."""
+        write_arrow_document(path, FORMAT, VERSION, self.to_columns())
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote."""
+        return cls.from_columns(read_arrow_document(path, {FORMAT: VERSION}), path)
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the arrays of a file that holds this plan and its structure."""
+        return {
+            "diseases": list(self.structure.diseases),
+            "symptom_names": list(self.structure.symptoms),
+            "edges": self.structure.edges.ravel(),
+            "symptoms": self.symptoms,
+            "pairs": self.pairs.ravel(),
+            "triplets": self.triplets.ravel(),
+        }
+
+    @classmethod
+    def from_columns(cls, columns: dict[str, Any], path: PathLike) -> Self:
+        """Build from the arrays of a file."""
+        try:
+            structure = Structure(
+                columns["diseases"].tolist(),
+                columns["symptom_names"].tolist(),
+                columns["edges"].reshape(-1, 2),
+            )
+            return cls(
+                structure,
+                columns["symptoms"],
+                columns["pairs"].reshape(-1, 2),
+                columns["triplets"].reshape(-1, 3),
+            )
+        except KeyError as error:
+            raise FileError(f"{path}: the column {error} is missing.") from None
+        except ValueError as error:
+            raise FileError(f"{path} holds no valid plan: {error}") from None
+
+
+def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:
+    array = np.asarray(sets)
+    if array.size == 0:
+        return np.empty((0, order), dtype=np.int64)
+    if order == 1:
+        array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] != order or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError(
+            f"sets of {order} symptoms are rows of {order} indices; got {array.dtype} of shape "
+            f"{array.shape}."
+        )
+    return array
+
+
+def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
+    """Return the distinct rows of all parts, each sorted, in lexicographic order."""
+    rows = np.concatenate(parts).astype(np.int64)
+    if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
+        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
+    rows = np.sort(rows, axis=1)
+    repeats = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).any(axis=1))
+    if repeats.size:
+        raise ParameterError(f"the set {rows[repeats[0]].tolist()} names a symptom twice.")
+    _, first = np.unique(_keys(rows, n_symptoms), return_index=True)
+    return np.ascontiguousarray(rows[first])
+
+
+def _keys(rows: Indices, n_symptoms: int) -> Indices:
+    """Return one number per row that sorts like the row; 2 million symptoms fit."""
+    keys = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        keys = keys * max(n_symptoms, 1) + rows[:, column]
+    return keys

@@ -1,0 +1,107 @@
+"""From counts or from a network to negative moments, ratios and their sampling variances.
+
+For a set S of symptoms, M(S) is P(all of S absent) and R(S) = M(S) / prod_j M({j}). With u_j =
+(1 - M_j) / M_j, the odds of a symptom, and the excesses
+
+    c_ab  = R(a,b) - 1                       k_abc = R(a,b,c) - R(a,b) - R(a,c) - R(b,c) + 2
+
+everything follows without subtracting numbers that are nearly equal:
+
+    R(a,b,c) = 1 + c_ab + c_ac + c_bc + k_abc
+    n Var log R(a,b)   = u_a u_b + c_ab (2 - (1 + u_a)(1 + u_b) / R(a,b))
+    n Var log R(a,b,c) = u_a u_b + u_a u_c + u_b u_c + u_a u_b u_c + 2 (c_ab + c_ac + c_bc)
+                         - (1 + u_a)(1 + u_b)(1 + u_c) (1 - 1 / R(a,b,c))
+
+(delta method: log R is the mean over records of 1_S / M(S) - sum_j 1_j / M_j, to first order).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+EXACT_BELOW = 1 << 31
+"""Numbers of records whose squares fit 64 bits; above, products are taken in floating point."""
+
+
+@dataclass(frozen=True)
+class SetValues:
+    """What is known of some sets of equal order, one row per set."""
+
+    n_records: Floats
+    """Records in which all symptoms of the set are known; infinite for a population."""
+    odds: Floats
+    """u_j, one column per symptom."""
+    pair_excesses: Floats
+    """c of each pair in the set: no column for symptoms, one for pairs, three for triplets."""
+    triplet_excess: Floats
+    """k_abc; 0 for pairs."""
+
+    def ratios(self) -> Floats:
+        """Return R(S)."""
+        return np.asarray(1.0 + self.pair_excesses.sum(axis=1) + self.triplet_excess)
+
+    def negative_moments(self) -> Floats:
+        """Return M(S)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.ratios() / np.prod(1.0 + self.odds, axis=1))
+
+    def ratio_variances(self) -> Floats:
+        """Return the sampling variance of R(S)."""
+        ratios = self.ratios()
+        with np.errstate(all="ignore"):
+            grown = np.prod(1.0 + self.odds, axis=1)
+            excess = self.pair_excesses.sum(axis=1)
+            if self.odds.shape[1] == 2:
+                of_log = np.prod(self.odds, axis=1) + excess * (2.0 - grown / ratios)
+            else:
+                a, b, c = self.odds.T
+                of_log = a * b + a * c + b * c + a * b * c + 2.0 * excess
+                of_log -= grown * (ratios - 1.0) / ratios
+            variances = np.maximum(of_log, 0.0) * ratios**2 / self.n_records
+        # A symptom that is always present leaves no record to learn a ratio from.
+        variances[~np.isfinite(variances)] = np.inf
+        return np.asarray(variances)
+
+
+def values_from_counts(
+    n: Integers, singles: list[Integers], pairs: list[Integers], triplets: Integers | None
+) -> SetValues:
+    """Take counts of records (all known), and of those with a, b, c, ab, ac, bc and abc."""
+    numbers = n.astype(np.float64)
+    with np.errstate(all="ignore"):
+        absent = [numbers - count for count in singles]
+        odds = np.column_stack([single / a for single, a in zip(singles, absent, strict=True)])
+        positions = [(0, 1), (0, 2), (1, 2)]
+        excesses = [
+            _covariance(n, singles[i], singles[j], both) / (absent[i] * absent[j])
+            for (i, j), both in zip(positions, pairs, strict=False)
+        ]
+        third = np.zeros(len(n))
+        if triplets is not None:
+            product = absent[0] * absent[1] * absent[2]
+            third = -_third_cumulant(n, singles, pairs, triplets) / product
+    stacked = np.column_stack(excesses) if excesses else np.empty((len(n), 0))
+    return SetValues(numbers, odds, stacked, third)
+
+
+def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
+    """Return n * n_ab - n_a * n_b, in whole numbers where they fit."""
+    wide: Any = np.longdouble if n.max(initial=0) >= EXACT_BELOW else np.int64
+    n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
+    return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
+
+
+def _third_cumulant(
+    n: Integers, singles: list[Integers], pairs: list[Integers], all_three: Integers
+) -> Floats:
+    """Return n^2 n_abc - n (n_a n_bc + n_b n_ac + n_c n_ab) + 2 n_a n_b n_c."""
+    n_, a, b, c, ab, ac, bc, abc = (
+        each.astype(np.longdouble) for each in (n, *singles, *pairs, all_three)
+    )
+    cumulant = n_ * (n_ * abc - (a * bc + b * ac + c * ab)) + 2 * a * b * c
+    return np.asarray(cumulant, dtype=np.float64)
