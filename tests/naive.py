@@ -21,7 +21,7 @@ def probability_absent(failures, leaks, symptom, states):
 
 def joint_probability(priors, failures, leaks, values):
     """Eq. 1: sum over all states of the diseases; `values` maps symptoms to 0 or 1."""
-    total = 0.0
+    total = 0
     for states in itertools.product([0, 1], repeat=len(priors)):
         term = probability_of_states(priors, states)
         for symptom, value in values.items():

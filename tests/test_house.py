@@ -15,6 +15,7 @@ SOURCE = Path(noisyor.__file__).parent
 ROOMS = [
     "_version",
     "errors",
+    "immutable",
     "io",
     "structure",
     "findings",

@@ -130,6 +130,25 @@ def test_json_keeps_symptoms_without_parents(tmp_path):
     assert Structure.load(tmp_path / "structure.json") == structure
 
 
+def test_nothing_can_be_changed_and_copies_are_the_same(flu):
+    import copy
+    import pickle
+
+    for change in (lambda: setattr(flu, "symptoms", ()), lambda: delattr(flu, "edges")):
+        with pytest.raises(AttributeError, match="a Structure cannot be changed"):
+            change()
+    assert copy.deepcopy(flu) is flu
+    assert pickle.loads(pickle.dumps(flu)) == flu  # noqa: S301 - as worker processes get it
+
+
+def test_a_frame_brings_its_names():
+    import pandas as pd
+
+    frame = pd.DataFrame([[1, 0], [1, 1]], index=["flu", "cold"], columns=["fever", "cough"])
+    structure = Structure.from_matrix(frame)
+    assert (structure.diseases, structure.symptoms) == (("flu", "cold"), ("fever", "cough"))
+
+
 def test_300_000_edges_are_built_within_seconds():
     rng = np.random.default_rng(0)
     matrix = scipy.sparse.random_array((3000, 10_000), density=0.01, rng=rng)
@@ -158,6 +177,9 @@ def test_300_000_edges_are_built_within_seconds():
             "no symptom named 'fevr'; did you mean 'fever'?",
         ),
         (lambda: Structure.from_matrix([1, 0]), "two dimensions"),
+        (lambda: Structure.from_matrix([["0", "1"]]), "the matrix holds <U1; wanted are 0 and 1"),
+        (lambda: Structure.from_matrix([[1.0, np.nan]]), "the matrix holds NaN"),
+        (lambda: Structure.from_edges([1]), "edge 0 is 1; an edge is a pair"),
         (lambda: Structure.from_matrix([[1]], diseases=["a", "b"]), "2 disease names for a matrix"),
         (lambda: Structure.from_networkx(networkx.Graph([("a", "b")])), "must be directed"),
         (

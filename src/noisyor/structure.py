@@ -19,21 +19,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, StructureError, UnknownNameError, nearest_name, some_of
+from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, names_of, read_document, write_document
 from noisyor.io.paths import PathLike
 
 if TYPE_CHECKING:
     from noisyor.io.tables import Table
 
-FORMAT = "noisyor.structure"
-VERSION = 1
+FORMAT, VERSION = "noisyor.structure", 1
+NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
+"""A network's file is a structure's file with numbers in it, so that it can be read as one."""
 
 Indices = NDArray[np.int64]
 Name = str | int | np.integer[Any]
 """Wherever a disease or symptom is given: its name or its index."""
 
 
-class Structure:
+class Structure(Immutable):
     """Diseases, symptoms and the edges between them; immutable.
 
     Edges stand in one canonical order, by disease and then by symptom; arrays with one entry per
@@ -83,10 +85,11 @@ class Structure:
         self.parent_offsets = _offsets(self.edges[:, 1], self.n_symptoms)
         self.parent_diseases = self.edges[by_symptom, 0]
         self.parent_edges = by_symptom.astype(np.int64)
-        self._fingerprint: str | None = None
         for array in self.child_offsets, self.parent_offsets, self.parent_diseases:
             array.flags.writeable = False
         self.edges.flags.writeable = self.parent_edges.flags.writeable = False
+        self._fingerprint: str | None = None
+        self._seal()
 
     # --- built from what users have ---
 
@@ -118,11 +121,15 @@ class Structure:
     ) -> Self:
         """Build from a matrix with diseases as rows and symptoms as columns; nonzero is an edge.
 
-        Dense or scipy.sparse. Without names, diseases are called D0, D1, ... and symptoms S0, ...
+        Dense, scipy.sparse, or a pandas frame, which brings its names. Without names, diseases are
+        called D0, D1, ... and symptoms S0, ...
 
         >>> Structure.from_matrix([[1, 1, 0], [0, 1, 1]]).edges.tolist()
         [[0, 0], [0, 1], [1, 1], [1, 2]]
         """
+        if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a frame of pandas has names
+            diseases = map(str, matrix.index) if diseases is None else diseases
+            symptoms = map(str, matrix.columns) if symptoms is None else symptoms
         if hasattr(matrix, "tocoo"):
             sparse = matrix.tocoo()
             kept = np.asarray(sparse.data) != 0
@@ -134,6 +141,10 @@ class Structure:
                 raise StructureError(
                     f"the matrix must have two dimensions, diseases x symptoms, not {dense.ndim}."
                 )
+            if not (dense.dtype == np.bool_ or np.issubdtype(dense.dtype, np.number)):
+                raise StructureError(f"the matrix holds {dense.dtype}; wanted are 0 and 1.")
+            if np.isnan(dense).any():
+                raise StructureError("the matrix holds NaN; an edge is either there or not.")
             shape = dense.shape
             edges = np.argwhere(dense)
         disease_names = _names_or_numbers(diseases, "D", shape[0], "disease", "rows")
@@ -197,7 +208,7 @@ class Structure:
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote, or the structure of a saved network."""
-        document = read_document(path, {FORMAT: VERSION, "noisyor.network": 1})
+        document = read_document(path, {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION})
         return cls.from_document(document, path)
 
     @classmethod
@@ -312,8 +323,8 @@ class Structure:
             digest = hashlib.sha256()
             digest.update(json.dumps([self.diseases, self.symptoms]).encode())
             digest.update(self.edges.astype("<i8").tobytes())
-            self._fingerprint = digest.hexdigest()[:32]
-        return self._fingerprint
+            object.__setattr__(self, "_fingerprint", digest.hexdigest()[:32])
+        return str(self._fingerprint)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Structure):
@@ -327,6 +338,9 @@ class Structure:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diseases, self.symptoms, self.edges)
+
     def __repr__(self) -> str:
         return (
             f"Structure({self.n_diseases} diseases, {self.n_symptoms} symptoms, "
@@ -334,7 +348,9 @@ class Structure:
         )
 
 
-def read_edges(table: "Table") -> tuple[list[str], list[str], Indices]:
+def read_edges(
+    table: "Table", *, may_be_none: bool = False
+) -> tuple[list[str], list[str], Indices]:
     """Read names and edges from the columns disease and symptom of a table.
 
     Row r of the edges comes from row r of the table, so that further columns can be joined.
@@ -354,7 +370,7 @@ def read_edges(table: "Table") -> tuple[list[str], list[str], Indices]:
         parts.append(np.column_stack(codes))
         row += batch.num_rows
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
-    if not len(edges):
+    if not len(edges) and not may_be_none:
         raise FileError(f"{table.name} has no edges below its header.")
     _check_edges_differ(edges, list(names[0]), list(names[1]), table.place)
     return list(names[0]), list(names[1]), edges
@@ -441,7 +457,7 @@ def _offsets(sorted_or_not: Indices, n: int) -> Indices:
 
 
 def _pair(edge: Sequence[Name], number: int) -> tuple[Name, Name]:
-    if isinstance(edge, str) or len(edge) != 2:
+    if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
         raise StructureError(f"edge {number} is {edge!r}; an edge is a pair (disease, symptom).")
     return edge[0], edge[1]
 

@@ -107,7 +107,7 @@ def test_demo_tells_its_story(run):
         (["info", "damaged.json"], "damaged.json, line 1, column 2: not valid JSON"),
         (["info", "other.json"], "other.json is not a noisyor.network or noisyor.structure"),
         (["info", "damaged.parquet"], "damaged.parquet is not a readable Parquet file"),
-        (["sample", "nothing", "-o", "r.csv"], "nothing does not exist; give a network file"),
+        (["sample", "nothing", "-o", "r.csv"], "nothing does not exist. Give a network file"),
         (["sample", "clinic", "-o", "records.txt"], "the ending must be .csv or .parquet"),
         (["sample", "clinic", "-o", "none/r.csv"], "the directory none does not exist"),
         (["sample", "clinic", "-o", "r.csv", "-n", "-5"], "greater than or equal"),

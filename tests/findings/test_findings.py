@@ -200,6 +200,19 @@ def test_findings_that_differ_are_not_equal():
             lambda s: Findings.from_numpy(np.array([[1, "x"]], object), s),
             "symptom 'S1': 'x' is not",
         ),
+        (lambda s: Findings.from_numpy([[1, 0], [1]], s), "no array of records x symptoms"),
+        (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[2**70]), "record_ids are no ids"),
+        (lambda s: Findings.from_sparse(np.eye(2), s), "ndarray is not a scipy.sparse matrix"),
+        (
+            lambda s: Findings.from_numpy([[1, 0]] * 2, s, record_ids=[1, 1]).to_arrow(
+                layout="long"
+            ),
+            "more than one record has the id 1",
+        ),
+        (
+            lambda s: Findings.from_numpy([[1, 0]], s).to_arrow(layout="long", record="symptom"),
+            "another column or symptom is named 'symptom'",
+        ),
         (lambda s: Findings.from_numpy([1, 0], s), r"the shape \(2,\); wanted are records x 2"),
         (lambda s: Findings.from_numpy([[1, 0, 1]], s), r"the shape \(1, 3\)"),
         (lambda s: Findings.from_numpy(pd.DataFrame([[1, 0]]), s), "use Findings.from_arrow"),
@@ -254,7 +267,7 @@ def test_a_symptom_named_record_is_a_symptom():
     findings = Findings.from_numpy([[1, 0]], structure)
     assert Findings.from_arrow(findings.to_arrow(), structure) == findings
     with_ids = Findings.from_numpy([[1, 0]], structure, record_ids=["p"])
-    with pytest.raises(NoisyOrError, match="a symptom is named 'record'"):
+    with pytest.raises(NoisyOrError, match="another column or symptom is named 'record'"):
         with_ids.to_arrow()
     again = Findings.from_arrow(with_ids.to_arrow(record="id"), structure, record="id")
     assert again.record_ids.to_pylist() == ["p"]

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noisyor import Findings, NoisyOrError, NoisyOrNetwork, NoisyOrWarning, Structure, datasets
+from noisyor import (
+    Findings,
+    MomentPlan,
+    Moments,
+    NoisyOrError,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+    count_moments,
+    datasets,
+)
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
 WIDE = "fever,cough\n1,0\n0,1\n"
@@ -111,6 +121,21 @@ def test_a_parquet_file_that_is_something_else(tmp_path):
         Findings.from_parquet(tmp_path / "records.parquet", STRUCTURE)
 
 
+def network_csv(name, network):
+    """The text of one of a network's three CSV files."""
+    structure = network.structure
+    if name == "edges":
+        names = zip(*structure.edge_names().values(), strict=True)
+        rows = [f"{d},{s},{1 - f}" for (d, s), f in zip(names, network.failures, strict=True)]
+        return "\n".join(["disease,symptom,probability", *rows]) + "\n"
+    header, names, values = {
+        "priors": ("disease,prior", structure.diseases, network.priors),
+        "leaks": ("symptom,leak", structure.symptoms, network.leaks),
+    }[name]
+    rows = [f"{each},{value}" for each, value in zip(names, values, strict=True)]
+    return "\n".join([header, *rows]) + "\n"
+
+
 def make_originals():
     """Small valid files of every kind, with the function that reads them."""
     network = datasets.figure1(0)
@@ -119,10 +144,41 @@ def make_originals():
     records[3, 2] = np.nan
     findings = Findings.from_numpy(records, symptoms)
 
+    plan = MomentPlan(symptoms, triplets=[[0, 1, 2]])
+
     def read_findings(path):
         return Findings.from_arrow(path, symptoms)
 
+    def write_gzipped(path):
+        path.write_bytes(gzip.compress(network_csv("edges", network).encode()))
+
+    def read_network(path):
+        """Read the damaged file together with sound ones for the other two."""
+        files = {}
+        for part in "edges", "priors", "leaks":
+            files[part] = path if path.name.startswith(part) else path.parent / f"sound_{part}.csv"
+            if files[part] != path:
+                files[part].write_text(network_csv(part, network))
+        return NoisyOrNetwork.from_csv(files["edges"], priors=files["priors"], leaks=files["leaks"])
+
     return {
+        "edges_of_network.csv": (
+            lambda path: path.write_text(network_csv("edges", network)),
+            read_network,
+        ),
+        "priors.csv": (lambda path: path.write_text(network_csv("priors", network)), read_network),
+        "leaks.csv": (lambda path: path.write_text(network_csv("leaks", network)), read_network),
+        "edges.csv.gz": (write_gzipped, Structure.from_csv),
+        "edges.tsv": (
+            lambda path: path.write_text(network_csv("edges", network).replace(",", "\t")),
+            Structure.from_csv,
+        ),
+        "edges.parquet": (
+            lambda path: pq.write_table(pa.table(symptoms.edge_names()), path),
+            Structure.from_parquet,
+        ),
+        "all.moments": (lambda path: count_moments(findings, plan).save(path), Moments.load),
+        "pairs.plan": (plan.save, MomentPlan.load),
         "network.json": (network.save, NoisyOrNetwork.load),
         "structure.json": (symptoms.save, Structure.load),
         "edges.csv": (symptoms.to_csv, Structure.from_csv),
@@ -141,7 +197,7 @@ def originals(tmp_path_factory):
         write(folder / name)
         contents[name] = (folder / name).read_bytes()
         read(folder / name)
-    return contents
+    return contents.__getitem__  # a function, because a failure prints its arguments
 
 
 MUTATIONS = st.lists(
@@ -174,7 +230,7 @@ def mutated(content, mutations):
 @given(mutations=MUTATIONS)
 def test_mutated_files_are_read_or_refused(originals, tmp_path, name, mutations):
     path = tmp_path / name
-    path.write_bytes(mutated(originals[name], mutations))
+    path.write_bytes(mutated(originals(name), mutations))
     read = make_originals()[name][1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyOrWarning)

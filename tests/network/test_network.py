@@ -93,6 +93,42 @@ def test_parameters_are_copied_and_cannot_be_changed():
         network.priors[0] = 0.9
 
 
+def test_nothing_can_be_changed():
+    import copy
+    import pickle
+
+    network = datasets.figure1(0)
+    with pytest.raises(AttributeError, match="a NoisyOrNetwork cannot be changed"):
+        network.priors = np.array([7.0, 7.0])
+    assert copy.deepcopy(network) is network
+    assert pickle.loads(pickle.dumps(network)) == network  # noqa: S301 - as worker processes get it
+    findings = network.sample(100, seed=0)
+    with pytest.raises(AttributeError, match="a Findings cannot be changed"):
+        findings.n_records = 3
+    assert pickle.loads(pickle.dumps(findings)) == findings  # noqa: S301
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-10, 1e-15])
+def test_the_joint_distribution_keeps_its_digits_where_all_is_rare(scale):
+    """Every cell, compared with sums over disease states in exact fractions."""
+    from fractions import Fraction
+
+    structure = Structure.from_matrix([[1, 1, 0], [0, 1, 1]])
+    network = NoisyOrNetwork(
+        structure, [scale, 3 * scale], [0.5, 0.25, 0.5, 0.75], np.array([1, 2, 3]) * scale / 7
+    )
+    priors, failures, leaks = as_lists(network)
+    exact_lists = (
+        [Fraction(p) for p in priors],
+        [[Fraction(f) for f in row] for row in failures],
+        [Fraction(leak) for leak in leaks],
+    )
+    joint = network.joint(range(3))
+    for values in itertools.product([0, 1], repeat=3):
+        exact = naive.joint_probability(*exact_lists, dict(enumerate(values)))
+        assert joint[values] == pytest.approx(float(exact), rel=1e-12)
+
+
 def test_equality_and_hash():
     one, same, other = (datasets.figure1(seed) for seed in (1, 1, 2))
     assert one == same
@@ -121,7 +157,8 @@ def test_what_is_no_probability_is_refused(flu, parameters, message):
     ("call", "message"),
     [
         (lambda n: n.negative_moment(["a", "a"]), "stands twice"),
-        (lambda n: n.negative_moment("ab"), "not the single text 'ab'"),
+        (lambda n: n.negative_moment("ab"), "not just 'ab'"),
+        (lambda n: n.joint(3), "give a list of symptoms, not just 3"),
         (lambda n: n.negative_moment(["z"]), "no symptom named 'z'"),
         (lambda n: n.pair_moments([[0, 1, 2]]), "rows of 2 symptom indices"),
         (lambda n: n.pair_moments([[0, 9]]), "outside 0 to 4"),

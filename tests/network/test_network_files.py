@@ -39,6 +39,13 @@ def test_csv_there_and_back(tmp_path):
     assert datasets.from_folder(tmp_path).structure == Structure.from_csv(paths["edges"])
 
 
+def test_a_network_without_edges_there_and_back(tmp_path):
+    network = NoisyOrNetwork(Structure(["d"], ["s"], []), [0.1], [], [0.2])
+    paths = [tmp_path / f"{name}.csv" for name in ("edges", "priors", "leaks")]
+    network.to_csv(paths[0], priors=paths[1], leaks=paths[2])
+    assert NoisyOrNetwork.from_csv(paths[0], priors=paths[1], leaks=paths[2]) == network
+
+
 def test_csv_with_failures_instead_of_probabilities(tmp_path):
     (tmp_path / "edges.csv").write_text("symptom,failure,disease\ncough,0.25,flu\nfever,0.5,flu\n")
     (tmp_path / "priors.csv").write_text("disease,prior\nflu,0.1\n")

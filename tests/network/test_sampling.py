@@ -85,6 +85,23 @@ def test_a_generator_is_a_seed_too():
     assert network.sample(100, seed=rng) != network.sample(100, seed=rng)
 
 
+def test_a_seed_sequence_is_not_used_up():
+    network = datasets.clinic()
+    seed = np.random.SeedSequence(5)
+    assert network.sample(1000, seed=seed) == network.sample(1000, seed=seed)
+
+
+def test_drawing_a_network_and_sampling_it_use_different_random_numbers(tmp_path):
+    from noisyor.network.sampling import seed_sequence
+
+    states = {
+        tuple(stream.generate_state(4))
+        for purpose in ("records", "folder", "figure", "qmr_shaped")
+        for stream in [seed_sequence(0, purpose), *seed_sequence(0, purpose).spawn(3)]
+    }
+    assert len(states) == 16
+
+
 def test_without_a_seed_records_differ():
     network = datasets.clinic()
     assert network.sample(1000) != network.sample(1000)

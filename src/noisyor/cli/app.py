@@ -5,16 +5,22 @@ on standard error says what; 130 interrupted with Ctrl-C.
 """
 
 import functools
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from noisyor._version import __version__
+from noisyor.cli.count import count
 from noisyor.cli.demo import demo
 from noisyor.cli.info import info
+from noisyor.cli.merge import merge
+from noisyor.cli.output import note, silence_output
 from noisyor.cli.sample import sample
 from noisyor.errors import NoisyOrError, NoisyOrWarning
 
@@ -26,7 +32,7 @@ def ending_kindly(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        with warnings.catch_warnings():
+        with _ending_like_ctrl_c(), warnings.catch_warnings():
             warnings.simplefilter("always", NoisyOrWarning)
             warnings.showwarning = _show_notice
             try:
@@ -37,7 +43,7 @@ def ending_kindly(command: Command) -> Command:
                 _stop("interrupted", 130)
             except BrokenPipeError:
                 # The reader of our output (head, less) has had enough: that is no error of ours.
-                sys.stderr.close()
+                silence_output()
                 sys.exit(0)
             except OSError as error:
                 _stop(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 2)
@@ -50,8 +56,25 @@ def _stop(message: str, code: int) -> None:
     sys.exit(code)
 
 
+@contextmanager
+def _ending_like_ctrl_c() -> Iterator[None]:
+    """Let a request to end (kill) clean up whatever is half-written, as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"noisyor: note: {message}", err=True)
+    note(str(message))
 
 
 app = typer.Typer(
@@ -60,7 +83,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in info, sample, demo:
+for command in info, sample, count, merge, demo:
     app.command()(ending_kindly(command))
 
 

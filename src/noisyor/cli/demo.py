@@ -17,21 +17,19 @@ def demo(
 
     Example: noisyor demo --records 50000
     """
-    from rich.console import Console
-
     from noisyor import datasets
+    from noisyor.cli.output import show
 
-    console = Console()
     network = datasets.clinic()
     findings, diseases = network.sample(records, seed=seed, return_diseases=True)
-    console.print(
+    show(
         f"The clinic knows {network.structure.n_diseases} diseases, "
         f"{network.structure.n_symptoms} symptoms and {network.structure.n_edges} edges between "
         f"them.\nSampled {records:,} patients: {diseases.sum() / records:.2f} diseases and "
-        f"{findings.count_present().sum() / records:.2f} findings each.\n"
+        f"{findings.count_present().sum() / records:.2f} findings each.\n",
+        _symptom_table(network, findings),
+        _patient(network, findings, diseases),
     )
-    console.print(_symptom_table(network, findings))
-    console.print(_patient(network, findings, diseases))
 
 
 def _symptom_table(network: "NoisyOrNetwork", findings: "Findings", rows: int = 10) -> object:

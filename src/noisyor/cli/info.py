@@ -1,17 +1,17 @@
 """`noisyor info`: what a file is and what is in it."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.output import Facts, show_facts
+
 if TYPE_CHECKING:
     from noisyor.io.tables import Table
+    from noisyor.moments import MomentPlan
     from noisyor.network import NoisyOrNetwork
     from noisyor.structure import Structure
-
-Facts = dict[str, str | int | float]
 
 
 def info(
@@ -28,39 +28,59 @@ def info(
 
     Example: noisyor info clinic
     """
-    facts = _facts(file)
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(facts))
-    else:
-        _print_table(facts)
+    show_facts(_facts(file), as_json)
 
 
 def _facts(source: str) -> Facts:
-    from noisyor.cli.inputs import BUILT_IN, read_network
+    from noisyor.cli.inputs import existing, is_built_in, read_network
     from noisyor.io.paths import existing_file
 
-    path = Path(source)
-    is_built_in = source.replace("-", "_") in BUILT_IN and not path.exists()
-    if is_built_in or path.is_dir():
+    if is_built_in(source) or Path(source).is_dir():
         return _network_facts(read_network(source, seed=0))
-    if existing_file(path).suffix.lower() == ".json":
+    path = existing(source, "a file of a structure, network, records, plan or moments")
+    suffix = existing_file(path).suffix.lower()
+    if suffix == ".json":
         return _document_facts(path)
+    if suffix in (".moments", ".partial", ".plan"):
+        return _moment_facts(path)
     return _table_facts(path)
 
 
 def _document_facts(path: Path) -> Facts:
     from noisyor.io.documents import read_document
     from noisyor.network import NoisyOrNetwork
-    from noisyor.network.network import FORMAT as NETWORK
-    from noisyor.structure import FORMAT as STRUCTURE
-    from noisyor.structure import Structure
+    from noisyor.structure import FORMAT, NETWORK_FORMAT, NETWORK_VERSION, VERSION, Structure
 
-    document = read_document(path, {NETWORK: 1, STRUCTURE: 1})
-    if document["format"] == NETWORK:
+    document = read_document(path, {NETWORK_FORMAT: NETWORK_VERSION, FORMAT: VERSION})
+    if document["format"] == NETWORK_FORMAT:
         return _network_facts(NoisyOrNetwork.load(path))
     return _structure_facts(Structure.load(path))
+
+
+def _moment_facts(path: Path) -> Facts:
+    from noisyor.moments import MomentPlan, Moments
+
+    if path.suffix.lower() == ".plan":
+        return {"kind": "plan", **_plan_facts(MomentPlan.load(path))}
+    moments = Moments.load(path)
+    hidden = sum(int(each.sum()) for each in moments.hidden or ())
+    return {
+        "kind": "moments",
+        "records": moments.n_records,
+        "groups": moments.n_groups,
+        "some findings unknown": "yes" if moments.margins is not None else "no",
+        "sets hidden as too small": hidden,
+        **_plan_facts(moments.plan),
+    }
+
+
+def _plan_facts(plan: "MomentPlan") -> Facts:
+    names = "symptoms", "pairs", "triplets"
+    return {
+        **dict(zip(names, plan.sizes, strict=True)),
+        "fingerprint of the plan": plan.fingerprint,
+        "fingerprint of the structure": plan.structure.fingerprint,
+    }
 
 
 def _table_facts(path: Path) -> Facts:
@@ -133,9 +153,12 @@ def _distinct(known: Any, more: Any) -> Any:
 
 
 def _wide_facts(table: "Table") -> Facts:
+    from noisyor.errors import FileError
     from noisyor.io.columns import ColumnKind
 
     symptoms = [name for name in table.column_names if name != "record"]
+    if not symptoms:
+        raise FileError(f"{table.name} has no columns of symptoms.")
     n_records = present = unknown = 0
     for batch in table.batches(dict.fromkeys(symptoms, ColumnKind.FLAG)):
         n_records += batch.num_rows
@@ -148,14 +171,3 @@ def _wide_facts(table: "Table") -> Facts:
         "findings of a record": round(present / n_records, 3) if n_records else 0.0,
         "unknown findings": unknown,
     }
-
-
-def _print_table(facts: Mapping[str, str | int | float]) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    table = RichTable(show_header=False, box=None)
-    for name, value in facts.items():
-        shown = f"{value:,}" if isinstance(value, int | float) else value
-        table.add_row(name, shown)
-    Console().print(table)

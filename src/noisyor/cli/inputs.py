@@ -1,15 +1,33 @@
-"""What commands take as NETWORK or STRUCTURE: a file, a folder, or the name of a built-in one."""
+"""What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, nearest_name, some_of
 
 if TYPE_CHECKING:
     from noisyor.network import NoisyOrNetwork
+    from noisyor.structure import Structure
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
+
+
+def is_built_in(source: str) -> bool:
+    """Say whether a text names a built-in network, and no file."""
+    return source.replace("-", "_") in BUILT_IN and not Path(source).exists()
+
+
+def existing(source: str, wanted: str) -> Path:
+    """Return the path, or say what could be given instead."""
+    path = Path(source)
+    if not path.exists():
+        hint = nearest_name(source, BUILT_IN) or "."
+        raise FileError(
+            f"{source} does not exist{hint} Give {wanted}, or one of the built-in networks: "
+            f"{', '.join(BUILT_IN)}."
+        )
+    return path
 
 
 def read_network(source: str, seed: int) -> "NoisyOrNetwork":
@@ -17,8 +35,8 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
     from noisyor import datasets
     from noisyor.network import NoisyOrNetwork
 
-    name = source.replace("-", "_")
-    if name in BUILT_IN and not Path(source).exists():
+    if is_built_in(source):
+        name = source.replace("-", "_")
         if name == "clinic":
             return datasets.clinic()
         makers: dict[str, Callable[[int], NoisyOrNetwork]] = {
@@ -27,11 +45,54 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
             "qmr_shaped": datasets.qmr_shaped,
         }
         return makers[name](seed)
-    if Path(source).is_dir():
-        return datasets.from_folder(source, seed)
-    if not Path(source).exists():
+    path = existing(source, "a network file (.json) or a folder with edges.csv")
+    if path.is_dir():
+        _note_what_is_drawn(path)
+        return datasets.from_folder(path, seed)
+    if path.suffix.lower() != ".json":
         raise FileError(
-            f"{source} does not exist; give a network file, a folder with edges.csv, or one of the "
-            f"built-in networks: {', '.join(BUILT_IN)}."
+            f"{source} is no network: give a .json file that noisyor saved, or a folder with "
+            "edges.csv (disease, symptom, probability)."
         )
-    return NoisyOrNetwork.load(source)
+    return NoisyOrNetwork.load(path)
+
+
+def _note_what_is_drawn(folder: Path) -> None:
+    from noisyor.cli.output import note
+
+    missing = [name for name in ("priors", "leaks") if not (folder / f"{name}.csv").exists()]
+    if missing:
+        note(f"{folder} has no {' and no '.join(missing)}: they are drawn at random.")
+
+
+def read_structure(source: str, seed: int = 0) -> "Structure":
+    """Read a structure from JSON (a network's too), CSV, Parquet, a folder, or a built-in name."""
+    from noisyor.structure import Structure
+
+    if is_built_in(source):
+        return read_network(source, seed).structure
+    path = existing(source, "a structure or network (.json, .csv, .parquet) or a folder")
+    if path.is_dir():
+        return Structure.from_csv(path / "edges.csv")
+    return Structure.load(path) if path.suffix.lower() == ".json" else Structure.from_arrow(path)
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(path.anchor))
+
+
+def expand_files(patterns: Iterable[str]) -> list[Path]:
+    """Return the files that paths and patterns (*.parquet) name, each once, in order."""
+    files: list[Path] = []
+    for pattern in patterns:
+        path = Path(pattern)
+        is_pattern = not path.exists() and any(mark in pattern for mark in "*?[")
+        found = sorted(Path(path.anchor).glob(_relative(path))) if is_pattern else [path]
+        if not found:
+            raise FileError(f"no file matches {pattern}.")
+        files += found
+    resolved = [file.resolve() for file in files]
+    twice = sorted({str(file) for file in resolved if resolved.count(file) > 1})
+    if twice:
+        raise FileError(f"{some_of(twice)} is named more than once; it would be counted twice.")
+    return files

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Advance(Protocol):
@@ -14,24 +14,19 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(title: str, total: int, quiet: bool = False) -> Iterator[Advance]:
+def progress_bar(title: str, total: int | None, quiet: bool = False) -> Iterator[Advance]:
     """Show a bar with rate and remaining time on a terminal; nothing where there is none."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            speed = f"{task.speed:,.0f}/s" if task.speed else ""
+            return Text(f"{task.completed:,.0f} records {speed}")
 
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn())
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
         task = bar.add_task(title, total=total)

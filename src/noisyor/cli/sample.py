@@ -51,10 +51,13 @@ def sample(
     Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
     """
     from noisyor.cli.inputs import read_network
+    from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
 
+    # What cannot be written should not show only after the work is done.
+    check_writable(filter(None, [output, diseases, save_network]))
     for path in filter(None, [output, diseases]):
-        table_kind(path)  # a wrong ending should not show only after the work is done
+        table_kind(path)
     source = read_network(network, seed)
     _write_records(source, records, seed, output, layout.value, quiet)
     if diseases is not None:

@@ -30,7 +30,7 @@ def _random_network(edges: tuple[str, ...], seed: Seed) -> NoisyOrNetwork:
     structure = Structure.from_edges(
         [(edge[0], edge[1]) for edge in edges], diseases="AB", symptoms="abcde"
     )
-    rng = np.random.default_rng(seed_sequence(seed))
+    rng = np.random.default_rng(seed_sequence(seed, "figure"))
     return NoisyOrNetwork(
         structure,
         priors=rng.uniform(0.2, 0.8, structure.n_diseases),

@@ -45,7 +45,7 @@ def qmr_shaped(seed: Seed = None) -> NoisyOrNetwork:
     About 3.6 diseases (Zipf priors) and 96 findings a record; failures in the five frequency
     classes of QMR; leaks log-uniform in [0.0002, 0.01].
     """
-    rng = np.random.default_rng(seed_sequence(seed))
+    rng = np.random.default_rng(seed_sequence(seed, "qmr_shaped"))
     structure = _named_at_random(_Draft(rng).edges(), rng)
     classes = rng.choice(len(FREQUENCY_CLASSES), size=N_EDGES, p=CLASS_SHARES)
     return NoisyOrNetwork(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError
 from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
 from noisyor.structure import Structure
 
@@ -21,6 +20,16 @@ Words = NDArray[np.uint64]
 
 BLOCK_RECORDS = 8192
 """Records a block: 4,075 symptoms then take 4 MB, about what a level-2 or level-3 cache holds."""
+
+
+class ConflictError(Exception):
+    """A finding of a record that two rows put into different states."""
+
+    def __init__(self, record: object, symptom: int, states: tuple[str, str]) -> None:
+        super().__init__(record, symptom, states)
+        self.record = record
+        self.symptom = symptom
+        self.states = states
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +175,8 @@ class BlockBuilder:
             if both.any():
                 symptom, word = (int(axis[0]) for axis in np.nonzero(both))
                 record = word * 64 + int(both[symptom, word]).bit_length() - 1
-                raise FindingsError(
-                    f"record {record if ids is None else ids[record].as_py()!r}: the finding "
-                    f"{self._structure.symptoms[symptom]!r} is given as {STATE_NAMES[one]} and as "
-                    f"{STATE_NAMES[other]}."
+                raise ConflictError(
+                    ids[record].as_py(), symptom, STATE_NAMES[one], STATE_NAMES[other]
                 )
 
     def empty_records(self, n_records: int, ids: Any) -> Iterator[Block]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from noisyor.errors import FindingsError, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
 from noisyor.findings.reading import ReadOptions, RecordFormat, read_blocks
+from noisyor.immutable import Immutable
 from noisyor.io.columns import PRESENT, UNKNOWN
 from noisyor.io.paths import PathLike
 from noisyor.structure import Structure
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from noisyor.findings.writing import RecordWriter
 
 
-class Findings:
+class Findings(Immutable):
     """Records of a structure's symptoms; immutable.
 
     Made by the `from_...` methods, or by sampling a network. All of them match columns to the
@@ -37,6 +38,7 @@ class Findings:
         self.structure = structure
         self.blocks = tuple(block for block in blocks if block.n_records)
         self.n_records = sum(block.n_records for block in self.blocks)
+        self._seal()
 
     # --- built from what users have ---
 
@@ -48,7 +50,10 @@ class Findings:
         """
         if hasattr(array, "__arrow_c_stream__"):
             raise FindingsError("this table has column names: use Findings.from_arrow.")
-        given = np.asanyarray(array)
+        try:
+            given = np.asanyarray(array)
+        except ValueError as error:
+            raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
         if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
             raise FindingsError(
                 f"the array has the shape {given.shape}; wanted are records x "
@@ -67,6 +72,8 @@ class Findings:
     @classmethod
     def from_sparse(cls, matrix: Any, structure: Structure, *, record_ids: Any = None) -> Self:
         """Build from a scipy.sparse matrix of records x symptoms; 1 is present, NaN unknown."""
+        if not hasattr(matrix, "tocsr"):
+            raise FindingsError(f"{type(matrix).__name__} is not a scipy.sparse matrix.")
         csr = matrix.tocsr()
         if csr.ndim != 2 or csr.shape[1] != structure.n_symptoms:
             raise FindingsError(
@@ -223,9 +230,11 @@ class Findings:
         self._writer(layout, record).write(path, "csv", self.blocks)
 
     def _writer(self, layout: str, record: str) -> "RecordWriter":
-        from noisyor.findings.writing import RecordWriter
+        from noisyor.findings.writing import RecordWriter, check_distinct_ids
 
         ids = self.record_ids
+        if ids is not None and layout == "long":
+            check_distinct_ids(ids)
         return RecordWriter(
             self.structure.symptoms,
             layout=layout,
@@ -247,6 +256,9 @@ class Findings:
         if all(mine.n_records == theirs.n_records for mine, theirs in pairs):
             return all(_equal_blocks(mine, theirs) for mine, theirs in pairs)
         return np.array_equal(self.to_numpy(), other.to_numpy(), equal_nan=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.structure, self.blocks)
 
     __hash__ = None  # type: ignore[assignment]  # millions of records make no key
 
@@ -276,9 +288,9 @@ def _chosen_columns(block: Block, chosen: NDArray[np.int64]) -> Block:
 def _ids_array(record_ids: Any, n_records: int) -> Any:
     if record_ids is None:
         return None
-    import pyarrow as pa
+    from noisyor.io.columns import ids_array
 
-    ids = pa.array(record_ids)
+    ids = ids_array(record_ids, "record_ids")
     if len(ids) != n_records:
         raise FindingsError(f"{len(ids)} record ids for {n_records} records.")
     return ids

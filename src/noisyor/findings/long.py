@@ -8,6 +8,7 @@ groups and blocks it lies across.
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,9 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
-from noisyor.findings.blocks import Block, BlockBuilder
-from noisyor.findings.reading import RecordFormat, RecordStream
-from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind
+from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
+from noisyor.findings.reading import RecordFormat, RecordStream, check_same_type
+from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, ids_array
+from noisyor.io.hashing import hash_ids
 from noisyor.io.spool import Spool
 from noisyor.io.tables import Table, need_columns, open_table
 from noisyor.structure import Structure
@@ -43,10 +45,11 @@ def long_blocks(
     """Stream the records of tables that have a row per finding."""
     sequences = [[table] for table in tables] if form.ids_per_file else [list(tables)]
     assembler = _Assembler(structure, form)
-    for sequence in sequences:
-        rows = _grouped_rows(sequence, structure, form, examine_grouping(sequence, form))
-        yield from assembler.add(rows)
-    yield from assembler.finish()
+    with _conflicts_placed(tables, structure, form):
+        for sequence in sequences:
+            rows = _grouped_rows(sequence, structure, form, examine_grouping(sequence, form))
+            yield from assembler.add(rows)
+        yield from assembler.finish()
 
 
 def long_streams(
@@ -57,28 +60,61 @@ def long_streams(
     if form.ids_per_file and not is_one_list:
         groupings = [examine_grouping([table], form) for table in tables]
     elif is_one_list:
-        return [RecordStream("", form.n_records, long_blocks(tables, structure, form))]
+        return [RecordStream(tuple(tables), form.n_records, long_blocks(tables, structure, form))]
     else:
         whole = examine_grouping(tables, form)
         if whole.repeated is not None or whole.shared is not None:
             n_records = sum(whole.n_runs) if whole.repeated is None else None
             rows = _grouped_rows(tables, structure, form, whole)
-            return [RecordStream("", n_records, _assembled(rows, structure, form))]
+            blocks = _assembled(rows, tables, structure, form)
+            return [RecordStream(tuple(tables), n_records, blocks)]
         groupings = [whole._replace(n_runs=[n_runs]) for n_runs in whole.n_runs]
     return [
         RecordStream(
-            "",
+            (table,),
             sum(grouping.n_runs) if grouping.repeated is None else None,
-            _assembled(_grouped_rows([table], structure, form, grouping), structure, form),
+            _assembled(_grouped_rows([table], structure, form, grouping), [table], structure, form),
         )
         for table, grouping in zip(tables, groupings, strict=True)
     ]
 
 
-def _assembled(rows: Iterator[Rows], structure: Structure, form: RecordFormat) -> Iterator[Block]:
+def _assembled(
+    rows: Iterator[Rows], tables: Sequence[Table], structure: Structure, form: RecordFormat
+) -> Iterator[Block]:
     assembler = _Assembler(structure, form)
-    yield from assembler.add(rows)
-    yield from assembler.finish()
+    with _conflicts_placed(tables, structure, form):
+        yield from assembler.add(rows)
+        yield from assembler.finish()
+
+
+@contextmanager
+def _conflicts_placed(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat
+) -> Iterator[None]:
+    """Find the rows that contradict each other, by reading the files once more."""
+    try:
+        yield
+    except ConflictError as error:
+        places = [
+            table.place(row)
+            for table in tables
+            for row in _rows_of(error.record, error.symptom, table, structure, form)
+        ]
+        raise FindingsError(
+            f"{some_of(places)}: record {error.record!r} has the finding "
+            f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+        ) from None
+
+
+def _rows_of(
+    record: object, symptom: int, table: Table, structure: Structure, form: RecordFormat
+) -> Iterator[int]:
+    start = 0
+    for rows in _rows([table], structure, form):
+        same = pc.equal(rows.ids, pa.scalar(record, rows.ids.type)).to_numpy(zero_copy_only=False)
+        yield from (start + np.flatnonzero(same & (rows.symptoms == symptom))).tolist()
+        start += len(rows.symptoms)
 
 
 def _grouped_rows(
@@ -109,8 +145,8 @@ class Grouping(NamedTuple):
 def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
     """Look at the ids alone: do the rows of each record stand together?
 
-    Increasing ids answer that without memory. Otherwise the ids are read once more, and the first
-    id of every run of equal ones is kept and compared with all others.
+    Increasing ids (also texts that are increasing numbers) answer that without memory. Otherwise
+    the ids are read once more, and 8 bytes are kept for every run of equal ones.
     """
     for table in tables:
         need_columns(table, [form.record, form.symptom])
@@ -123,14 +159,24 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
         n_runs[file] += pc.sum(starts).as_py()
         if starts_file and previous is not None and not starts[0].as_py():
             shared = previous.as_py()
-        if previous is not None and is_increasing:
-            is_increasing = pc.less_equal(previous, ids[0]).as_py()
-        is_increasing = is_increasing and pc.all(pc.less_equal(ids[:-1], ids[1:])).as_py()
+        is_increasing = is_increasing and _is_increasing(ids, previous)
         sample.append(ids[::SAMPLE_STRIDE])
         n_rows += len(ids)
         previous = ids[-1]
     repeated = None if is_increasing else _find_repeated(tables, form)
     return Grouping(n_rows, n_runs, repeated, shared, sample)
+
+
+def _is_increasing(ids: Any, previous: Any) -> bool:
+    """Say whether ids only grow; of texts the longer one is larger, as with numbers."""
+    if previous is not None:
+        ids = pa.concat_arrays([pa.array([previous.as_py()], ids.type), ids])
+    before, after = ids[:-1], ids[1:]
+    grows = pc.less_equal(before, after)
+    if pa.types.is_string(ids.type):
+        lengths = pc.utf8_length(before), pc.utf8_length(after)
+        grows = pc.or_(pc.less(*lengths), pc.and_(pc.equal(*lengths), grows))
+    return bool(pc.all(grows).as_py())
 
 
 def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, int, bool]]:
@@ -141,18 +187,11 @@ def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[A
         for batch in table.batches({form.record: ColumnKind.ID}):
             ids = batch.column(0)
             if len(ids):
-                _check_same_type(id_type, ids.type)
+                check_same_type(id_type, ids.type)
                 _check_no_id_missing(ids, table, form, row)
                 yield ids, file, row == 0
             id_type = ids.type
             row += len(ids)
-
-
-def _check_same_type(one: Any, other: Any) -> None:
-    if one not in (None, other):
-        raise FindingsError(
-            f"the record ids are {one} in one file and {other} in another; write them alike."
-        )
 
 
 def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -> None:
@@ -172,22 +211,27 @@ def _run_starts(ids: Any, previous: Any) -> Any:
 
 def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
     """Return an id that comes back after another one, or None."""
-    runs: list[Any] = []
+    runs: list[NDArray[np.uint64]] = []
     previous = None
     for ids, _, _ in _id_batches(tables, form):
-        runs.append(ids.filter(_run_starts(ids, previous)))
+        runs.append(hash_ids(ids.filter(_run_starts(ids, previous))))
         previous = ids[-1]
-    firsts = pa.chunked_array(runs)
-    if pc.count_distinct(firsts).as_py() == len(firsts):
+    hashes = np.sort(np.concatenate(runs))
+    twice = hashes[1:][hashes[1:] == hashes[:-1]]
+    if not twice.size:
         return None
-    counts = pc.value_counts(firsts)
-    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+    # Different ids may share a hash, if hardly ever: then the grouping is in vain, but not wrong.
+    for ids, _, _ in _id_batches(tables, form):
+        found = np.flatnonzero(hash_ids(ids) == twice[0])
+        if found.size:
+            return ids[int(found[0])].as_py()
+    return None
 
 
 def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
     hint = ""
     if len(tables) > 1:
-        hint = " If every file numbers its records anew, ask for ids per file."
+        hint = " If every file numbers its records anew, say so with ids_per_file=True."
     if grouping.repeated is not None:
         warnings.warn(
             f"the rows of record {grouping.repeated!r} do not stand together: all "
@@ -264,7 +308,7 @@ class _SymptomNumbers:
         hint = nearest_name(name, self._structure.symptoms) if isinstance(name, str) else ""
         raise FindingsError(
             f"{table.place(row + at)}, column {self._form.symptom!r}: the structure has no symptom "
-            f"{name!r}{hint or '.'} Correct it, or ask to ignore unknown symptoms."
+            f"{name!r}{hint or '.'} Correct it, or ignore it with ignore_unknown=True."
         )
 
 
@@ -296,7 +340,7 @@ def regrouped(rows: Iterable[Rows], grouping: Grouping) -> Iterator[Rows]:
     for part in range(n_parts):
         sorted_part, parts[part] = parts[part], None
         if sorted_part is not None:
-            yield _sorted_rows(sorted_part)
+            yield from _sorted_rows(sorted_part)
 
 
 def _as_batch(rows: Rows) -> Any:
@@ -304,11 +348,11 @@ def _as_batch(rows: Rows) -> Any:
     return pa.record_batch({"id": rows.ids, "symptom": rows.symptoms, "state": states})
 
 
-def _sorted_rows(spool: Spool) -> Rows:
+def _sorted_rows(spool: Spool) -> Iterator[Rows]:
     table = pa.Table.from_batches(list(spool), spool.schema)
     table = table.take(pc.sort_indices(table, [("id", "ascending")])).combine_chunks()
-    batch = table.to_batches()[0]
-    return Rows(batch.column(0), batch.column(1).to_numpy(), batch.column(2).to_numpy())
+    for batch in table.to_batches():
+        yield Rows(batch.column(0), batch.column(1).to_numpy(), batch.column(2).to_numpy())
 
 
 # --- rows become records ---
@@ -328,7 +372,7 @@ class _Assembler:
         """Add a sequence of files in which an id means one record; give the full blocks."""
         previous = None
         for rows in batches:
-            _check_same_type(self._id_type, rows.ids.type)
+            check_same_type(self._id_type, rows.ids.type)
             self._id_type = rows.ids.type
             starts = _run_starts(rows.ids, previous).to_numpy(zero_copy_only=False)
             previous = rows.ids[-1]
@@ -413,7 +457,8 @@ def _without_rows(form: RecordFormat, seen: list[Any]) -> Any:
 
 def _all_ids(form: RecordFormat) -> Any:
     given = form.all_records
-    if isinstance(given, str) or hasattr(given, "__fspath__") or hasattr(given, "column_names"):
+    is_table = hasattr(given, "columns") or hasattr(given, "column_names")
+    if isinstance(given, str) or hasattr(given, "__fspath__") or is_table:
         table = open_table(given)
         need_columns(table, [form.record])
         parts = [batch.column(0) for batch in table.batches({form.record: ColumnKind.ID})]
@@ -421,10 +466,9 @@ def _all_ids(form: RecordFormat) -> Any:
             raise FindingsError(f"{table.name} lists no records.")
         every = pa.chunked_array(parts)
     else:
-        array = pa.array(given)
-        every = pa.chunked_array([array if pa.types.is_string(array.type) else array.cast("int64")])
-    if pc.count_distinct(every, mode="all").as_py() < len(every):
-        raise FindingsError("all_records lists a record twice.")
+        every = pa.chunked_array([ids_array(given, "all_records")])
     if every.null_count:
         raise FindingsError("all_records has an empty id.")
+    if pc.count_distinct(every).as_py() < len(every):
+        raise FindingsError("all_records lists a record twice.")
     return every

@@ -78,6 +78,10 @@ class RecordFormat:
             raise ParameterError(
                 f"block_records must be a multiple of 64, not {self.block_records}."
             )
+        if self.n_records is not None and (
+            isinstance(self.n_records, bool) or not isinstance(self.n_records, int | np.integer)
+        ):
+            raise ParameterError(f"n_records must be a whole number, not {self.n_records!r}.")
         if self.n_records is not None and self.all_records is not None:
             raise ParameterError("give n_records or all_records, not both.")
 
@@ -92,11 +96,15 @@ class RecordFormat:
 class RecordStream(NamedTuple):
     """The records of a file, or of several files that share records."""
 
-    file_name: str
-    """The name of the file, without its directories."""
+    tables: tuple[Table, ...]
     n_records: int | None
     """How many records there are, where that is known beforehand."""
     blocks: Iterator[Block]
+
+    @property
+    def file_name(self) -> str:
+        """The name of the first file, without its directories; empty for a table in memory."""
+        return self.tables[0].path.name if hasattr(self.tables[0], "path") else ""
 
 
 def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterator[Block]:
@@ -117,7 +125,7 @@ def record_streams(source: Any, structure: Structure, form: RecordFormat) -> lis
         return long_streams(tables, structure, form)
     return [
         RecordStream(
-            table.path.name if hasattr(table, "path") else "",
+            (table,),
             getattr(table, "n_rows", None),
             wide_blocks([table], structure, form),
         )
@@ -146,13 +154,19 @@ def wide_blocks(
     """Stream the records of tables that have a column per symptom."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError("n_records and all_records are for long records; these are wide.")
+    if not structure.n_symptoms:
+        raise FindingsError("the structure has no symptoms to read.")
     builder = BlockBuilder(structure, form.block_records)
+    columns = dict.fromkeys(structure.symptoms, ColumnKind.FLAG)
+    has_ids = _all_have_ids(tables, structure, form)
+    wanted = {form.record: ColumnKind.ID, **columns} if has_ids else columns
+    id_type = None
     for table in tables:
         match_columns(table, structure, form)
-        columns = dict.fromkeys(structure.symptoms, ColumnKind.FLAG)
-        has_ids = form.record in table.column_names and form.record not in columns
-        wanted = {form.record: ColumnKind.ID, **columns} if has_ids else columns
         for batch in table.batches(wanted):
+            if has_ids and batch.num_rows:
+                check_same_type(id_type, batch.column(0).type)
+                id_type = batch.column(0).type
             start = 0
             while start < batch.num_rows:
                 part = batch.slice(start, builder.room)
@@ -161,6 +175,27 @@ def wide_blocks(
                 if not builder.room:
                     yield builder.take_block()
     yield from builder.last_block()
+
+
+def _all_have_ids(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> bool:
+    """Say whether the tables have a column of ids: all of them, or none."""
+    if form.record in structure.symptoms:
+        return False
+    with_ids = [form.record in table.column_names for table in tables]
+    if any(with_ids) and not all(with_ids):
+        raise FindingsError(
+            f"{tables[with_ids.index(True)].name} has a column {form.record!r} of ids and "
+            f"{tables[with_ids.index(False)].name} has not; give all files one, or none."
+        )
+    return all(with_ids)
+
+
+def check_same_type(one: Any, other: Any) -> None:
+    """Raise an error if the ids of one file are numbers and those of another are texts."""
+    if one not in (None, other):
+        raise FindingsError(
+            f"the record ids are {one} in one file and {other} in another; write them alike."
+        )
 
 
 def match_columns(table: Table, structure: Structure, form: RecordFormat) -> None:
@@ -179,7 +214,7 @@ def match_columns(table: Table, structure: Structure, form: RecordFormat) -> Non
     if unknown and not form.ignore_unknown:
         raise FindingsError(
             f"{table.name} has columns that are no symptoms of the structure: {some_of(unknown)}. "
-            "Remove them, or ask to ignore unknown columns."
+            "Remove them, or ignore them with ignore_unknown=True."
         )
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, ParameterError
+from noisyor.errors import FindingsError, ParameterError, some_of
 from noisyor.findings.blocks import Block, Words
 from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
 from noisyor.io.paths import PathLike
@@ -48,10 +49,11 @@ class RecordWriter:
     ) -> None:
         if layout not in ("wide", "long"):
             raise ParameterError(f"layout is 'wide' or 'long', not {layout!r}.")
-        if layout == "wide" and id_type is not None and record in names:
+        taken = ("symptom", "state") if layout == "long" else names
+        if record in taken and (layout == "long" or id_type is not None):
             raise FindingsError(
-                f"a symptom is named {record!r}, like the column of ids; give that another name "
-                "with record=."
+                f"another column or symptom is named {record!r}, like the column of ids; give that "
+                "another name with record=."
             )
         self._names = tuple(names)
         self._layout = layout
@@ -112,6 +114,22 @@ class RecordWriter:
         if self._has_unknown:
             columns.append(_words(states, STATE_NAMES))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def check_distinct_ids(ids: Any) -> None:
+    """Raise an error if two records have one id, or one has none: long rows would mix them up."""
+    if ids.null_count:
+        raise FindingsError(
+            "some records have no id (they came from n_records); the long layout needs one for "
+            "each: write them wide."
+        )
+    counts = pc.value_counts(ids)
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if len(repeated):
+        raise FindingsError(
+            f"more than one record has the id {some_of(repeated[:6].to_pylist())}; long rows would "
+            "make one record of them: write them wide."
+        )
 
 
 def _boolean_column(present: Words, unknown: Words | None, n_records: int) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import FileError, some_of
+from noisyor.errors import FileError, FindingsError, some_of
 
 
 class ColumnKind(Enum):
@@ -120,6 +120,16 @@ def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
             raise TypeError(f"has the type {column.type}; wanted is {kind.value}")
         column = pa.array(values, from_pandas=True)
     return _cast(column, pa.int64())
+
+
+def ids_array(values: Any, what: str) -> Any:
+    """Return ids given in Python, numpy, pandas or Arrow as an Arrow array of numbers or texts."""
+    try:
+        array = pa.array(values)
+        return converted(array, ColumnKind.ID)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise FindingsError(f"{what} are no ids, whole numbers or texts: {reason}.") from None
 
 
 def _dictionary(column: Any) -> Any:

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -147,7 +148,7 @@ class CsvFile:
                     f"{self.name}, line {_first_line_not_utf8(self.path)}: the text is not UTF-8; "
                     "save the file as UTF-8."
                 ) from None
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise unreadable(self.path, error) from None
 
 

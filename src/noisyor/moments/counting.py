@@ -71,11 +71,11 @@ def count_moments(
         form = RecordFormat(**options)
         for stream in record_streams(source, plan.structure, form):
             counter.add_blocks(stream.file_name, stream.blocks, progress)
-    return counter.finish()
+    return counter.take()
 
 
 class MomentCounter:
-    """Counts blocks of records as they come; `finish` gives the moments."""
+    """Counts blocks of records as they come; `take` gives the moments so far and starts anew."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, threads: int | None = None) -> None:
         self._plan = plan
@@ -107,10 +107,15 @@ class MomentCounter:
             valid = _valid_bits(n_records, last - first)
             self._tally.add(block.present, block.unknown, first, last, segment.group, valid)
 
-    def finish(self) -> Moments:
-        """Count what is still gathered, and return all counts."""
+    def take(self) -> Moments:
+        """Return all counts since the last call."""
         self._gathered.flush_all()
-        return self._tally.moments()
+        return self._tally.take()
+
+    def discard(self) -> None:
+        """Forget all counts since the last `take`."""
+        self._gathered = _Gathered(self._plan.structure, self._n_groups, self._tally)
+        self._tally.discard()
 
 
 def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:
@@ -254,7 +259,12 @@ class _Tally:
         self._pairs = plan.pairs[self._tile_order].astype(np.int32)
         self._triplets = plan.triplets.astype(np.int32)
         self._listed_sets: _ListedSets | None = None
-        self._complete = _Accumulator(plan, n_groups, with_margins=False)
+        self._n_groups = n_groups
+        self.discard()
+
+    def discard(self) -> None:
+        """Start with no counts."""
+        self._complete = _Accumulator(self._plan, self._n_groups, with_margins=False)
         self._partial: _Accumulator | None = None
 
     def add(
@@ -267,8 +277,7 @@ class _Tally:
             self._add_complete(present, first, last, group, n_records)
             return
         if self._partial is None:
-            n_groups = len(self._complete.records)
-            self._partial = _Accumulator(self._plan, n_groups, with_margins=True)
+            self._partial = _Accumulator(self._plan, self._n_groups, with_margins=True)
         self._partial.grow(group, n_records)
         known = np.zeros_like(present)
         np.bitwise_and(~unknown[:, first:last], valid, out=known[:, first:last])
@@ -361,12 +370,12 @@ class _Tally:
         else:
             list(self._pool.map(count, *zip(*slices, strict=True)))
 
-    def moments(self) -> Moments:
-        """Return the counts with the pairs in the plan's order."""
-        self._pool.shutdown()
+    def take(self) -> Moments:
+        """Return the counts with the pairs in the plan's order, and start with none."""
         total = self._complete.moments(self._plan, self._tile_order)
         if self._partial is not None:
             total += self._partial.moments(self._plan, self._tile_order)
+        self.discard()
         return total
 
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.io.hashing import hash_ids
+
 N_GROUPS = 50
 SHORTEST_RUN, LONGEST_RUN = 64, 8192
 
@@ -67,17 +69,9 @@ def id_groups(ids: Any, first_row: int, n_groups: int) -> NDArray[np.int64]:
     """Return the group of each record by its id; a record without one goes by its row."""
     import pyarrow as pa
 
-    from noisyor.moments.kernels import hash_numbers, hash_texts
-
-    missing = ids.is_null().to_numpy(zero_copy_only=False)
-    if pa.types.is_integer(ids.type):
-        hashes = hash_numbers(ids.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64))
-    else:
-        texts = ids.cast(pa.large_string()).fill_null("")
-        _, offsets, characters = texts.buffers()
-        bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset :][: len(texts) + 1]
-        hashes = hash_texts(bounds, np.frombuffer(characters or b"", dtype=np.uint8))
-    if missing.any():
+    hashes = hash_ids(ids)
+    if ids.null_count:
+        missing = ids.is_null().to_numpy(zero_copy_only=False)
         rows = np.arange(first_row, first_row + len(ids), dtype=np.int64)
-        hashes[missing] = hash_numbers(rows[missing])
+        hashes[missing] = hash_ids(pa.array(rows[missing]))
     return (hashes % np.uint64(n_groups)).astype(np.int64)

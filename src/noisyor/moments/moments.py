@@ -268,47 +268,56 @@ class Moments:
 
     def save(self, path: PathLike) -> None:
         """Write as an Arrow file that also holds the plan and its structure (docs/formats.md)."""
-        columns = self.plan.to_columns() | {
-            "fingerprint": [self.plan.fingerprint],
-            "group_records": self.group_records,
-        }
-        for name, counts in zip(_NAMES, self.present, strict=True):
-            columns[f"{name}_present"] = counts.ravel()
-        for name, counts in zip(_NAMES, self.margins or (), strict=False):
-            columns[f"{name}_margins"] = counts.ravel()
-        for name, is_hidden in zip(_NAMES, self.hidden or (), strict=False):
-            columns[f"{name}_hidden"] = is_hidden
-        write_arrow_document(path, FORMAT, VERSION, columns)
+        write_arrow_document(path, FORMAT, VERSION, self.to_columns())
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote."""
-        columns = read_arrow_document(path, {FORMAT: VERSION})
+        return cls.from_columns(read_arrow_document(path, {FORMAT: VERSION}), path)
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the arrays of a file that holds these counts and their plan."""
+        columns = self.plan.to_columns() | {
+            "fingerprint": [self.plan.fingerprint],
+            "group_records": self.group_records,
+        }
+        parts = {"present": self.present, "margins": self.margins, "hidden": self.hidden}
+        for kind, arrays in parts.items():
+            for name, array in zip(_NAMES, arrays or (), strict=False):
+                columns[f"{name}_{kind}"] = array.ravel()
+        return columns
+
+    @classmethod
+    def from_columns(cls, columns: dict[str, Any], path: PathLike) -> Self:
+        """Build from the arrays of a file."""
         plan = MomentPlan.from_columns(columns, path)
         try:
             records = columns["group_records"]
-            groups = len(records)
-            present = tuple(columns[f"{name}_present"].reshape(groups, -1) for name in _NAMES)
+            shapes = [(len(records), size) for size in plan.sizes]
+            present = [columns[f"{name}_present"] for name in _NAMES]
             margins = hidden = None
             if "symptoms_margins" in columns:
-                widths = (), (-1, 3), (-1, 7)
+                wide = [shapes[0], (*shapes[1], 3), (*shapes[2], 7)]
                 margins = Margins(
                     *(
-                        columns[f"{name}_margins"].reshape(groups, size, *width[1:])
-                        for name, size, width in zip(_NAMES, plan.sizes, widths, strict=True)
+                        columns[f"{name}_margins"].reshape(shape)
+                        for name, shape in zip(_NAMES, wide, strict=True)
                     )
                 )
             if "symptoms_hidden" in columns:
                 hidden = tuple(columns[f"{name}_hidden"].astype(np.bool_) for name in _NAMES)
-            fingerprint = str(columns["fingerprint"][0])
-            moments = cls(plan, records, present, margins, hidden)
+            if columns["fingerprint"].tolist() != [plan.fingerprint]:
+                raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
+            counts = tuple(
+                array.reshape(shape) for array, shape in zip(present, shapes, strict=True)
+            )
+            return cls(plan, records, counts, margins, hidden)
         except KeyError as error:
             raise FileError(f"{path}: the column {error} is missing.") from None
+        except FileError:
+            raise
         except (ValueError, TypeError, IndexError) as error:
             raise FileError(f"{path} holds no valid moments: {error}") from None
-        if fingerprint != plan.fingerprint:
-            raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
-        return moments
 
     # --- what it is ---
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.immutable import Immutable
 from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
 from noisyor.io.paths import PathLike
 from noisyor.structure import Indices, Structure
@@ -26,7 +27,7 @@ FORMAT = "noisyor.plan"
 VERSION = 1
 
 
-class MomentPlan:
+class MomentPlan(Immutable):
     """The sets of symptoms to count; immutable, without repeats, in canonical order.
 
     Parameters
@@ -74,6 +75,7 @@ class MomentPlan:
         self._fingerprint: str | None = None
         for name in "symptoms", "pairs", "triplets", "pair_rows", "triplet_rows":
             getattr(self, name).flags.writeable = False
+        self._seal()
 
     @classmethod
     def coupled(cls, structure: Structure) -> Self:
@@ -107,8 +109,8 @@ class MomentPlan:
             for sets in self.symptoms, self.pairs, self.triplets:
                 digest.update(len(sets).to_bytes(8, "little"))
                 digest.update(np.ascontiguousarray(sets, dtype="<i8").tobytes())
-            self._fingerprint = digest.hexdigest()[:32]
-        return self._fingerprint
+            object.__setattr__(self, "_fingerprint", digest.hexdigest()[:32])
+        return str(self._fingerprint)
 
     def __or__(self, other: "MomentPlan") -> "MomentPlan":
         """Return the union of two plans of one structure."""
@@ -128,6 +130,9 @@ class MomentPlan:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.structure, self.symptoms, self.pairs, self.triplets)
 
     def __repr__(self) -> str:
         words = ("symptom", "pair", "triplet")

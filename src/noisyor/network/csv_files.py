@@ -36,7 +36,7 @@ def read_network(
     edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> tuple[Structure, Parameters]:
     """Read the three files; those of priors and leaks list all names, in their order."""
-    found, failures = read_edge_failures(edges)
+    found, failures = read_edge_failures(edges, may_be_none=True)
     prior_of = read_values(priors, "disease", "prior")
     leak_of = read_values(leaks, "symptom", "leak")
     values_for(found.diseases, prior_of, priors)
@@ -53,10 +53,10 @@ def read_network(
     return structure, Parameters(next(numbers), failures[canonical], next(numbers))
 
 
-def read_edge_failures(path: PathLike) -> tuple[Structure, Floats]:
+def read_edge_failures(path: PathLike, *, may_be_none: bool = False) -> tuple[Structure, Floats]:
     """Read the structure and the failures of a file of edges."""
     table = open_table(path)
-    diseases, symptoms, edges = read_edges(table)
+    diseases, symptoms, edges = read_edges(table, may_be_none=may_be_none)
     canonical = np.lexsort((edges[:, 1], edges[:, 0]))
     return Structure(diseases, symptoms, edges), _failure_column(table)[canonical]
 

@@ -26,13 +26,15 @@ def joint_distribution(
             structure.parent_diseases[parents], structure.parent_edges[parents], strict=True
         ):
             axes_of.setdefault(int(disease), []).append((axis, float(failures[edge])))
-    absent = 1.0 - leaks[symptoms]
-    # A disease with only one child here makes that child present on its own, as a leak does.
-    for disease, axes in axes_of.items():
-        if len(axes) == 1:
-            axis, failure = axes[0]
-            absent[axis] *= 1.0 - priors[disease] * (1.0 - failure)
-    tensor = _independent(absent)
+    with np.errstate(divide="ignore"):
+        # As logarithms, so that the probability of a rare symptom keeps its digits.
+        log_absent = np.log1p(-leaks[symptoms])
+        # A disease with only one child here makes that child present on its own, as a leak does.
+        for disease, axes in axes_of.items():
+            if len(axes) == 1:
+                axis, failure = axes[0]
+                log_absent[axis] += np.log1p(-priors[disease] * (1.0 - failure))
+    tensor = _independent(log_absent)
     for disease, axes in axes_of.items():
         if len(axes) > 1:
             with_disease = tensor.copy()
@@ -43,10 +45,10 @@ def joint_distribution(
     return tensor
 
 
-def _independent(absent: Floats) -> Floats:
+def _independent(log_absent: Floats) -> Floats:
     tensor = np.ones(())
-    for probability in absent:
-        tensor = tensor[..., np.newaxis] * np.array([probability, 1.0 - probability])
+    for logarithm in log_absent:
+        tensor = tensor[..., np.newaxis] * np.array([np.exp(logarithm), -np.expm1(logarithm)])
     return tensor
 
 

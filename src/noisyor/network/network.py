@@ -17,20 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError
 from noisyor.findings import Findings
+from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.network.joint import joint_distribution
 from noisyor.network.sampling import Parameters, SampledBlock, Seed, sample_blocks
-from noisyor.structure import Indices, Name, Structure
+from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Indices, Name, Structure
 
-FORMAT = "noisyor.network"
-VERSION = 1
 MAX_JOINT_ORDER = 20
 
 Floats = NDArray[np.float64]
 
 
-class NoisyOrNetwork:
+class NoisyOrNetwork(Immutable):
     """A noisy-or network; immutable, its parameters checked.
 
     Parameters
@@ -66,6 +65,7 @@ class NoisyOrNetwork:
         self.leaks = _probabilities(
             "leaks", leaks, structure.n_symptoms, lambda j: f"symptom {structure.symptoms[j]!r}"
         )
+        self._seal()
 
     # --- exact moments ---
 
@@ -181,12 +181,12 @@ class NoisyOrNetwork:
             "edges": self.structure.edges.tolist(),
             "failures": self.failures.tolist(),
         }
-        write_document(path, FORMAT, VERSION, content)
+        write_document(path, NETWORK_FORMAT, NETWORK_VERSION, content)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote."""
-        document = read_document(path, {FORMAT: VERSION})
+        document = read_document(path, {NETWORK_FORMAT: NETWORK_VERSION})
         structure = Structure.from_document(document, path)
         numbers = {
             key: np.array(numbers_of(document, key, path), dtype=np.float64)
@@ -226,8 +226,8 @@ class NoisyOrNetwork:
 
     def _distinct(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms, which must differ."""
-        if isinstance(symptoms, str):
-            raise ParameterError(f"give a list of symptoms, not the single text {symptoms!r}.")
+        if isinstance(symptoms, str) or not isinstance(symptoms, Iterable):
+            raise ParameterError(f"give a list of symptoms, not just {symptoms!r}.")
         chosen = self.structure.symptom_indices(symptoms)
         if len(np.unique(chosen)) < len(chosen):
             raise ParameterError("a symptom stands twice in the set.")
@@ -243,6 +243,9 @@ class NoisyOrNetwork:
 
     def __hash__(self) -> int:
         return hash((self.structure, *(array.tobytes() for array in self._parameters)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.structure, *self._parameters)
 
     def __repr__(self) -> str:
         structure = self.structure

@@ -1,6 +1,7 @@
 """Sampling records block by block, on all cores, the same for a seed whatever their number."""
 
 import os
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -33,17 +34,22 @@ class SampledBlock(NamedTuple):
     diseases: NDArray[np.bool_]
 
 
-def seed_sequence(seed: Seed) -> np.random.SeedSequence:
-    """Turn what users call a seed into numpy's source of independent streams."""
+def seed_sequence(seed: Seed, purpose: str) -> np.random.SeedSequence:
+    """Turn what users call a seed into numpy's source of independent streams.
+
+    One seed may serve several purposes (draw a network, then sample it): each has streams of its
+    own, so that their numbers are independent.
+    """
+    key = zlib.crc32(purpose.encode())
     if isinstance(seed, np.random.SeedSequence):
-        return seed
+        return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, key))
     if isinstance(seed, np.random.Generator):
-        return np.random.SeedSequence(seed.integers(2**63, size=2).tolist())
+        return np.random.SeedSequence(seed.integers(2**63, size=2).tolist(), spawn_key=(key,))
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
         raise ParameterError(f"seed is a whole number or a numpy Generator, not {seed!r}.")
     if seed is not None and seed < 0:
         raise ParameterError(f"seed must not be negative, but is {seed}.")
-    return np.random.SeedSequence(seed)
+    return np.random.SeedSequence(seed, spawn_key=(key,))
 
 
 def sample_blocks(
@@ -57,7 +63,7 @@ def sample_blocks(
 ) -> Iterator[SampledBlock]:
     """Sample records in blocks, in order; each block has a random stream of its own."""
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
-    streams = iter(seed_sequence(seed).spawn(len(sizes)))
+    streams = iter(seed_sequence(seed, "records").spawn(len(sizes)))
     children = np.ascontiguousarray(structure.edges[:, 1])
 
     def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:

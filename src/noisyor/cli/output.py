@@ -1,0 +1,50 @@
+"""What commands print: tables on standard output, notes on standard error."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+Facts = dict[str, str | int | float]
+
+
+def show(*renderables: Any) -> None:
+    """Print texts and tables."""
+    from rich.console import Console
+
+    class PipedConsole(Console):
+        """A console that tells when the reader of its output (head, less) has had enough."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = PipedConsole()
+    for renderable in renderables:
+        console.print(renderable)
+
+
+def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) -> None:
+    """Print facts as two columns, or as JSON for machines."""
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(facts))
+        return
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None)
+    for name, value in facts.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int | float) else value)
+    show(table)
+
+
+def note(message: str) -> None:
+    """Tell something on standard error that is no error."""
+    typer.echo(f"noisyor: note: {message}", err=True)
+
+
+def silence_output() -> None:
+    """Let nothing more be written to a pipe that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
