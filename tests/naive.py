@@ -107,11 +107,12 @@ def ratio(records, members):
     def moment(subset):
         return sum(1 for row in known if all(row[j] == 0 for j in subset)) / n
 
-    value = moment(members) / math.prod(moment([j]) for j in members)
+    all_absent, absent = moment(members), {j: moment([j]) for j in members}
+    value = all_absent / math.prod(absent.values())
     # The variance of the mean of 1_S / M_S - sum_j 1_j / M_j over records, times R squared.
     terms = [
-        all(row[j] == 0 for j in members) / moment(members)
-        - sum((row[j] == 0) / moment([j]) for j in members)
+        all(row[j] == 0 for j in members) / all_absent
+        - sum((row[j] == 0) / absent[j] for j in members)
         for row in known
     ]
     mean = sum(terms) / n

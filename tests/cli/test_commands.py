@@ -1,31 +1,18 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from noisyor import Findings, NoisyOrNetwork, __version__, datasets
-from noisyor.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line; return exit code, standard output and standard error."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as exit_:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return exit_.value.code or 0, output.out, output.err
-
-    return call
 
 
 def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in "info", "sample", "demo":
+    for command in "info", "sample", "count", "merge", "demo":
         assert command in out
         assert "Example: noisyor" in run(command, "--help")[1]
     assert run("--version") == (0, f"noisyor {__version__}\n", "")
@@ -162,10 +149,46 @@ def test_ctrl_c_ends_with_a_word_and_code_130(run, monkeypatch, tmp_path):
 
 
 def test_the_installed_command_runs():
-    command = [sys.executable, "-c", "from noisyor.cli import main; main()", "info", "figure1"]
+    command = [str(Path(sys.executable).parent / "noisyor"), "info", "figure1", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "7" in done.stdout
+    assert json.loads(done.stdout)["edges"] == 7
     assert done.stderr == ""
+
+
+def test_a_reader_who_has_had_enough_is_no_error():
+    noisyor = Path(sys.executable).parent / "noisyor"
+    script = f"set -o pipefail; {noisyor} demo --records 100 | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--diseases", "--save-network"])
+def test_outputs_do_not_overwrite_each_other(run, tmp_path, option):
+    path = tmp_path / "x.csv"
+    code, _, err = run("sample", "clinic", "-o", path, option, path)
+    assert code == 2
+    assert "is given for two different outputs" in err
+    code, _, err = run("sample", "clinic", "-o", path, option, tmp_path / "none" / "x.csv")
+    assert code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_drawn_numbers_are_told(run, tmp_path):
+    (tmp_path / "edges.csv").write_text("disease,symptom,probability\nflu,fever,0.5\n")
+    code, _, err = run("info", tmp_path)
+    assert code == 0
+    assert "has no priors and no leaks: they are drawn at random" in err
+
+
+@pytest.mark.parametrize("name", ["only.csv", "only.parquet"])
+def test_a_file_of_ids_alone(run, tmp_path, name):
+    import pyarrow as pa
+
+    (tmp_path / "only.csv").write_text("record\n1\n2\n")
+    pq.write_table(pa.table({"record": [1, 2]}), tmp_path / "only.parquet")
+    code, _, err = run("info", tmp_path / name)
+    assert code == 2
+    assert "has no columns of symptoms" in err
 
 
 def test_ctrl_c_in_the_middle_of_real_work(tmp_path):

@@ -99,7 +99,12 @@ def _save(moments: "Moments", output: Path) -> None:
 
 
 class CountJob:
-    """Counts files one after the other and keeps what is finished in a checkpoint."""
+    """Counts files one after the other and keeps what is finished in a checkpoint.
+
+    Finished files are committed to the total, often but not so often that it costs more than a
+    tenth of the time. What is committed is written down from time to time, and when the work is
+    interrupted or a file turns out to be broken.
+    """
 
     def __init__(
         self, counter: Any, plan: "MomentPlan", form: Any, output: Path, quiet: bool, groups: int
@@ -112,8 +117,10 @@ class CountJob:
         self._groups = groups
         self._total: Moments | None = None
         self._finished: list[str] = []
-        self._since_commit: list[RecordStream] = []
-        self._next_commit = time.monotonic() + SHORTEST_PAUSE
+        self._n_written = 0
+        self._uncommitted: list[RecordStream] = []
+        self._next_commit = time.monotonic()
+        self._next_writing = time.monotonic() + SHORTEST_PAUSE
 
     def run(self, files: list[Path], resume: bool) -> "Moments":
         """Count the files that are not in the checkpoint yet."""
@@ -127,10 +134,14 @@ class CountJob:
         streams = record_streams(files, self._plan.structure, self._form) if files else []
         known = [stream.n_records for stream in streams]
         total = None if None in known else sum(n for n in known if n is not None)
-        with progress_bar("counting", total, self._quiet) as advance:
-            for stream in streams:
-                self._count(stream, advance)
-        self._commit(write=False)
+        try:
+            with progress_bar("counting", total, self._quiet) as advance:
+                for stream in streams:
+                    self._count(stream, advance)
+        except KeyboardInterrupt:
+            self._write_checkpoint()
+            raise
+        self._commit()
         assert self._total is not None
         return self._total
 
@@ -141,47 +152,53 @@ class CountJob:
             self._counter.add_blocks(stream.file_name, stream.blocks, advance)
         except NoisyOrError as error:
             n_kept = self._rescue()
+            if not n_kept:
+                raise
             raise type(error)(
                 f"{error} The {n_kept} files before it are counted and kept in {self.checkpoint}: "
                 "repair or remove the file, then go on with --resume."
             ) from None
-        self._since_commit.append(stream)
+        self._uncommitted.append(stream)
         if time.monotonic() >= self._next_commit:
             self._commit()
+        if time.monotonic() >= self._next_writing:
+            self._write_checkpoint()
 
-    def _commit(self, write: bool = True) -> None:
-        """Add what was counted to the total, and if wanted write it down."""
+    def _commit(self) -> None:
+        """Add the files that were counted to the total."""
         start = time.monotonic()
         counted = self._counter.take()
         self._total = counted if self._total is None else self._total + counted
-        for stream in self._since_commit:
-            self._finished += [_identity(table.path) for table in stream.tables]  # type: ignore[attr-defined]
-        self._since_commit = []
-        if write:
-            self._write_checkpoint()
-        pause = max(SHORTEST_PAUSE, 10 * (time.monotonic() - start))
-        self._next_commit = time.monotonic() + pause
+        for stream in self._uncommitted:
+            self._finished += [_identity(file) for file in stream.files]
+        self._uncommitted = []
+        end = time.monotonic()
+        self._next_commit = end + 10 * (end - start)
 
     def _rescue(self) -> int:
-        """Count once more the files that a broken one would take down, and write all down."""
+        """Count once more the files that a broken one would take down; write all down."""
         from noisyor.findings.reading import record_streams
 
         self._counter.discard()
-        finished, self._since_commit = self._since_commit, []
+        finished, self._uncommitted = self._uncommitted, []
         for stream in finished:
-            files = [table.path for table in stream.tables]  # type: ignore[attr-defined]
-            for again in record_streams(files, self._plan.structure, self._form):
+            for again in record_streams(list(stream.files), self._plan.structure, self._form):
                 self._counter.add_blocks(again.file_name, again.blocks)
-                self._since_commit.append(again)
+                self._uncommitted.append(again)
         self._commit()
+        self._write_checkpoint()
         return len(self._finished)
 
     def _write_checkpoint(self) -> None:
         from noisyor.io.arrow_documents import write_arrow_document
 
-        assert self._total is not None
-        columns = self._total.to_columns() | {"finished": self._finished}
-        write_arrow_document(self.checkpoint, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, columns)
+        start = time.monotonic()
+        if self._total is not None and len(self._finished) > self._n_written:
+            columns = self._total.to_columns() | {"finished": self._finished}
+            write_arrow_document(self.checkpoint, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, columns)
+            self._n_written = len(self._finished)
+        end = time.monotonic()
+        self._next_writing = end + max(SHORTEST_PAUSE, 10 * (end - start))
 
     def _restore(self) -> None:
         from noisyor.errors import FileError
@@ -200,6 +217,7 @@ class CountJob:
             )
         self._total = total
         self._finished = columns["finished"].tolist()
+        self._n_written = len(self._finished)
 
 
 def _identity(file: Path) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisyor.errors import FileError, nearest_name, some_of
+from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
     from noisyor.network import NoisyOrNetwork
@@ -87,7 +88,10 @@ def expand_files(patterns: Iterable[str]) -> list[Path]:
     for pattern in patterns:
         path = Path(pattern)
         is_pattern = not path.exists() and any(mark in pattern for mark in "*?[")
-        found = sorted(Path(path.anchor).glob(_relative(path))) if is_pattern else [path]
+        if is_pattern:
+            found = sorted(Path(path.anchor).glob(_relative(path)))
+        else:
+            found = [existing_file(path)]
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found

@@ -176,7 +176,7 @@ class BlockBuilder:
                 symptom, word = (int(axis[0]) for axis in np.nonzero(both))
                 record = word * 64 + int(both[symptom, word]).bit_length() - 1
                 raise ConflictError(
-                    ids[record].as_py(), symptom, STATE_NAMES[one], STATE_NAMES[other]
+                    ids[record].as_py(), symptom, (STATE_NAMES[one], STATE_NAMES[other])
                 )
 
     def empty_records(self, n_records: int, ids: Any) -> Iterator[Block]:

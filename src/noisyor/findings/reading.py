@@ -9,6 +9,7 @@ long   a row a finding: columns record, symptom, and if wanted state (present, a
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
@@ -102,9 +103,14 @@ class RecordStream(NamedTuple):
     blocks: Iterator[Block]
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The paths of the tables that are files."""
+        return tuple(table.path for table in self.tables if hasattr(table, "path"))
+
+    @property
     def file_name(self) -> str:
         """The name of the first file, without its directories; empty for a table in memory."""
-        return self.tables[0].path.name if hasattr(self.tables[0], "path") else ""
+        return self.files[0].name if self.files else ""
 
 
 def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterator[Block]:
