@@ -8,7 +8,7 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation"]
+BENCHMARKS = ["foundation", "counting"]
 
 
 def main() -> None:

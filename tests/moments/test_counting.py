@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 from conftest import random_records
 from noisyor import Findings, MomentPlan, Moments, NoisyOrError, Structure, count_moments, datasets
-from noisyor.moments import counting
+from noisyor.moments import tally
 
 SEEDS = st.integers(0, 2**32)
 
@@ -83,8 +83,8 @@ def test_counts_in_memory_agree_with_naive(seed, n_records, n_symptoms, unknown,
     plan = random_plan(rng, structure)
     findings = Findings.from_numpy(records, structure)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "PARALLEL_WORDS", 0)
-        patch.setattr(counting, "LISTED_PAIR_SECONDS", float(rng.choice([0.0, 1.0])))
+        patch.setattr(tally, "PARALLEL_WORDS", 0)
+        patch.setattr(tally, "LISTED_PAIR_SECONDS", float(rng.choice([0.0, 1.0])))
         moments = count_moments(findings, plan, n_groups=n_groups, threads=threads)
     check(moments, plan, records, naive.groups_of_rows("", n_records, n_groups))
 
@@ -193,7 +193,7 @@ def test_sparse_and_dense_counting_agree_at_qmr_size(monkeypatch):
     findings = network.sample(3000, seed=0)
     results = []
     for seconds in 0.0, 1.0:
-        monkeypatch.setattr(counting, "LISTED_PAIR_SECONDS", seconds)
+        monkeypatch.setattr(tally, "LISTED_PAIR_SECONDS", seconds)
         results.append(count_moments(findings, plan, n_groups=2))
     assert results[0] == results[1]
 

@@ -53,15 +53,56 @@ def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts
 
 
 @numba.njit(nogil=True, cache=True)
-def count_triplets(plane: Words, first: int, last: int, triplets: Sets, counts: Counts) -> None:
-    """Count the records in which all three symptoms are present."""
-    for k in range(len(triplets)):
-        a, b = plane[triplets[k, 0], first:last], plane[triplets[k, 1], first:last]
-        c = plane[triplets[k, 2], first:last]
+def count_triplets(
+    plane: Words,
+    first: int,
+    last: int,
+    triplets: Sets,
+    rows: NDArray[np.int64],
+    counts: Counts,
+) -> None:
+    """Count, for some rows of `triplets`, the records in which all three symptoms are present."""
+    for row in rows:
+        a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]
+        c = plane[triplets[row, 2], first:last]
         present = np.uint64(0)
         for word in range(len(a)):
             present += popcount(a[word] & b[word] & c[word])
-        counts[k] += present
+        counts[row] += present
+
+
+@numba.njit(nogil=True, cache=True)
+def count_triplets_and_pairs(
+    plane: Words,
+    first: int,
+    last: int,
+    triplets: Sets,
+    rows: NDArray[np.int64],
+    owned_pairs: NDArray[np.int32],
+    triplet_counts: Counts,
+    pair_counts: Counts,
+) -> None:
+    """Count some triplets together with those of their pairs ab, ac and bc that they own.
+
+    `owned_pairs` has the places of the three pairs, -1 where another triplet counts it.
+    """
+    for row in rows:
+        a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]
+        c = plane[triplets[row, 2], first:last]
+        n_ab = n_ac = n_bc = n_abc = np.uint64(0)
+        for word in range(len(a)):
+            both = a[word] & b[word]
+            n_ab += popcount(both)
+            n_ac += popcount(a[word] & c[word])
+            n_bc += popcount(b[word] & c[word])
+            n_abc += popcount(both & c[word])
+        triplet_counts[row] += n_abc
+        if owned_pairs[row, 0] >= 0:
+            pair_counts[owned_pairs[row, 0]] += n_ab
+        if owned_pairs[row, 1] >= 0:
+            pair_counts[owned_pairs[row, 1]] += n_ac
+        if owned_pairs[row, 2] >= 0:
+            pair_counts[owned_pairs[row, 2]] += n_bc
 
 
 @numba.njit(nogil=True, cache=True)
