@@ -83,7 +83,6 @@ def test_counts_in_memory_agree_with_naive(seed, n_records, n_symptoms, unknown,
     plan = random_plan(rng, structure)
     findings = Findings.from_numpy(records, structure)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "PARALLEL_WORDS", 0)
         patch.setattr(tally, "LISTED_PAIR_SECONDS", float(rng.choice([0.0, 1.0])))
         moments = count_moments(findings, plan, n_groups=n_groups, threads=threads)
     check(moments, plan, records, naive.groups_of_rows("", n_records, n_groups))
@@ -231,3 +230,16 @@ def test_all_groups_get_about_as_many_records():
         assert sizes.min() > 0
         assert sizes.max() <= 2 * sizes.min()
     assert isinstance(count_moments(network.sample(10, seed=0), plan), Moments)
+
+
+def test_counters_widen_while_counting(monkeypatch):
+    """Counters of 8 bits stand in for 32, so that a few records overflow them."""
+    monkeypatch.setattr(tally, "counter_type", lambda n: np.uint8 if n < 256 else np.uint64)
+    records = random_records(np.random.default_rng(0), 20_000, 4, 0.1)
+    structure = structure_with(4)
+    plan = MomentPlan(structure, triplets=[[0, 1, 2]])
+    findings = Findings.from_numpy(records, structure)
+    moments = count_moments(findings, plan, n_groups=3)
+    monkeypatch.undo()
+    assert moments == count_moments(findings, plan, n_groups=3)
+    assert moments.group_records.min() > 256

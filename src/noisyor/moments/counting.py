@@ -2,7 +2,7 @@
 
 Records come in blocks. Rows of one group that stand together are counted where they are; shorter
 runs, and records that go by their ids, are gathered into a plane per group first and counted when
-it is full. Threads share the sets, not the records, so that each count has one place.
+it is full (`gathering`). Threads count while the next records are being read (`tally`).
 """
 
 import os
@@ -17,7 +17,7 @@ from noisyor.moments.gathering import GatheredPlanes, valid_bits
 from noisyor.moments.groups import N_GROUPS, Segment, row_segments
 from noisyor.moments.moments import Moments
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.tally import Tally
+from noisyor.moments.tally import Piece, Tally
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
@@ -93,7 +93,8 @@ class MomentCounter:
             self._gathered.add_words(block, segment)
         else:
             valid = valid_bits(n_records, last - first)
-            self._tally.add(block.present, block.unknown, first, last, segment.group, valid)
+            piece = Piece(block.present, block.unknown, first, last, valid, segment.group)
+            self._tally.add(piece)
 
     def take(self) -> Moments:
         """Return all counts since the last call."""

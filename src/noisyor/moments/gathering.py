@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, Words, words_for
 from noisyor.moments.groups import Segment, id_groups
-from noisyor.moments.tally import Tally
+from noisyor.moments.tally import Piece, Tally
 from noisyor.structure import Structure
 
 
@@ -98,17 +98,22 @@ class GatheredPlanes:
         )
 
     def flush(self, group: int) -> None:
-        """Count a group's plane and empty it."""
+        """Have a group's plane counted, and empty it."""
         words = words_for(int(self._filled[group]))
         if words:
-            unknown = None if self._unknown is None else self._unknown[group]
+            present = self._taken(self._planes()[group], words)
+            unknown = None if self._unknown is None else self._taken(self._unknown[group], words)
             valid = self._valid[group, :words].copy()
-            self._tally.add(self._planes()[group], unknown, 0, words, group, valid)
-            self._planes()[group, :, :words] = 0
-            if unknown is not None:
-                unknown[:, :words] = 0
+            self._tally.add(Piece(present, unknown, 0, words, valid, group))
         self._valid[group] = 0
         self._filled[group] = 0
+
+    @staticmethod
+    def _taken(plane: Words, words: int) -> Words:
+        """Return a copy of the first words, which are cleared."""
+        copy = plane[:, :words].copy()
+        plane[:, :words] = 0
+        return copy
 
     def flush_all(self) -> None:
         """Count all planes."""

@@ -5,8 +5,11 @@ up the pairs of each record's findings, where records have few; and with margins
 findings are unknown.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import functools
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +20,6 @@ from noisyor.moments.plan import MomentPlan
 
 TILE_SYMPTOMS = 32
 """Pairs are visited tile by tile, so that the rows of a tile stay in the caches nearby."""
-PARALLEL_WORDS = 1 << 18
-"""Pieces with fewer words to combine are counted by one thread."""
 DENSE_WORD_SECONDS = 0.2e-9
 """Time of one thread to combine and count a word of two columns (measured by benchmarks)."""
 LISTED_PAIR_SECONDS = 14e-9
@@ -27,78 +28,100 @@ MOST_TABLE_SYMPTOMS = 8192
 """Structures with more symptoms have no table of pairs: it would take over 256 MB."""
 
 
+class Piece(NamedTuple):
+    """Some words of a plane whose records belong to one group."""
+
+    present: Words
+    unknown: Words | None
+    first: int
+    last: int
+    valid: Words
+    """One word for each from `first` to `last`, with the bits set that are records."""
+    group: int
+
+
 class Tally:
-    """Counts of a plan per group, added to piece by piece."""
+    """Counts of a plan per group, added to piece by piece.
+
+    Each piece is counted by one thread, several pieces at a time, while the next are being made.
+    Two pieces of one group would write to the same counts: they take turns, and where groups are
+    few there are several copies of their counts, which are added up in the end.
+    """
 
     def __init__(self, plan: MomentPlan, n_groups: int, threads: int) -> None:
         self._plan = plan
         self._n_groups = n_groups
         self._threads = threads
+        self._n_copies = -(-4 * threads // n_groups) if threads > 1 else 1
+        self._locks = [threading.Lock() for _ in range(n_groups * self._n_copies)]
         self._pool = ThreadPoolExecutor(threads)
+        self._pending: deque[Future[None]] = deque()
+        self._n_pieces = 0
         self._sets = VisitedSets(plan)
-        self._listed_sets: ListedSets | None = None
-        self.discard()
+        self._listed_sets = ListedSets(plan, self._sets.pairs)
+        self._start()
 
-    def discard(self) -> None:
-        """Start with no counts."""
-        self._complete = Accumulator(self._plan, self._n_groups, with_margins=False)
+    def _start(self) -> None:
+        rows = self._n_groups * self._n_copies
+        self._complete = Accumulator(self._plan, rows, with_margins=False)
         self._partial: Accumulator | None = None
 
-    def add(
-        self, present: Words, unknown: Words | None, first: int, last: int, group: int, valid: Words
-    ) -> None:
-        """Count words `first` to `last` of a plane, whose records are the bits set in `valid`."""
-        n_records = int(np.bitwise_count(valid).sum())
-        if unknown is None or not unknown[:, first:last].any():
-            self._complete.grow(group, n_records)
-            self._add_complete(present, first, last, group, n_records)
-            return
-        if self._partial is None:
-            self._partial = Accumulator(self._plan, self._n_groups, with_margins=True)
-        self._partial.grow(group, n_records)
-        known = np.zeros_like(present)
-        np.bitwise_and(~unknown[:, first:last], valid, out=known[:, first:last])
-        self._add_with_margins(self._partial, present, known, first, last, group)
+    def add(self, piece: Piece) -> None:
+        """Count a piece, whose arrays must not change any more."""
+        self._n_pieces += 1
+        row = piece.group + self._n_groups * (self._n_pieces % self._n_copies)
+        unknown = piece.unknown
+        has_unknown = unknown is not None and unknown[:, piece.first : piece.last].any()
+        if has_unknown and self._partial is None:
+            self._partial = Accumulator(self._plan, len(self._locks), with_margins=True)
+        counts = self._partial if has_unknown else self._complete
+        assert counts is not None
+        n_records = int(np.bitwise_count(piece.valid).sum())
+        if counts.must_widen(row, n_records):
+            self._wait(0)
+            counts.widen()
+        counts.records[row] += n_records
+        if self._threads == 1:
+            self._count(piece, counts, row, n_records)
+        else:
+            self._wait(2 * self._threads - 1)  # so that a reader never outruns the counting
+            self._pending.append(self._pool.submit(self._count, piece, counts, row, n_records))
 
-    def _add_complete(
-        self, present: Words, first: int, last: int, group: int, n_records: int
-    ) -> None:
+    def _wait(self, n_left: int) -> None:
+        while len(self._pending) > n_left:
+            self._pending.popleft().result()
+
+    def _count(self, piece: Piece, counts: "Accumulator", row: int, n_records: int) -> None:
+        with self._locks[row]:
+            if counts.margins is not None:
+                self._count_with_margins(piece, counts, row)
+                return
+            n_findings = self._count_symptoms(piece, counts, row)
+            if self.listing_is_cheaper(n_findings, n_records, piece.last - piece.first):
+                self._count_listed(piece, counts, row)
+            else:
+                self._count_columns(piece, counts, row)
+
+    def _count_symptoms(self, piece: Piece, counts: "Accumulator", row: int) -> int:
+        """Count single symptoms; return how many findings there were."""
+        from noisyor.moments.kernels import count_symptoms
+
+        found = np.zeros(len(self._sets.symptoms), dtype=np.int64)
+        count_symptoms(piece.present, piece.first, piece.last, self._sets.symptoms, found)
+        counts.symptoms[row] += found.astype(counts.symptoms.dtype)
+        return int(found.sum())
+
+    def _count_columns(self, piece: Piece, counts: "Accumulator", row: int) -> None:
         from noisyor.moments import kernels
 
-        counts, sets = self._complete, self._sets
-        before = counts.symptoms[group].astype(np.int64)
-        kernels.count_symptoms(present, first, last, sets.symptoms, counts.symptoms[group])
-        n_findings = int((counts.symptoms[group] - before).sum())
-        if self.listing_is_cheaper(n_findings, n_records, last - first):
-            self._add_listed(present, first, last, group)
-            return
-
-        def count(part: int, parts: int) -> None:
-            lone, triplets, owners = (
-                _share(n, part, parts)
-                for n in (sets.n_lone_pairs, len(sets.plain_triplets), len(sets.owners))
-            )
-            kernels.count_pairs(present, first, last, sets.pairs[lone], counts.pairs[group, lone])
-            kernels.count_triplets(
-                present,
-                first,
-                last,
-                sets.triplets,
-                sets.plain_triplets[triplets],
-                counts.triplets[group],
-            )
-            kernels.count_triplets_and_pairs(
-                present,
-                first,
-                last,
-                sets.triplets,
-                sets.owners[owners],
-                sets.owned_pairs,
-                counts.triplets[group],
-                counts.pairs[group],
-            )
-
-        self._in_parallel(count, last - first)
+        sets, span = self._sets, (piece.present, piece.first, piece.last)
+        pairs, triplets = counts.pairs[row], counts.triplets[row]
+        n_lone = sets.n_lone_pairs
+        kernels.count_pairs(*span, sets.pairs[:n_lone], pairs[:n_lone])
+        kernels.count_triplets(*span, sets.triplets, sets.plain_triplets, triplets)
+        kernels.count_triplets_and_pairs(
+            *span, sets.triplets, sets.owners, sets.owned_pairs, triplets, pairs
+        )
 
     def listing_is_cheaper(self, n_findings: int, n_records: int, n_words: int) -> bool:
         """Compare looking up every pair of a record's findings with combining all columns."""
@@ -108,79 +131,55 @@ class Tally:
             return False
         listed = n_findings * n_findings / n_records * LISTED_PAIR_SECONDS
         n_sets = len(self._plan.pairs) + 1.5 * len(self._plan.triplets)
-        return listed < n_sets * n_words * DENSE_WORD_SECONDS / self._threads
+        return listed < n_sets * n_words * DENSE_WORD_SECONDS
 
-    def _add_listed(self, present: Words, first: int, last: int, group: int) -> None:
+    def _count_listed(self, piece: Piece, counts: "Accumulator", row: int) -> None:
         from noisyor.findings.kernels import list_bits
         from noisyor.moments.kernels import count_listed
 
-        if self._listed_sets is None:
-            self._listed_sets = ListedSets(self._plan, self._sets.pairs)
-        words = np.ascontiguousarray(present[:, first:last])
-        offsets, listed = list_bits(words, 64 * (last - first))
-        sets, counts = self._listed_sets, self._complete
+        words = np.ascontiguousarray(piece.present[:, piece.first : piece.last])
+        offsets, listed = list_bits(words, 64 * words.shape[1])
+        sets = self._listed_sets
         count_listed(
             offsets,
             listed,
             sets.pair_at,
-            counts.pairs[group],
+            counts.pairs[row],
             sets.offsets,
             sets.thirds,
             sets.triplets,
-            counts.triplets[group],
+            counts.triplets[row],
         )
 
-    def _add_with_margins(
-        self,
-        counts: "Accumulator",
-        present: Words,
-        known: Words,
-        first: int,
-        last: int,
-        group: int,
-    ) -> None:
+    def _count_with_margins(self, piece: Piece, counts: "Accumulator", row: int) -> None:
         from noisyor.moments import kernels
 
-        margins, sets = counts.margins, self._sets
+        sets, margins, words = self._sets, counts.margins, slice(piece.first, piece.last)
         assert margins is not None
-        kernels.count_symptoms(present, first, last, sets.symptoms, counts.symptoms[group])
-        kernels.count_symptoms(known, first, last, sets.symptoms, margins.symptoms[group])
-
-        def count(part: int, parts: int) -> None:
-            pairs, triplets = (_share(len(s), part, parts) for s in (sets.pairs, sets.triplets))
-            rows = np.arange(triplets.start, triplets.stop)
-            span = first, last
-            kernels.count_pairs(present, *span, sets.pairs[pairs], counts.pairs[group, pairs])
-            kernels.count_pair_margins(
-                present, known, *span, sets.pairs[pairs], margins.pairs[group, pairs]
-            )
-            kernels.count_triplets(present, *span, sets.triplets, rows, counts.triplets[group])
-            kernels.count_triplet_margins(
-                present, known, *span, sets.triplets[triplets], margins.triplets[group, triplets]
-            )
-
-        self._in_parallel(count, last - first)
-
-    def _in_parallel(self, count: Callable[[int, int], None], n_words: int) -> None:
-        """Share the sets among the threads, so that each count has one of them."""
-        n_sets = len(self._plan.pairs) + len(self._plan.triplets)
-        parts = self._threads if n_sets * n_words > PARALLEL_WORDS else 1
-        if parts == 1:
-            count(0, 1)
-        else:
-            list(self._pool.map(count, range(parts), [parts] * parts))
+        assert piece.unknown is not None
+        known = np.zeros_like(piece.present)
+        np.bitwise_and(~piece.unknown[:, words], piece.valid, out=known[:, words])
+        self._count_symptoms(piece, counts, row)
+        self._count_columns(piece, counts, row)
+        span = piece.first, piece.last
+        kernels.count_symptoms(known, *span, sets.symptoms, margins.symptoms[row])
+        both = piece.present, known
+        kernels.count_pair_margins(*both, *span, sets.pairs, margins.pairs[row])
+        kernels.count_triplet_margins(*both, *span, sets.triplets, margins.triplets[row])
 
     def take(self) -> Moments:
         """Return the counts with the pairs in the plan's order, and start with none."""
-        total = self._complete.moments(self._plan, self._sets.pair_order)
+        self._wait(0)
+        total = self._complete.moments(self._plan, self._sets.pair_order, self._n_groups)
         if self._partial is not None:
-            total += self._partial.moments(self._plan, self._sets.pair_order)
-        self.discard()
+            total += self._partial.moments(self._plan, self._sets.pair_order, self._n_groups)
+        self._start()
         return total
 
-
-def _share(n: int, part: int, parts: int) -> slice:
-    return slice(n * part // parts, n * (part + 1) // parts)
+    def discard(self) -> None:
+        """Forget all counts."""
+        self._wait(0)
+        self._start()
 
 
 class Accumulator:
@@ -201,25 +200,42 @@ class Accumulator:
                 np.zeros((*shapes[2], 7), dtype=dtype),
             )
 
-    def grow(self, group: int, n_records: int) -> None:
-        """Count records into a group, and widen the counters before they could overflow."""
-        self.records[group] += n_records
-        dtype = counter_type(int(self.records[group]))
-        if dtype != self.symptoms.dtype and dtype is np.uint64:
-            self.symptoms, self.pairs, self.triplets = (
-                counts.astype(dtype) for counts in (self.symptoms, self.pairs, self.triplets)
-            )
-            if self.margins is not None:
-                self.margins = Margins(*(counts.astype(dtype) for counts in self.margins))
+    def must_widen(self, row: int, n_records: int) -> bool:
+        """Say whether so many more records could overflow the counters."""
+        dtype = counter_type(int(self.records[row]) + n_records)
+        return bool(np.dtype(dtype) > self.symptoms.dtype)
 
-    def moments(self, plan: MomentPlan, pair_order: NDArray[np.int64]) -> Moments:
+    def widen(self) -> None:
+        """Make the counters wide enough for any number of records."""
+        self.symptoms, self.pairs, self.triplets = (
+            counts.astype(np.uint64) for counts in (self.symptoms, self.pairs, self.triplets)
+        )
+        if self.margins is not None:
+            self.margins = Margins(*(counts.astype(np.uint64) for counts in self.margins))
+
+    def moments(self, plan: MomentPlan, pair_order: NDArray[np.int64], n_groups: int) -> Moments:
         """Return the counts with the pairs in the plan's order; to be asked once."""
-        per_pair = [self.pairs] + ([] if self.margins is None else [self.margins.pairs])
-        for counts in per_pair:
-            for group in counts:  # one at a time: a second copy of all would double the memory
-                group[pair_order] = group.copy()
-        present = self.symptoms, self.pairs, self.triplets
-        return Moments(plan, self.records, present, self.margins)
+        all_present = self.symptoms, self.pairs, self.triplets
+        present = tuple(_joined(counts, n_groups) for counts in all_present)
+        margins = None
+        if self.margins is not None:
+            margins = Margins(*(_joined(counts, n_groups) for counts in self.margins))
+            _reorder_pairs(margins.pairs, pair_order)
+        _reorder_pairs(present[1], pair_order)
+        return Moments(plan, _joined(self.records, n_groups), present, margins)
+
+
+def _joined(counts: NDArray[Any], n_groups: int) -> NDArray[Any]:
+    """Add up the copies of each group's counts."""
+    if len(counts) == n_groups:
+        return counts
+    copies = counts.reshape(len(counts) // n_groups, n_groups, *counts.shape[1:])
+    return np.asarray(copies.sum(axis=0, dtype=np.int64))
+
+
+def _reorder_pairs(counts: NDArray[Any], pair_order: NDArray[np.int64]) -> None:
+    for group in counts:  # one at a time: a second copy of all would double the memory
+        group[pair_order] = group.copy()
 
 
 class VisitedSets:
@@ -250,14 +266,37 @@ class ListedSets:
     """Pairs and triplets in the form that counting from lists of findings needs."""
 
     def __init__(self, plan: MomentPlan, pairs: NDArray[np.int32]) -> None:
-        n_symptoms = plan.structure.n_symptoms
-        self.pair_at = np.full((n_symptoms, n_symptoms), -1, dtype=np.int32)
-        self.pair_at[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs), dtype=np.int32)
-        of_triplet = self.pair_at[plan.triplets[:, 0], plan.triplets[:, 1]]
-        order = np.argsort(of_triplet, kind="stable")
-        self.offsets = np.searchsorted(of_triplet[order], np.arange(len(pairs) + 1))
-        self.thirds = plan.triplets[order, 2].astype(np.int32)
-        self.triplets = order.astype(np.int32)
+        self._plan = plan
+        self._pairs = pairs
+
+    @functools.cached_property
+    def pair_at(self) -> NDArray[np.int32]:
+        """The number of each pair in a table, -1 where there is none."""
+        n_symptoms = self._plan.structure.n_symptoms
+        table = np.full((n_symptoms, n_symptoms), -1, dtype=np.int32)
+        table[self._pairs[:, 0], self._pairs[:, 1]] = np.arange(len(self._pairs), dtype=np.int32)
+        return table
+
+    @functools.cached_property
+    def triplets(self) -> NDArray[np.int32]:
+        """The numbers of the triplets in the order of their first pairs."""
+        return np.argsort(self._first_pairs, kind="stable").astype(np.int32)
+
+    @property
+    def _first_pairs(self) -> NDArray[np.int32]:
+        first, second, _ = self._plan.triplets.T
+        return np.asarray(self.pair_at[first, second])
+
+    @functools.cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the triplets of each pair begin in `triplets`."""
+        ordered = self._first_pairs[self.triplets]
+        return np.searchsorted(ordered, np.arange(len(self._pairs) + 1))
+
+    @functools.cached_property
+    def thirds(self) -> NDArray[np.int32]:
+        """The third symptom of each of `triplets`."""
+        return np.asarray(self._plan.triplets[self.triplets, 2], dtype=np.int32)
 
 
 def _tile_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
