@@ -103,7 +103,10 @@ class ParquetFile:
         ]
         rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
         row = 0
-        with _parquet_errors(self.path), pq.ParquetFile(self.path, read_dictionary=texts) as file:
+        with (
+            _parquet_errors(self.path),
+            pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file,
+        ):
             for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
                 batch.validate(full=True)  # damaged bytes may give text that is no UTF-8
                 yield convert_batch(batch, columns, row, self)
