@@ -103,6 +103,7 @@ class ParquetFile:
         ]
         rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
         row = 0
+        # Buffering ahead would keep the bytes of all row groups until the end of the file.
         with (
             _parquet_errors(self.path),
             pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file,
