@@ -17,6 +17,7 @@ ROOMS = [
     "errors",
     "immutable",
     "io",
+    "names",
     "structure",
     "findings",
     "network",

@@ -16,12 +16,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from noisyor.errors import FileError, StructureError, UnknownNameError, nearest_name, some_of
+from noisyor.errors import FileError, StructureError, UnknownNameError, some_of
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, names_of, read_document, write_document
 from noisyor.io.paths import PathLike
+from noisyor.names import (
+    Indices,
+    Name,
+    encode,
+    index_names,
+    names_or_numbers,
+    renumbered,
+    renumbering,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from noisyor.io.tables import Table
@@ -29,10 +39,6 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "noisyor.structure", 1
 NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
 """A network's file is a structure's file with numbers in it, so that it can be read as one."""
-
-Indices = NDArray[np.int64]
-Name = str | int | np.integer[Any]
-"""Wherever a disease or symptom is given: its name or its index."""
 
 
 class Structure(Immutable):
@@ -77,8 +83,8 @@ class Structure(Immutable):
     def __init__(self, diseases: Iterable[str], symptoms: Iterable[str], edges: ArrayLike) -> None:
         self.diseases = tuple(diseases)
         self.symptoms = tuple(symptoms)
-        self._disease_index = _index_names(self.diseases, "disease")
-        self._symptom_index = _index_names(self.symptoms, "symptom")
+        self._disease_index = index_names(self.diseases, "disease")
+        self._symptom_index = index_names(self.symptoms, "symptom")
         self.edges = _canonical_edges(edges, self.diseases, self.symptoms)
         self.child_offsets = _offsets(self.edges[:, 0], self.n_diseases)
         by_symptom = np.argsort(self.edges[:, 1], kind="stable")
@@ -107,8 +113,8 @@ class Structure(Immutable):
         Given them, names that no edge mentions are kept, and edges may use indices.
         """
         pairs = [_pair(edge, number) for number, edge in enumerate(edges)]
-        disease_names, disease_of = _encode([pair[0] for pair in pairs], diseases, "disease")
-        symptom_names, symptom_of = _encode([pair[1] for pair in pairs], symptoms, "symptom")
+        disease_names, disease_of = encode([pair[0] for pair in pairs], diseases, "disease")
+        symptom_names, symptom_of = encode([pair[1] for pair in pairs], symptoms, "symptom")
         return cls(disease_names, symptom_names, np.column_stack([disease_of, symptom_of]))
 
     @classmethod
@@ -147,8 +153,8 @@ class Structure(Immutable):
                 raise StructureError("the matrix holds NaN; an edge is either there or not.")
             shape = dense.shape
             edges = np.argwhere(dense)
-        disease_names = _names_or_numbers(diseases, "D", shape[0], "disease", "rows")
-        symptom_names = _names_or_numbers(symptoms, "S", shape[1], "symptom", "columns")
+        disease_names = names_or_numbers(diseases, "D", shape[0], "disease", "rows")
+        symptom_names = names_or_numbers(symptoms, "S", shape[1], "symptom", "columns")
         return cls(disease_names, symptom_names, edges)
 
     @classmethod
@@ -260,11 +266,11 @@ class Structure(Immutable):
 
     def disease_index(self, disease: Name) -> int:
         """Return the index of a disease given by name or index."""
-        return _resolve(disease, self._disease_index, self.diseases, "disease")
+        return resolve(disease, self._disease_index, self.diseases, "disease")
 
     def symptom_index(self, symptom: Name) -> int:
         """Return the index of a symptom given by name or index."""
-        return _resolve(symptom, self._symptom_index, self.symptoms, "symptom")
+        return resolve(symptom, self._symptom_index, self.symptoms, "symptom")
 
     def symptom_indices(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms given by names or indices."""
@@ -307,12 +313,12 @@ class Structure(Immutable):
         >>> whole.subset(symptoms=["S2", "S1"]).edges.tolist()
         [[0, 1], [1, 0], [1, 1]]
         """
-        new_disease = _renumbering(diseases, self.disease_index, self.n_diseases, "disease")
-        new_symptom = _renumbering(symptoms, self.symptom_index, self.n_symptoms, "symptom")
+        new_disease = renumbering(diseases, self.disease_index, self.n_diseases, "disease")
+        new_symptom = renumbering(symptoms, self.symptom_index, self.n_symptoms, "symptom")
         edges = np.column_stack([new_disease[self.edges[:, 0]], new_symptom[self.edges[:, 1]]])
         return type(self)(
-            _renumbered(self.diseases, new_disease),
-            _renumbered(self.symptoms, new_symptom),
+            renumbered(self.diseases, new_disease),
+            renumbered(self.symptoms, new_symptom),
             edges[(edges >= 0).all(axis=1)],
         )
 
@@ -394,24 +400,6 @@ def _extend_names(
     return np.asarray(codes[indices])
 
 
-def _index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
-    index: dict[str, int] = {}
-    for number, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise StructureError(
-                f"{kind} {number} has the name {name!r}; a name is a text that is not empty."
-            )
-        if index.setdefault(name, number) != number:
-            raise StructureError(
-                f"{kind} name {name!r} stands twice, at {index[name]} and {number}."
-            )
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError:
-        raise StructureError(f"a {kind} name holds a character that UTF-8 cannot write.") from None
-    return index
-
-
 def _canonical_edges(
     edges: ArrayLike, diseases: tuple[str, ...], symptoms: tuple[str, ...]
 ) -> Indices:
@@ -460,70 +448,3 @@ def _pair(edge: Sequence[Name], number: int) -> tuple[Name, Name]:
     if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
         raise StructureError(f"edge {number} is {edge!r}; an edge is a pair (disease, symptom).")
     return edge[0], edge[1]
-
-
-def _encode(
-    given: list[Name], names: Iterable[str] | None, kind: str
-) -> tuple[tuple[str, ...], Indices]:
-    """Return all names and, for each given name or index, its number."""
-    if names is None:
-        index: dict[str, int] = {}
-        for number, name in enumerate(given):
-            if not isinstance(name, str):
-                raise StructureError(
-                    f"edge {number} has the {kind} {name!r}; without {kind}s= it must be a name."
-                )
-            index.setdefault(name, len(index))
-        return tuple(index), np.array([index[str(name)] for name in given], dtype=np.int64)
-    listed = tuple(names)
-    known = _index_names(listed, kind)
-    codes = [_resolve(name, known, listed, kind) for name in given]
-    return listed, np.array(codes, dtype=np.int64)
-
-
-def _names_or_numbers(
-    names: Iterable[str] | None, letter: str, count: int, kind: str, lines: str
-) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"{letter}{number}" for number in range(count))
-    listed = tuple(names)
-    if len(listed) != count:
-        raise StructureError(f"{len(listed)} {kind} names for a matrix with {count} {lines}.")
-    return listed
-
-
-def _resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: str) -> int:
-    if isinstance(name, str):
-        if name in index:
-            return index[name]
-        raise UnknownNameError(
-            f"there is no {kind} named {name!r}{nearest_name(name, names) or '.'}"
-        )
-    if isinstance(name, int | np.integer) and not isinstance(name, bool):
-        if 0 <= name < len(names):
-            return int(name)
-        raise UnknownNameError(
-            f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
-        )
-    raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
-
-
-def _renumbering(
-    kept: Iterable[Name] | None, index_of: Callable[[Name], int], count: int, kind: str
-) -> Indices:
-    """Return for each old number the new one, -1 where it is left out."""
-    if kept is None:
-        return np.arange(count)
-    if isinstance(kept, str):
-        raise StructureError(f"subset takes a list of {kind}s, not the single text {kept!r}.")
-    chosen = [index_of(name) for name in kept]
-    if len(set(chosen)) < len(chosen):
-        raise StructureError(f"a {kind} is named twice in the subset.")
-    new = np.full(count, -1, dtype=np.int64)
-    new[chosen] = np.arange(len(chosen))
-    return new
-
-
-def _renumbered(names: tuple[str, ...], new: Indices) -> list[str]:
-    kept = np.flatnonzero(new >= 0)
-    return [names[old] for old in kept[np.argsort(new[kept])]]

@@ -21,7 +21,8 @@ from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.immutable import Immutable
 from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
 from noisyor.io.paths import PathLike
-from noisyor.structure import Indices, Structure
+from noisyor.names import Indices
+from noisyor.structure import Structure
 
 FORMAT = "noisyor.plan"
 VERSION = 1

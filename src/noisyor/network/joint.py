@@ -10,7 +10,8 @@ present turns each absent child into a present one with probability 1 - f,
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.structure import Indices, Structure
+from noisyor.names import Indices
+from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 

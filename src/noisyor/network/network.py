@@ -20,9 +20,10 @@ from noisyor.findings import Findings
 from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
+from noisyor.names import Indices, Name
 from noisyor.network.joint import joint_distribution
 from noisyor.network.sampling import Parameters, SampledBlock, Seed, sample_blocks
-from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Indices, Name, Structure
+from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
 MAX_JOINT_ORDER = 20
 

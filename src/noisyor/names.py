@@ -1,0 +1,102 @@
+"""Names of diseases and symptoms, and the numbers that stand for them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import StructureError, UnknownNameError, nearest_name
+
+Indices = NDArray[np.int64]
+Name = str | int | np.integer[Any]
+"""Wherever a disease or symptom is given: its name or its index."""
+
+
+def index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
+    """Return the number of each name; names are unique texts that are not empty."""
+    index: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise StructureError(
+                f"{kind} {number} has the name {name!r}; a name is a text that is not empty."
+            )
+        if index.setdefault(name, number) != number:
+            raise StructureError(
+                f"{kind} name {name!r} stands twice, at {index[name]} and {number}."
+            )
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise StructureError(f"a {kind} name holds a character that UTF-8 cannot write.") from None
+    return index
+
+
+def encode(
+    given: list[Name], names: Iterable[str] | None, kind: str
+) -> tuple[tuple[str, ...], Indices]:
+    """Return all names and, for each given name or index, its number."""
+    if names is None:
+        index: dict[str, int] = {}
+        for number, name in enumerate(given):
+            if not isinstance(name, str):
+                raise StructureError(
+                    f"edge {number} has the {kind} {name!r}; without {kind}s= it must be a name."
+                )
+            index.setdefault(name, len(index))
+        return tuple(index), np.array([index[str(name)] for name in given], dtype=np.int64)
+    listed = tuple(names)
+    known = index_names(listed, kind)
+    codes = [resolve(name, known, listed, kind) for name in given]
+    return listed, np.array(codes, dtype=np.int64)
+
+
+def names_or_numbers(
+    names: Iterable[str] | None, letter: str, count: int, kind: str, lines: str
+) -> tuple[str, ...]:
+    """Return the names, or numbered ones where none are given."""
+    if names is None:
+        return tuple(f"{letter}{number}" for number in range(count))
+    listed = tuple(names)
+    if len(listed) != count:
+        raise StructureError(f"{len(listed)} {kind} names for a matrix with {count} {lines}.")
+    return listed
+
+
+def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: str) -> int:
+    """Return the number of what is given by name or number, or say which name is near."""
+    if isinstance(name, str):
+        if name in index:
+            return index[name]
+        raise UnknownNameError(
+            f"there is no {kind} named {name!r}{nearest_name(name, names) or '.'}"
+        )
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
+        if 0 <= name < len(names):
+            return int(name)
+        raise UnknownNameError(
+            f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
+        )
+    raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
+
+
+def renumbering(
+    kept: Iterable[Name] | None, index_of: Callable[[Name], int], count: int, kind: str
+) -> Indices:
+    """Return for each old number the new one, -1 where it is left out."""
+    if kept is None:
+        return np.arange(count)
+    if isinstance(kept, str):
+        raise StructureError(f"subset takes a list of {kind}s, not the single text {kept!r}.")
+    chosen = [index_of(name) for name in kept]
+    if len(set(chosen)) < len(chosen):
+        raise StructureError(f"a {kind} is named twice in the subset.")
+    new = np.full(count, -1, dtype=np.int64)
+    new[chosen] = np.arange(len(chosen))
+    return new
+
+
+def renumbered(names: tuple[str, ...], new: Indices) -> list[str]:
+    """Return the names that are kept, in their new order."""
+    kept = np.flatnonzero(new >= 0)
+    return [names[old] for old in kept[np.argsort(new[kept])]]
