@@ -1,11 +1,13 @@
 """What the documentation shows is run, and what it names exists."""
 
+import operator
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+import noisyor
 from noisyor.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -49,8 +51,19 @@ def test_links_lead_somewhere(path):
             assert (path.parent / target).exists(), f"{path}: {target}"
 
 
-def test_tests_named_in_the_paper_map_exist():
+def paper_map_rows():
+    text = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+    return [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("|")][2:]
+
+
+def test_functions_and_tests_named_in_the_paper_map_exist():
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    for line in (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8").splitlines():
-        for name in re.findall(r"`(test_\w+)`", line):
+    rows = paper_map_rows()
+    for _, _, functions, checks in rows:
+        for name in re.findall(r"`([\w.]+)`", functions):
+            assert operator.attrgetter(name)(noisyor), name
+        for name in re.findall(r"`(test_\w+)`", checks):
             assert f"def {name}(" in tests, name
+        for name in re.findall(r"`(tests/[\w/]+\.py)`", checks):
+            assert (ROOT / name).exists(), name
+    assert len(rows) > 20
