@@ -86,7 +86,7 @@ def test_a_broken_file_leaves_the_finished_ones_counted(run, clinic):
     code, _, err = run(*arguments)
     assert code == 2
     assert "part2.parquet is not a readable Parquet file" in err
-    assert "The 2 files before it are counted and kept" in err
+    assert "Files counted before it: 2, kept in" in err
     assert not (clinic / "all.moments").exists()
     broken.write_bytes(content)
     code, _, _ = run(*arguments, "--resume")
@@ -148,12 +148,14 @@ def test_resume_with_another_plan_is_refused(run, clinic, monkeypatch):
     monkeypatch.undo()
     code, _, err = run("count", *arguments, "--resume", "--groups", 7)
     assert code == 2
-    assert "another structure, plan or number of groups" in err
+    assert "another structure, plan, number of groups" in err
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_killed_in_the_middle_and_resumed(clinic, how):
-    """A process of its own, killed as soon as its first checkpoint is there."""
+    """A process of its own, killed at its first checkpoint, long before its end."""
+    for number in range(4, 60):
+        (clinic / f"part{number:02}.parquet").write_bytes((clinic / "part0.parquet").read_bytes())
     script = (
         "import noisyor.cli.count as c; c.SHORTEST_PAUSE = 0.0; "
         "from noisyor.cli import main; main()"
@@ -165,10 +167,12 @@ def test_killed_in_the_middle_and_resumed(clinic, how):
     deadline = time.monotonic() + 60
     while not partial.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.001)
+    assert partial.exists()
     process.send_signal(how)
     process.communicate(timeout=30)
+    assert process.returncode != 0, "it was killed before it could end"
     done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=True)
-    assert "12,000 records" in done.stdout
+    assert "180,000 records" in done.stdout
     assert Moments.load(output) == whole(clinic)
     assert not list(clinic.glob(".*part")) or how == signal.SIGKILL
 
@@ -189,8 +193,9 @@ def test_a_full_disk_does_not_lose_the_counts(run, clinic, monkeypatch, tmp_path
     monkeypatch.setattr(Moments, "save", refuse)
     code, _, err = run("count", "clinic", *parts(clinic), "-o", clinic / "all.moments")
     assert code == 2
-    assert f"The counts were saved as {refuge / 'all.moments'} instead" in err
-    assert Moments.load(refuge / "all.moments") == whole(clinic)
+    (saved,) = refuge.rglob("all.moments")
+    assert f"The counts were saved as {saved} instead" in err
+    assert Moments.load(saved) == whole(clinic)
 
 
 @pytest.mark.parametrize(
@@ -237,3 +242,146 @@ def test_merging_the_same_counts_gives_a_notice(run, clinic):
     assert code == 0
     assert "were records counted twice?" in err
     assert np.array_equal(Moments.load(clinic / "x.moments").counts(1), 2 * whole(clinic).counts(1))
+
+
+def interrupted_after_two_files(run, clinic, monkeypatch):
+    """Leave a checkpoint with two finished files behind; return the arguments of the call."""
+    arguments = ["count", "clinic", *parts(clinic), "-o", clinic / "all.moments"]
+    original = count_module.CountJob._count
+    counted = []
+
+    def count_two_files(self, stream, advance):
+        self._next_commit = 0.0
+        if len(counted) == 2:
+            raise KeyboardInterrupt
+        original(self, stream, advance)
+        counted.append(stream.file_name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(count_module.CountJob, "_count", count_two_files)
+        assert run(*arguments)[0] == 130
+    return arguments
+
+
+def test_resume_refuses_files_that_changed(run, clinic, monkeypatch):
+    arguments = interrupted_after_two_files(run, clinic, monkeypatch)
+    findings = datasets.clinic().sample(3000, seed=9)
+    findings.to_parquet(clinic / "part0.parquet")
+    code, _, err = run(*arguments, "--resume")
+    assert code == 2
+    assert "part0.parquet has changed since it was counted; start again without --resume" in err
+
+
+def test_resume_refuses_when_a_finished_file_is_not_named(run, clinic, monkeypatch):
+    interrupted_after_two_files(run, clinic, monkeypatch)
+    output = clinic / "all.moments"
+    code, _, err = run("count", "clinic", *parts(clinic)[1:], "-o", output, "--resume")
+    assert code == 2
+    assert "part0.parquet is not among the files, but it was counted" in err
+
+
+def test_resume_refuses_other_options(run, clinic, monkeypatch):
+    arguments = interrupted_after_two_files(run, clinic, monkeypatch)
+    code, _, err = run(*arguments, "--resume", "--ignore-unknown")
+    assert code == 2
+    assert "with other options" in err
+
+
+def test_resume_refuses_records_shared_with_finished_files(run, clinic, monkeypatch):
+    for number in range(3):
+        text = "record,symptom\n" + "".join(f"{number * 10 + k},fever\n" for k in range(5))
+        (clinic / f"part{number}.csv").write_text(text)
+    files = sorted(clinic.glob("part*.csv"))
+    output = clinic / "long.moments"
+    original = count_module.CountJob._count
+
+    def count_one_file(self, stream, advance):
+        if self._committed.files:
+            raise KeyboardInterrupt
+        original(self, stream, advance)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(count_module.CountJob, "_count", count_one_file)
+        assert run("count", "clinic", *files, "-o", output)[0] == 130
+    (clinic / "part1.csv").write_text("record,symptom\n4,cough\n10,fever\n")
+    code, _, err = run("count", "clinic", *files, "-o", output, "--resume")
+    assert code == 2
+    assert "shares records with" in err
+
+
+def test_a_file_that_changes_while_it_is_counted(run, clinic, monkeypatch):
+    from noisyor.moments.counting import MomentCounter
+
+    original = MomentCounter.add_blocks
+
+    def touch_afterwards(self, file_name, blocks, progress=None):
+        original(self, file_name, blocks, progress)
+        if progress is not None and file_name == "part1.parquet":
+            path = clinic / file_name
+            path.write_bytes(path.read_bytes() + b" ")
+
+    monkeypatch.setattr(MomentCounter, "add_blocks", touch_afterwards)
+    code, _, err = run("count", "clinic", *parts(clinic), "-o", clinic / "all.moments")
+    assert code == 2
+    assert "part1.parquet was changed while it was counted" in err
+    assert "Files counted before it: 1" in err
+
+
+def test_an_interrupt_within_a_commit_counts_nothing_twice(run, clinic, monkeypatch):
+    original = count_module.CountJob._commit
+    commits = []
+
+    def interrupt_in_between(self):
+        commits.append(1)
+        if len(commits) == 2:
+            self._counter.take()
+            raise KeyboardInterrupt
+        original(self)
+        self._next_commit = 0.0
+
+    arguments = ["count", "clinic", *parts(clinic), "-o", clinic / "all.moments"]
+    with monkeypatch.context() as patch:
+        patch.setattr(count_module.CountJob, "_commit", interrupt_in_between)
+        assert run(*arguments)[0] == 130
+    assert run(*arguments, "--resume")[0] == 0
+    assert Moments.load(clinic / "all.moments") == whole(clinic)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_no_end(run, clinic, monkeypatch):
+    from noisyor.errors import FileError
+
+    def refuse(*_):
+        raise FileError("no room.")
+
+    monkeypatch.setattr(count_module, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr("noisyor.io.arrow_documents.write_arrow_document", refuse)
+    code, _, err = run("count", "clinic", *parts(clinic), "-o", clinic / "all.moments")
+    assert code == 0
+    assert "The counting goes on, but could not be resumed" in err
+    assert Moments.load(clinic / "all.moments") == whole(clinic)
+
+
+@pytest.mark.parametrize("name", ["clinic.json", "part0.parquet", "some.plan"])
+def test_an_input_is_never_the_output(run, clinic, name):
+    MomentPlan.coupled(datasets.clinic().structure).save(clinic / "some.plan")
+    before = (clinic / name).read_bytes()
+    arguments = [clinic / "clinic.json", clinic / "part0.parquet", "--plan", clinic / "some.plan"]
+    code, _, err = run("count", *arguments, "-o", clinic / name)
+    assert code == 2
+    assert "is read and cannot be the output" in err
+    assert (clinic / name).read_bytes() == before
+
+
+def test_a_device_is_never_the_output(run, clinic):
+    code, _, err = run("count", "clinic", clinic / "part0.parquet", "-o", "/dev/null")
+    assert code == 2
+    assert "/dev/null is not a file that could be replaced" in err
+
+
+def test_a_copy_is_noticed_wherever_it_stands(run, clinic):
+    for number in range(2):
+        run("count", "clinic", clinic / f"part{number}.parquet", "-o", clinic / f"{number}.moments")
+    (clinic / "copy.moments").write_bytes((clinic / "1.moments").read_bytes())
+    files = [clinic / name for name in ("0.moments", "1.moments", "copy.moments")]
+    _, _, err = run("merge", *files, "-o", clinic / "x.moments")
+    assert "copy.moments holds the same counts as" in err

@@ -203,8 +203,14 @@ def test_wrong_sources_are_refused(tmp_path):
         count_moments(datasets.clinic().sample(1, seed=0), plan)
     with pytest.raises(NoisyOrError, match="does not exist"):
         count_moments(tmp_path / "none.csv", plan)
-    with pytest.raises(NoisyOrError, match="n_groups must be at least 1"):
-        count_moments(pa.table({"S0": [1], "S1": [1]}), plan, n_groups=0)
+    for wrong in 0, 10**8, "3":
+        with pytest.raises(NoisyOrError, match="n_groups must be at least 1"):
+            count_moments(pa.table({"S0": [1], "S1": [1]}), plan, n_groups=wrong)
+    for wrong in -1, 2.5:
+        with pytest.raises(NoisyOrError, match="threads must be a whole number"):
+            count_moments(pa.table({"S0": [1], "S1": [1]}), plan, threads=wrong)
+    with pytest.raises(NoisyOrError, match="need no options to read: 'layout'"):
+        count_moments(Findings.from_numpy([[1, 0]], structure_with(2)), plan, layout="wide")
 
 
 def test_groups_do_not_depend_on_the_directory(tmp_path):

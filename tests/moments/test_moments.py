@@ -86,6 +86,9 @@ def test_symptoms_never_or_always_present_lose_nothing():
     assert np.isinf(moments.ratio_variances(2)[with_always]).all()
     assert np.isnan(moments.ratios(2)[with_always]).all()
     assert np.isfinite(moments.ratio_variances(2)[with_never])
+    assert (moments.negative_moments(2)[with_always] == 0).all()
+    triplets_with_always = [k for k, each in enumerate(PLAN.triplets.tolist()) if 1 in each]
+    assert (moments.negative_moments(3)[triplets_with_always] == 0).all()
     empty = counted(np.zeros((0, 4)))
     assert empty.n_records == 0
     assert np.isinf(empty.ratio_variances(3)).all()
@@ -279,3 +282,63 @@ def test_no_small_cell_is_exported(seed, min_count):
 def test_min_count_must_be_positive():
     with pytest.raises(NoisyOrError, match="min_count must be at least 1"):
         counted(np.zeros((5, 4))).suppressed(0)
+
+
+def test_symptoms_never_absent_together_have_ratio_0_and_a_finite_variance():
+    records = np.array([[1, 0, 0, 0], [0, 1, 0, 0]] * 50, dtype=float)
+    moments = counted(records)
+    pair = PLAN.pairs.tolist().index([0, 1])
+    assert moments.negative_moments(2)[pair] == 0
+    assert moments.ratios(2)[pair] == 0
+    assert moments.ratio_variances(2)[pair] == 0
+
+
+@given(SEEDS)
+def test_negative_moments_are_exact_fractions(seed):
+    records = random_records(np.random.default_rng(seed), 60, 4)
+    moments = counted(records)
+    for order in 1, 2, 3:
+        for k, members in enumerate(PLAN.sets(order).tolist()):
+            absent = (records[:, members] == 0).all(axis=1).sum()
+            assert moments.negative_moments(order)[k] == absent / 60
+
+
+def test_a_hidden_set_stays_hidden_in_a_sum():
+    rng = np.random.default_rng(0)
+    rare = (rng.random((200, 4)) < [0.01, 0.4, 0.4, 0.4]).astype(float)
+    common = (rng.random((200, 4)) < 0.4).astype(float)
+    site, other = counted(rare).suppressed(10), counted(common).suppressed(10)
+    assert site.hidden[0][0]
+    assert not other.hidden[0][0]
+    for merged in site + other, other + site:
+        assert merged.hidden[0][0]
+        assert merged.counts(1)[0] == 0
+        assert np.isnan(merged.negative_moments(1)[0])
+
+
+def test_damaged_counts_are_refused(tmp_path):
+    moments = counted(random_records(np.random.default_rng(0), 500, 4))
+    columns = moments.to_columns()
+    columns["pairs_present"] = columns["pairs_present"].copy()
+    columns["pairs_present"][0] ^= 1
+    values = {name: np.asarray(value) for name, value in columns.items()}
+    with pytest.raises(NoisyOrError, match="its counts are not those that were written"):
+        Moments.from_columns(values, "some.moments")
+    too_many = tuple(np.full((1, size), 9, dtype=np.uint32) for size in PLAN.sizes)
+    with pytest.raises(NoisyOrError, match="a count is larger than the number of its records"):
+        Moments(PLAN, np.array([5]), too_many)
+
+
+def test_sums_and_populations():
+    parts = [counted(np.zeros((5, 4))) for _ in range(3)]
+    assert sum(parts).n_records == 15
+    one, other = datasets.figure1(1), datasets.figure1(2)
+    plan = MomentPlan.coupled(one.structure)
+    assert Moments.exact(one, plan) == Moments.exact(one, plan)
+    assert Moments.exact(one, plan) != Moments.exact(other, plan)
+    with pytest.raises(NoisyOrError, match="exact moments cannot be merged"):
+        _ = count_moments(one.sample(5, seed=0), plan) + Moments.exact(one, plan)
+    with pytest.raises(NoisyOrError, match="no excess"):
+        parts[0].excesses(1)
+    with pytest.raises(NoisyOrError, match="there is no group 99"):
+        parts[0].counts(1, without=99)

@@ -5,13 +5,10 @@ on standard error says what; 130 interrupted with Ctrl-C.
 """
 
 import functools
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +16,7 @@ from noisyor._version import __version__
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
 from noisyor.cli.info import info
+from noisyor.cli.interrupts import interruptible
 from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
 from noisyor.cli.sample import sample
@@ -32,7 +30,7 @@ def ending_kindly(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        with _ending_like_ctrl_c(), warnings.catch_warnings():
+        with interruptible(), warnings.catch_warnings():
             warnings.simplefilter("always", NoisyOrWarning)
             warnings.showwarning = _show_notice
             try:
@@ -54,23 +52,6 @@ def ending_kindly(command: Command) -> Command:
 def _stop(message: str, code: int) -> None:
     typer.echo(f"noisyor: {message}", err=True)
     sys.exit(code)
-
-
-@contextmanager
-def _ending_like_ctrl_c() -> Iterator[None]:
-    """Let a request to end (kill) clean up whatever is half-written, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(*_: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -2,15 +2,17 @@
 
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from noisyor.cli.sample import Layout
 
 if TYPE_CHECKING:
-    from noisyor.findings.reading import RecordStream
+    from noisyor.cli.progress import Advance
+    from noisyor.findings.reading import RecordFormat, RecordStream
     from noisyor.moments import MomentPlan, Moments
 
 CHECKPOINT_FORMAT, CHECKPOINT_VERSION = "noisyor.partial", 1
@@ -45,7 +47,7 @@ def count(
         bool, typer.Option("--ids-per-file", help="The same id in two files means two records.")
     ] = False,
     groups: Annotated[
-        int, typer.Option(min=1, help="Groups of records, for standard errors.")
+        int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
     ] = 50,
     threads: Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
@@ -55,35 +57,32 @@ def count(
     Example: noisyor count clinic.json 'records/*.parquet' -o site.moments
     """
     from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.errors import StructureError
     from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
     from noisyor.moments import MomentPlan
-    from noisyor.moments.counting import MomentCounter
 
-    check_writable([output])
+    files = expand_files(records)
+    check_writable([output], inputs=[structure, *files, *([plan] if plan else [])])
     known = read_structure(structure)
     wanted = MomentPlan.load(plan) if plan is not None else MomentPlan.coupled(known)
-    _check_structure(wanted, known, plan)
+    if wanted.structure != known:
+        raise StructureError(f"the plan {plan} was made for another structure than the one given.")
     form = RecordFormat(
         layout=layout.value if layout else "auto",
         ignore_unknown=ignore_unknown,
         ids_per_file=ids_per_file,
     )
-    job = CountJob(
-        MomentCounter(wanted, groups, threads or None), wanted, form, output, quiet, groups
-    )
-    moments = job.run(expand_files(records), resume)
-    _save(moments if min_count == 1 else moments.suppressed(min_count), output)
+    job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=quiet)
+    moments = job.run(files, resume)
+    if min_count > 1:
+        moments = moments.suppressed(min_count)
+    _save(moments, output)
     job.checkpoint.unlink(missing_ok=True)
     if not quiet:
-        typer.echo(f"Counted into {output}: {moments}")
-
-
-def _check_structure(plan: "MomentPlan", structure: Any, path: Path | None) -> None:
-    from noisyor.errors import StructureError
-
-    if plan.structure != structure:
-        raise StructureError(f"the plan {path} was made for another structure than the one given.")
+        n_hidden = sum(int(hidden.sum()) for hidden in moments.hidden or ())
+        hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
+        typer.echo(f"Counted into {output}: {moments}{hidden}")
 
 
 def _save(moments: "Moments", output: Path) -> None:
@@ -93,8 +92,11 @@ def _save(moments: "Moments", output: Path) -> None:
     try:
         moments.save(output)
     except FileError as error:
-        refuge = Path(tempfile.gettempdir()) / output.name
-        moments.save(refuge)
+        refuge = Path(tempfile.mkdtemp(prefix="noisyor-")) / output.name
+        try:
+            moments.save(refuge)
+        except FileError as second:
+            raise FileError(f"{error} Nor elsewhere: {second}") from None
         raise FileError(f"{error} The counts were saved as {refuge} instead.") from None
 
 
@@ -103,75 +105,99 @@ class CountJob:
 
     Finished files are committed to the total, often but not so often that it costs more than a
     tenth of the time. What is committed is written down from time to time, and when the work is
-    interrupted or a file turns out to be broken.
+    interrupted or a file turns out to be broken. Whatever is not committed is counted again.
     """
 
     def __init__(
-        self, counter: Any, plan: "MomentPlan", form: Any, output: Path, quiet: bool, groups: int
+        self,
+        plan: "MomentPlan",
+        form: "RecordFormat",
+        output: Path,
+        *,
+        groups: int,
+        threads: int | None,
+        quiet: bool,
     ) -> None:
+        from noisyor.moments.counting import MomentCounter
+
         self.checkpoint = output.with_name(output.name + ".partial")
-        self._counter = counter
+        self._counter = MomentCounter(plan, groups, threads)
         self._plan = plan
         self._form = form
-        self._quiet = quiet
         self._groups = groups
-        self._total: Moments | None = None
-        self._finished: list[str] = []
+        self._quiet = quiet
+        self._committed = Committed(None, {})
         self._n_written = 0
-        self._uncommitted: list[RecordStream] = []
+        self._uncommitted: dict[str, str] = {}
         self._next_commit = time.monotonic()
         self._next_writing = time.monotonic() + SHORTEST_PAUSE
 
     def run(self, files: list[Path], resume: bool) -> "Moments":
         """Count the files that are not in the checkpoint yet."""
+        from noisyor.cli.output import note
         from noisyor.cli.progress import progress_bar
         from noisyor.findings.reading import record_streams
 
         if resume:
-            self._restore()
-        done = set(self._finished)
-        files = [file for file in files if _identity(file) not in done]
-        streams = record_streams(files, self._plan.structure, self._form) if files else []
-        known = [stream.n_records for stream in streams]
+            self._restore(files)
+        elif self.checkpoint.exists():
+            note(f"{self.checkpoint} of an earlier run is not used without --resume.")
+        streams = record_streams(files, self._plan.structure, self._form)
+        left = [stream for stream in streams if not self._is_finished(stream)]
+        known = [stream.n_records for stream in left]
         total = None if None in known else sum(n for n in known if n is not None)
         try:
             with progress_bar("counting", total, self._quiet) as advance:
-                for stream in streams:
+                for stream in left:
                     self._count(stream, advance)
+            self._commit()
         except KeyboardInterrupt:
             self._write_checkpoint()
             raise
-        self._commit()
-        assert self._total is not None
-        return self._total
+        assert self._committed.total is not None
+        return self._committed.total
 
-    def _count(self, stream: "RecordStream", advance: Any) -> None:
-        from noisyor.errors import NoisyOrError
+    def _is_finished(self, stream: "RecordStream") -> bool:
+        from noisyor.errors import FileError
+
+        finished = [str(file.resolve()) in self._committed.files for file in stream.files]
+        if any(finished) and not all(finished):
+            raise FileError(
+                f"{stream.files[finished.index(True)]} was counted, but shares records with "
+                f"{stream.files[finished.index(False)]}; start again without --resume."
+            )
+        return all(finished)
+
+    def _count(self, stream: "RecordStream", advance: "Advance") -> None:
+        from noisyor.errors import FileError, NoisyOrError
 
         try:
+            before = _identities(stream.files)
             self._counter.add_blocks(stream.file_name, stream.blocks, advance)
-        except NoisyOrError as error:
+            changed = sorted(set(before.items()) ^ set(_identities(stream.files).items()))
+            if changed:
+                raise FileError(f"{changed[0][0]} was changed while it was counted.")
+        except (NoisyOrError, OSError, MemoryError) as error:
             n_kept = self._rescue()
             if not n_kept:
                 raise
-            raise type(error)(
-                f"{error} The {n_kept} files before it are counted and kept in {self.checkpoint}: "
-                "repair or remove the file, then go on with --resume."
+            raise FileError(
+                f"{error} Files counted before it: {n_kept}, kept in {self.checkpoint}. Repair or "
+                "remove what is wrong, then go on with --resume."
             ) from None
-        self._uncommitted.append(stream)
+        self._uncommitted |= before
         if time.monotonic() >= self._next_commit:
             self._commit()
         if time.monotonic() >= self._next_writing:
             self._write_checkpoint()
 
     def _commit(self) -> None:
-        """Add the files that were counted to the total."""
+        """Add the files that were counted to the total: both at once, or neither."""
         start = time.monotonic()
-        counted = self._counter.take()
-        self._total = counted if self._total is None else self._total + counted
-        for stream in self._uncommitted:
-            self._finished += [_identity(file) for file in stream.files]
-        self._uncommitted = []
+        total, counted = self._committed.total, self._counter.take()
+        files = self._committed.files | self._uncommitted
+        self._committed = Committed(counted if total is None else total + counted, files)
+        self._uncommitted = {}
         end = time.monotonic()
         self._next_commit = end + 10 * (end - start)
 
@@ -180,47 +206,78 @@ class CountJob:
         from noisyor.findings.reading import record_streams
 
         self._counter.discard()
-        finished, self._uncommitted = self._uncommitted, []
-        for stream in finished:
-            for again in record_streams(list(stream.files), self._plan.structure, self._form):
-                self._counter.add_blocks(again.file_name, again.blocks)
-                self._uncommitted.append(again)
+        again = [Path(file) for file in self._uncommitted]
+        if again:
+            for stream in record_streams(again, self._plan.structure, self._form):
+                self._counter.add_blocks(stream.file_name, stream.blocks)
         self._commit()
         self._write_checkpoint()
-        return len(self._finished)
+        return len(self._committed.files)
 
     def _write_checkpoint(self) -> None:
+        from noisyor.cli.output import note
+        from noisyor.errors import FileError
         from noisyor.io.arrow_documents import write_arrow_document
 
         start = time.monotonic()
-        if self._total is not None and len(self._finished) > self._n_written:
-            columns = self._total.to_columns() | {"finished": self._finished}
-            write_arrow_document(self.checkpoint, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, columns)
-            self._n_written = len(self._finished)
+        total, files = self._committed
+        if total is not None and len(files) > self._n_written:
+            columns = total.to_columns() | {
+                "finished": list(files),
+                "identities": list(files.values()),
+                "options": self._options,
+            }
+            try:
+                write_arrow_document(
+                    self.checkpoint, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, columns
+                )
+                self._n_written = len(files)
+            except FileError as error:
+                note(f"{error} The counting goes on, but could not be resumed.")
         end = time.monotonic()
         self._next_writing = end + max(SHORTEST_PAUSE, 10 * (end - start))
 
-    def _restore(self) -> None:
+    @property
+    def _options(self) -> list[str]:
+        form = self._form
+        return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
+
+    def _restore(self, files: list[Path]) -> None:
+        """Take up what an earlier run finished, if it still holds."""
         from noisyor.errors import FileError
         from noisyor.io.arrow_documents import read_arrow_document
         from noisyor.moments import Moments
 
         if not self.checkpoint.exists():
             return
-        kinds = {CHECKPOINT_FORMAT: CHECKPOINT_VERSION}
-        columns = read_arrow_document(self.checkpoint, kinds)
+        columns = read_arrow_document(self.checkpoint, {CHECKPOINT_FORMAT: CHECKPOINT_VERSION})
         total = Moments.from_columns(columns, self.checkpoint)
-        if total.plan != self._plan or total.n_groups != self._groups:
+        same_work = total.plan == self._plan and total.n_groups == self._groups
+        if not same_work or columns["options"].tolist() != self._options:
             raise FileError(
-                f"{self.checkpoint} was counted for another structure, plan or number of groups; "
-                "remove it, or start again without --resume."
+                f"{self.checkpoint} was counted for another structure, plan, number of groups or "
+                "with other options; start again without --resume."
             )
-        self._total = total
-        self._finished = columns["finished"].tolist()
-        self._n_written = len(self._finished)
+        finished = dict(
+            zip(columns["finished"].tolist(), columns["identities"].tolist(), strict=True)
+        )
+        now = _identities(files)
+        for file, identity in finished.items():
+            if now.get(file) != identity:
+                problem = "has changed since" if file in now else "is not among the files, but"
+                raise FileError(f"{file} {problem} it was counted; start again without --resume.")
+        self._committed = Committed(total, finished)
+        self._n_written = len(finished)
 
 
-def _identity(file: Path) -> str:
-    """Return what tells a file from others, and from itself after a change."""
-    status = file.stat()
-    return f"{file.resolve()} {status.st_size} {status.st_mtime_ns}"
+class Committed(NamedTuple):
+    """Counts, and the files that are in them with their identities; they change together."""
+
+    total: "Moments | None"
+    files: dict[str, str]
+
+
+def _identities(files: Iterable[Path]) -> dict[str, str]:
+    """Return for each file what tells it from itself after a change."""
+    status = {str(file.resolve()): file.stat() for file in files}
+    return {file: f"{each.st_size} {each.st_mtime_ns}" for file, each in status.items()}

@@ -1,5 +1,6 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,8 +96,8 @@ def expand_files(patterns: Iterable[str]) -> list[Path]:
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found
-    resolved = [file.resolve() for file in files]
-    twice = sorted({str(file) for file in resolved if resolved.count(file) > 1})
+    resolved = Counter(file.resolve() for file in files)
+    twice = [str(file) for file, count in resolved.items() if count > 1]
     if twice:
         raise FileError(f"{some_of(twice)} is named more than once; it would be counted twice.")
     return files

@@ -1,9 +1,12 @@
 """`noisyor merge`: the counts of several sites as one."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from noisyor.moments import Moments
 
 
 def merge(
@@ -23,17 +26,24 @@ def merge(
     from noisyor.io.paths import check_writable
     from noisyor.moments import Moments
 
-    check_writable([output])
-    first, *others = expand_files(moments)
+    files = expand_files(moments)
+    check_writable([output], inputs=files)
+    first, *others = files
     total = Moments.load(first)
+    seen = {_content(total): first}
     for path in others:
         more = Moments.load(path)
-        if more == total:
-            note(f"{path} holds the same counts as what came before: were records counted twice?")
+        before = seen.setdefault(_content(more), path)
+        if before != path:
+            note(f"{path} holds the same counts as {before}: were records counted twice?")
         try:
             total += more
         except NoisyOrError as error:
             raise type(error)(f"{path} cannot be merged with {first}: {error}") from None
     total.save(output)
     if not quiet:
-        typer.echo(f"Merged {len(others) + 1} files into {output}: {total}")
+        typer.echo(f"Merged {len(files)} files into {output}: {total}")
+
+
+def _content(moments: "Moments") -> str:
+    return str(moments.to_columns()["digest"][0])

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from noisyor.cli.interrupts import check_interrupted
+
 
 class Advance(Protocol):
     """Tells how many more records are done."""
@@ -30,4 +32,9 @@ def progress_bar(title: str, total: int | None, quiet: bool = False) -> Iterator
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda amount: bar.advance(task, amount)
+
+        def advance(amount: int) -> None:
+            check_interrupted()
+            bar.advance(task, amount)
+
+        yield advance

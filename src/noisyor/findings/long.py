@@ -231,7 +231,7 @@ def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
 def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
     hint = ""
     if len(tables) > 1:
-        hint = " If every file numbers its records anew, say so with ids_per_file=True."
+        hint = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
     if grouping.repeated is not None:
         warnings.warn(
             f"the rows of record {grouping.repeated!r} do not stand together: all "
@@ -308,7 +308,8 @@ class _SymptomNumbers:
         hint = nearest_name(name, self._structure.symptoms) if isinstance(name, str) else ""
         raise FindingsError(
             f"{table.place(row + at)}, column {self._form.symptom!r}: the structure has no symptom "
-            f"{name!r}{hint or '.'} Correct it, or ignore it with ignore_unknown=True."
+            f"{name!r}{hint or '.'} Correct it, or pass over such rows with ignore_unknown=True "
+            "(--ignore-unknown)."
         )
 
 

@@ -220,7 +220,7 @@ def match_columns(table: Table, structure: Structure, form: RecordFormat) -> Non
     if unknown and not form.ignore_unknown:
         raise FindingsError(
             f"{table.name} has columns that are no symptoms of the structure: {some_of(unknown)}. "
-            "Remove them, or ignore them with ignore_unknown=True."
+            "Remove them, or ignore them with ignore_unknown=True (--ignore-unknown)."
         )
 
 

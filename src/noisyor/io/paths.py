@@ -77,13 +77,18 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
             part.unlink()
 
 
-def check_writable(paths: Iterable[PathLike]) -> None:
-    """Raise an error where a file cannot be written, or would overwrite another of them."""
+def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
+    """Raise an error where a file cannot be written, or would overwrite an input or another."""
+    read = {Path(path).resolve() for path in inputs}
     seen: set[Path] = set()
     for path in paths:
         target = Path(path)
         if target.is_dir():
             raise FileError(f"{target} is a directory; give a file to write.")
+        if target.exists() and not target.is_file():
+            raise FileError(f"{target} is not a file that could be replaced.")
+        if target.resolve() in read:
+            raise FileError(f"{target} is read and cannot be the output, too.")
         if not target.parent.is_dir():
             raise FileError(
                 f"{target} cannot be written: the directory {target.parent} does not exist."

@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
-from noisyor.errors import ParameterError, StructureError
+import numpy as np
+
+from noisyor.errors import ParameterError, StructureError, some_of
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block, BlockBuilder, words_for
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
@@ -23,6 +25,7 @@ from noisyor.structure import Structure
 Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
+MOST_GROUPS = 1000
 SHORT_WORDS = 64
 """Runs of fewer words are gathered: a call costs as much as counting some tens of words."""
 
@@ -40,7 +43,8 @@ def count_moments(
 
     Where some findings are unknown, each set is counted over the records in which all of its
     symptoms are known, with margins of its own. The options are those of
-    `noisyor.findings.reading.RecordFormat`.
+    `noisyor.findings.reading.RecordFormat`. Records without ids are put into groups by the name of
+    their file; findings in memory count as one file with an empty name.
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(seed=0)
@@ -48,10 +52,14 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
-    if n_groups < 1:
-        raise ParameterError(f"n_groups must be at least 1, not {n_groups}.")
+    if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
+        raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
+    if threads is not None and (not isinstance(threads, int | np.integer) or threads < 1):
+        raise ParameterError(f"threads must be a whole number from 1, not {threads!r}.")
     counter = MomentCounter(plan, n_groups, threads)
     if isinstance(source, Findings):
+        if options:
+            raise ParameterError(f"findings in memory need no options to read: {some_of(options)}.")
         if source.structure.symptoms != plan.structure.symptoms:
             raise StructureError("the findings and the plan have different symptoms.")
         counter.add_blocks("", source.blocks, progress)

@@ -7,6 +7,7 @@ groups; then the runs double from round to round up to 8,192, so that large file
 long strides, and start at multiples of their length.
 """
 
+import functools
 import hashlib
 import math
 from collections.abc import Iterator
@@ -58,11 +59,16 @@ def _round_of(row: int, n_groups: int) -> tuple[int, int, int]:
 
 def _dealt(file_name: str, round_number: int, position: int, n_groups: int) -> int:
     """Return the group at a position of a round: the groups in an order of the round's own."""
+    start, step = _order_of_round(file_name, round_number, n_groups)
+    return (start + step * position) % n_groups
+
+
+@functools.lru_cache(maxsize=64)
+def _order_of_round(file_name: str, round_number: int, n_groups: int) -> tuple[int, int]:
     digest = hashlib.blake2b(f"{round_number}:{file_name}".encode(), digest_size=16).digest()
     steps = [step for step in range(1, n_groups + 1) if math.gcd(step, n_groups) == 1]
     step = steps[int.from_bytes(digest[:8], "little") % len(steps)]
-    start = int.from_bytes(digest[8:], "little")
-    return (start + step * position) % n_groups
+    return int.from_bytes(digest[8:], "little"), step
 
 
 def id_groups(ids: Any, first_row: int, n_groups: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@
 True
 """
 
+import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -72,9 +73,20 @@ class Moments:
         self.present = tuple(counts.astype(dtype, copy=False) for counts in present)
         self.margins = margins and Margins(*(m.astype(dtype, copy=False) for m in margins))
         self.hidden = hidden
-        for order, counts in enumerate(self.present):
-            if counts.shape != (self.n_groups, plan.sizes[order]):
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
+        """Raise an error if the counts do not fit the plan, or are more than the records."""
+        shapes = [(self.n_groups, size) for size in self.plan.sizes]
+        wide = [shapes[0], (*shapes[1], 3), (*shapes[2], 7)]
+        hidden = [(size,) for size in self.plan.sizes]
+        for arrays, wanted in (self.present, shapes), (self.margins, wide), (self.hidden, hidden):
+            if arrays is not None and [each.shape for each in arrays] != wanted:
                 raise ParameterError("the counts do not have the shape of the plan.")
+        if (self.group_records < 0).any() or any(
+            (counts > self.group_records[:, np.newaxis]).any() for counts in self.present
+        ):
+            raise ParameterError("a count is larger than the number of its records.")
 
     @property
     def n_records(self) -> int:
@@ -95,7 +107,7 @@ class Moments:
 
     def negative_moments(self, order: int, *, without: int | None = None) -> Floats:
         """Return P(all of the set absent) for each symptom, pair or triplet (Eq. 3)."""
-        return self.values(order, without=without).negative_moments()
+        return self.values(order, without=without).absent
 
     def ratios(self, order: int, *, without: int | None = None) -> Floats:
         """Return R(S), the negative moment over the product of its symptoms' own."""
@@ -109,6 +121,8 @@ class Moments:
 
     def excesses(self, order: int, *, without: int | None = None) -> Floats:
         """Return c = R - 1 of pairs, or k = R_abc - R_ab - R_ac - R_bc + 2 of triplets."""
+        if order == 1:
+            raise ParameterError("single symptoms have no excess; ask for order 2 or 3.")
         values = self.values(order, without=without)
         return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
 
@@ -119,8 +133,9 @@ class Moments:
         all_three = self._total(self.present[2], without) if order == 3 else None
         values = values_from_counts(n, singles, pairs, all_three)
         if self.hidden is not None:
-            for array in values.odds, values.pair_excesses, values.triplet_excess:
-                array[self.hidden[order - 1]] = np.nan
+            hide = self.hidden[order - 1]
+            for array in values.odds, values.pair_excesses, values.triplet_excess, values.absent:
+                array[hide] = np.nan
         return values
 
     def _subsets(
@@ -149,6 +164,8 @@ class Moments:
         return np.broadcast_to(n, totals[2].shape), singles, pairs
 
     def _total(self, counts: Counts, without: int | None) -> Integers:
+        if without is not None and not 0 <= without < self.n_groups:
+            raise ParameterError(f"there is no group {without}: there are {self.n_groups}.")
         total: Integers = counts.sum(axis=0, dtype=np.int64)
         return total if without is None else np.asarray(total - counts[without])
 
@@ -169,13 +186,32 @@ class Moments:
         if self.margins is not None or other.margins is not None:
             pairs = zip(self.with_margins(), other.with_margins(), strict=True)
             margins = Margins(*(_sum(mine, theirs, dtype) for mine, theirs in pairs))
-        hidden = self.hidden or other.hidden
-        if self.hidden is not None and other.hidden is not None:
+        merged = Moments(self.plan, records, present, margins)
+        if self.hidden is None or other.hidden is None:
+            hidden = self.hidden or other.hidden
+        else:
             both = zip(self.hidden, other.hidden, strict=True)
             hidden = tuple(mine | theirs for mine, theirs in both)
-        return Moments(self.plan, records, present, margins, hidden)
+        return merged if hidden is None else merged._hiding(hidden)
+
+    def __radd__(self, other: object) -> "Moments":
+        return self if other == 0 else NotImplemented  # so that sum() works
+
+    def _hiding(self, hidden: tuple[NDArray[np.bool_], ...]) -> "Moments":
+        """Return the counts without those of hidden sets, which become 0 and are marked."""
+        present = tuple(
+            np.where(hide, 0, counts) for hide, counts in zip(hidden, self.present, strict=True)
+        )
+        margins = None
+        if self.margins is not None:
+            wide = hidden[0], hidden[1][:, np.newaxis], hidden[2][:, np.newaxis]
+            pairs = zip(wide, self.margins, strict=True)
+            margins = Margins(*(np.where(hide, 0, counts) for hide, counts in pairs))
+        return Moments(self.plan, self.group_records, present, margins, hidden)
 
     def _check_mergeable(self, other: "Moments") -> None:
+        if isinstance(other, PopulationMoments):
+            raise ParameterError("exact moments cannot be merged with others.")
         if self.plan.structure != other.plan.structure:
             raise StructureError(
                 "these moments belong to different structures "
@@ -190,8 +226,8 @@ class Moments:
             )
         if self.n_groups != other.n_groups:
             raise ParameterError(
-                f"these moments have {self.n_groups} and {other.n_groups} groups of records; "
-                "count, or export, both with the same number."
+                f"these moments have {self.n_groups} and {other.n_groups} groups of records; count "
+                "both with the same --groups, and with --min-count at every site or at none."
             )
 
     def with_margins(self) -> Margins:
@@ -243,17 +279,7 @@ class Moments:
         is_hidden[2] |= is_hidden[1][self.plan.triplet_rows].any(axis=1)
         if whole.hidden is not None:
             is_hidden = [now | before for now, before in zip(is_hidden, whole.hidden, strict=True)]
-        present = tuple(
-            np.where(hide, 0, counts) for hide, counts in zip(is_hidden, whole.present, strict=True)
-        )
-        margins = whole.margins
-        if margins is not None:
-            margins = Margins(
-                np.where(is_hidden[0], 0, margins.symptoms),
-                np.where(is_hidden[1][:, np.newaxis], 0, margins.pairs),
-                np.where(is_hidden[2][:, np.newaxis], 0, margins.triplets),
-            )
-        return Moments(self.plan, whole.group_records, present, margins, tuple(is_hidden))
+        return whole._hiding(tuple(is_hidden))
 
     # --- populations ---
 
@@ -285,6 +311,7 @@ class Moments:
         for kind, arrays in parts.items():
             for name, array in zip(_NAMES, arrays or (), strict=False):
                 columns[f"{name}_{kind}"] = array.ravel()
+        columns["digest"] = [_digest(columns)]
         return columns
 
     @classmethod
@@ -306,6 +333,8 @@ class Moments:
                 )
             if "symptoms_hidden" in columns:
                 hidden = tuple(columns[f"{name}_hidden"].astype(np.bool_) for name in _NAMES)
+            if columns["digest"].tolist() != [_digest(columns)]:
+                raise FileError(f"{path} is damaged: its counts are not those that were written.")
             if columns["fingerprint"].tolist() != [plan.fingerprint]:
                 raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
             counts = tuple(
@@ -372,7 +401,8 @@ class PopulationMoments(Moments):
             excesses = of_pairs[self.plan.triplet_rows]
             third = np.expm1(self._log_ratios(sets)) - excesses.sum(axis=1)
         records = np.full(len(sets), float(self._n_records))
-        return SetValues(records, self._odds[sets], excesses, third)
+        absent = self._network.negative_moments(sets)
+        return SetValues(records, self._odds[sets], excesses, third, absent)
 
     def _log_ratios(self, sets: Integers) -> Floats:
         from noisyor.moments.kernels import log_ratios
@@ -397,6 +427,20 @@ class PopulationMoments(Moments):
     def __add__(self, other: Moments) -> Moments:
         raise ParameterError("exact moments cannot be merged with others.")
 
+    def __radd__(self, other: object) -> Moments:
+        raise ParameterError("exact moments cannot be merged with others.")
+
+    def suppressed(self, min_count: int) -> Moments:
+        """Refuse: a population has no small cells."""
+        raise ParameterError("exact moments have no cells to hide.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PopulationMoments):
+            return NotImplemented
+        return self.plan == other.plan and self._network == other._network
+
+    __hash__ = None
+
     def save(self, path: PathLike) -> None:
         """Refuse: save the network instead."""
         raise ParameterError("exact moments are not saved; save the network they come from.")
@@ -408,6 +452,17 @@ class PopulationMoments(Moments):
 def counter_type(n_records: int) -> Any:
     """Return the smallest type that holds any count over so many records."""
     return np.uint32 if n_records < 1 << 32 else np.uint64
+
+
+def _digest(columns: dict[str, Any]) -> str:
+    """Return a text that changes with any count, for files that were damaged."""
+    digest = hashlib.sha256()
+    for kind in "present", "margins", "hidden":
+        for name in _NAMES:
+            if f"{name}_{kind}" in columns:
+                digest.update(np.ascontiguousarray(columns[f"{name}_{kind}"]).tobytes())
+    digest.update(np.asarray(columns["group_records"], dtype="<i8").tobytes())
+    return digest.hexdigest()[:32]
 
 
 def _sum(one: Counts, other: Counts, dtype: Any) -> Counts:

@@ -115,6 +115,8 @@ class MomentPlan(Immutable):
 
     def __or__(self, other: "MomentPlan") -> "MomentPlan":
         """Return the union of two plans of one structure."""
+        if not isinstance(other, MomentPlan):
+            return NotImplemented
         if self.structure != other.structure:
             raise StructureError("plans of different structures have no union.")
         return MomentPlan(
@@ -200,7 +202,7 @@ def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:
 
 def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
     """Return the distinct rows of all parts, each sorted, in lexicographic order."""
-    rows = np.concatenate(parts).astype(np.int64)
+    rows = np.concatenate([part.astype(np.int64) for part in parts])
     if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
         raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
     rows = np.sort(rows, axis=1)

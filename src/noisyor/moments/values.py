@@ -40,31 +40,30 @@ class SetValues:
     """c of each pair in the set: no column for symptoms, one for pairs, three for triplets."""
     triplet_excess: Floats
     """k_abc; 0 for pairs."""
+    absent: Floats
+    """M(S) itself, which stays exact where the others do not exist."""
 
     def ratios(self) -> Floats:
         """Return R(S)."""
         return np.asarray(1.0 + self.pair_excesses.sum(axis=1) + self.triplet_excess)
 
-    def negative_moments(self) -> Floats:
-        """Return M(S)."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.ratios() / np.prod(1.0 + self.odds, axis=1))
-
     def ratio_variances(self) -> Floats:
-        """Return the sampling variance of R(S)."""
+        """Return the sampling variance of R(S): infinite where R(S) does not exist."""
         ratios = self.ratios()
         with np.errstate(all="ignore"):
             grown = np.prod(1.0 + self.odds, axis=1)
             excess = self.pair_excesses.sum(axis=1)
             if self.odds.shape[1] == 2:
-                of_log = np.prod(self.odds, axis=1) + excess * (2.0 - grown / ratios)
+                spread = np.prod(self.odds, axis=1) + 2.0 * excess
+                explained = excess
             else:
                 a, b, c = self.odds.T
-                of_log = a * b + a * c + b * c + a * b * c + 2.0 * excess
-                of_log -= grown * (ratios - 1.0) / ratios
-            variances = np.maximum(of_log, 0.0) * ratios**2 / self.n_records
-        # A symptom that is always present leaves no record to learn a ratio from.
-        variances[~np.isfinite(variances)] = np.inf
+                spread = a * b + a * c + b * c + a * b * c + 2.0 * excess
+                explained = ratios - 1.0
+            # R^2 times the variance of log R, multiplied out so that R = 0 does no harm.
+            variances = np.maximum(ratios * (ratios * spread - grown * explained), 0.0)
+            variances /= self.n_records
+        variances[np.isnan(variances)] = np.inf
         return np.asarray(variances)
 
 
@@ -85,8 +84,11 @@ def values_from_counts(
         if triplets is not None:
             product = absent[0] * absent[1] * absent[2]
             third = -_third_cumulant(n, singles, pairs, triplets) / product
+        # Inclusion and exclusion in whole numbers: exact where a symptom is always or never there.
+        none = n - sum(singles) + sum(pairs) - (0 if triplets is None else triplets)
+        all_absent = none / numbers
     stacked = np.column_stack(excesses) if excesses else np.empty((len(n), 0))
-    return SetValues(numbers, odds, stacked, third)
+    return SetValues(numbers, odds, stacked, third, all_absent)
 
 
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
