@@ -187,18 +187,18 @@ def count_listed(
 def scatter_records(
     offsets: NDArray[np.int64],
     listed: NDArray[np.int32],
-    groups: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    planes: NDArray[np.uint64],
+    records: NDArray[np.int64],
+    position: int,
+    plane: Words,
 ) -> None:
-    """Set the listed findings of each record in its group's plane, at the record's position."""
+    """Set the listed findings of some records in a plane, from a position on."""
     one = np.uint64(1)
-    for record in range(len(offsets) - 1):
-        plane = planes[groups[record]]
-        word = positions[record] >> 6
-        bit = one << np.uint64(positions[record] & 63)
+    for record in records:
+        word = position >> 6
+        bit = one << np.uint64(position & 63)
         for symptom in listed[offsets[record] : offsets[record + 1]]:
             plane[symptom, word] |= bit
+        position += 1
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
