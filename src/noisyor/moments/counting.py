@@ -26,6 +26,7 @@ Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
 MOST_GROUPS = 1000
+"""Each group has counts of its own; more would take memory and tell no more about errors."""
 SHORT_WORDS = 64
 """Runs of fewer words are gathered: a call costs as much as counting some tens of words."""
 

@@ -8,9 +8,9 @@ For a set S of symptoms, M(S) is P(all of S absent) and R(S) = M(S) / prod_j M({
 everything follows without subtracting numbers that are nearly equal:
 
     R(a,b,c) = 1 + c_ab + c_ac + c_bc + k_abc
-    n Var log R(a,b)   = u_a u_b + c_ab (2 - (1 + u_a)(1 + u_b) / R(a,b))
+    n Var log R(a,b)   = u_a u_b + 2 c_ab - (1 + u_a)(1 + u_b) (R(a,b) - 1) / R(a,b)
     n Var log R(a,b,c) = u_a u_b + u_a u_c + u_b u_c + u_a u_b u_c + 2 (c_ab + c_ac + c_bc)
-                         - (1 + u_a)(1 + u_b)(1 + u_c) (1 - 1 / R(a,b,c))
+                         - (1 + u_a)(1 + u_b)(1 + u_c) (R(a,b,c) - 1) / R(a,b,c)
 
 (delta method: log R is the mean over records of 1_S / M(S) - sum_j 1_j / M_j, to first order).
 """
@@ -55,13 +55,12 @@ class SetValues:
             excess = self.pair_excesses.sum(axis=1)
             if self.odds.shape[1] == 2:
                 spread = np.prod(self.odds, axis=1) + 2.0 * excess
-                explained = excess
             else:
                 a, b, c = self.odds.T
                 spread = a * b + a * c + b * c + a * b * c + 2.0 * excess
-                explained = ratios - 1.0
             # R^2 times the variance of log R, multiplied out so that R = 0 does no harm.
-            variances = np.maximum(ratios * (ratios * spread - grown * explained), 0.0)
+            beyond_1 = excess + self.triplet_excess
+            variances = np.maximum(ratios * (ratios * spread - grown * beyond_1), 0.0)
             variances /= self.n_records
         variances[np.isnan(variances)] = np.inf
         return np.asarray(variances)
