@@ -7,6 +7,7 @@ A network is given as plain lists: `priors[i]`, `failures[i][j]` (1.0 where ther
 import hashlib
 import itertools
 import math
+from collections import Counter
 
 
 def probability_of_states(priors, states):
@@ -54,8 +55,8 @@ def records_from_long(rows, symptoms):
     return list(records), list(records.values())
 
 
-def learnable_rounds(edges, pairs=True):
-    """Return how many edges each round of Algorithm 1 learns, and the edges that are left.
+def edge_depths(edges, pairs=True):
+    """Return the round in which Algorithm 1 learns each edge; those it never learns are left out.
 
     Symptoms x, y are admissible for disease i if no other parent of both has an unknown edge to
     either. An edge is learned by a triangle of admissible pairs, or next to a learned edge.
@@ -66,11 +67,11 @@ def learnable_rounds(edges, pairs=True):
         parents[symptom] = parents.get(symptom, 0) | 1 << disease
         children.setdefault(disease, []).append(symptom)
     unknown = dict(parents)
-    left, per_round = set(edges), []
-    while True:
+    depths, learned, depth = {}, set(edges), 0
+    while learned:
         learned = set()
         for i, symptoms in children.items():
-            if not any((i, a) in left for a in symptoms):
+            if all((i, a) in depths for a in symptoms):
                 continue
             near = {a: set() for a in symptoms}
             for x, y in itertools.combinations(symptoms, 2):
@@ -79,15 +80,21 @@ def learnable_rounds(edges, pairs=True):
                     near[y].add(x)
             for a in symptoms:
                 by_triplet = any(not near[a].isdisjoint(near[b]) for b in near[a])
-                by_pair = pairs and any((i, j) not in left for j in near[a])
-                if (i, a) in left and (by_triplet or by_pair):
+                by_pair = pairs and any((i, j) in depths for j in near[a])
+                if (i, a) not in depths and (by_triplet or by_pair):
                     learned.add((i, a))
-        if not learned:
-            return per_round, left
-        per_round.append(len(learned))
-        left -= learned
         for disease, symptom in learned:
+            depths[disease, symptom] = depth
             unknown[symptom] &= ~(1 << disease)
+        depth += 1
+    return depths
+
+
+def learnable_rounds(edges, pairs=True):
+    """Return how many edges each round of Algorithm 1 learns, and the edges that are left."""
+    depths = edge_depths(edges, pairs)
+    per_round = Counter(depths.values())
+    return [per_round[depth] for depth in sorted(per_round)], set(edges) - set(depths)
 
 
 def count_sets(records, sets):

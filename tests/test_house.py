@@ -23,6 +23,7 @@ ROOMS = [
     "network",
     "datasets",
     "moments",
+    "schedule",
     "cli",
 ]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noisyor.findings import Findings
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
+    from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
 
 _HOMES = {
@@ -28,8 +29,10 @@ _HOMES = {
     "NoisyOrError": "noisyor.errors",
     "NoisyOrNetwork": "noisyor.network",
     "NoisyOrWarning": "noisyor.errors",
+    "Schedule": "noisyor.schedule",
     "Structure": "noisyor.structure",
     "count_moments": "noisyor.moments",
+    "find_schedule": "noisyor.schedule",
 }
 
 __all__ = [
@@ -39,10 +42,12 @@ __all__ = [
     "NoisyOrError",
     "NoisyOrNetwork",
     "NoisyOrWarning",
+    "Schedule",
     "Structure",
     "__version__",
     "count_moments",
     "datasets",
+    "find_schedule",
 ]
 
 

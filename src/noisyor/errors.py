@@ -28,6 +28,10 @@ class UnknownNameError(NoisyOrError):
     """A disease or symptom that the structure does not have."""
 
 
+class ScheduleError(NoisyOrError):
+    """A schedule with a step that is not valid, or that belongs to another structure."""
+
+
 class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 

@@ -1,0 +1,303 @@
+"""Schedule: how Algorithm 1 learns a structure, step by step; a certificate of Theorem 1.
+
+A step takes a triplet or a pair of symptoms, removes the diseases that couple them besides the
+step's own, and teaches edges of that disease. Steps stand in the order of their rounds; steps of
+one round do not need each other.
+
+>>> from noisyor import datasets, find_schedule
+>>> schedule = find_schedule(datasets.figure2(seed=0).structure)
+>>> schedule.is_complete
+False
+>>> print(schedule.unlearned()[0].reason)
+No three of the 4 symptoms of 'A' are coupled by it alone; in the way: 'B' (shares 3 of 4). No
+three of the 4 symptoms of 'B' are coupled by it alone; in the way: 'A' (shares 3 of 4).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from noisyor.errors import FileError, NoisyOrError
+from noisyor.immutable import Immutable
+from noisyor.io.documents import field_of, read_document, write_document
+from noisyor.io.paths import PathLike
+from noisyor.moments import MomentPlan
+from noisyor.names import Indices, Name
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule.complexity import SampleComplexity, sample_complexity
+from noisyor.schedule.steps import NamedStep, Step, check_numbers
+from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
+from noisyor.schedule.validity import check_valid
+from noisyor.structure import Structure
+
+FORMAT, VERSION = "noisyor.schedule", 1
+
+
+class Schedule(Immutable):
+    """Which steps teach which edges; immutable, and independent of data.
+
+    Parameters
+    ----------
+    structure
+        What is to be learned.
+    step_rounds, step_diseases
+        One per step, in order of rounds.
+    step_symptoms
+        Three per step, increasing; or two and -1 for a pair, the learned symptom first.
+    edge_steps
+        For each edge in canonical order the step that teaches it, or -1.
+    removed
+        Rows (step, disease), in order of steps: who is removed before a step.
+    pairs, choice
+        How it was searched for.
+    """
+
+    __slots__ = ("choice", "depths", "edge_steps", "pairs", "prior_depths", "prior_steps",
+                 "removed", "step_diseases", "step_rounds", "step_symptoms",
+                 "structure")  # fmt: skip
+
+    depths: Indices
+    """The round in which each edge is learned, counted from 0; -1 where it is not (Def. 2)."""
+    prior_steps: Indices
+    """The first triplet of each disease, which teaches its prior; -1 where there is none."""
+    prior_depths: Indices
+    """The round in which each prior is learned; -1 where it is not."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        step_rounds: Indices,
+        step_diseases: Indices,
+        step_symptoms: Indices,
+        edge_steps: Indices,
+        removed: Indices,
+        *,
+        pairs: bool,
+        choice: str,
+    ) -> None:
+        self.structure = structure
+        self.step_rounds = step_rounds
+        self.step_diseases = step_diseases
+        self.step_symptoms = step_symptoms
+        self.edge_steps = edge_steps
+        self.removed = removed
+        self.pairs = pairs
+        self.choice = choice
+        self.depths = _rounds_of(edge_steps, step_rounds)
+        self.prior_steps = _first_triplets(structure.n_diseases, step_diseases, step_symptoms)
+        self.prior_depths = _rounds_of(self.prior_steps, step_rounds)
+        for name in self.__slots__:
+            if isinstance(getattr(self, name), np.ndarray):
+                getattr(self, name).flags.writeable = False
+        self._seal()
+
+    # --- what it learns ---
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps."""
+        return len(self.step_rounds)
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return int(self.step_rounds.max(initial=-1)) + 1
+
+    @property
+    def edges_per_round(self) -> list[int]:
+        """How many edges each round learns."""
+        return self._per_round(self.depths >= 0)
+
+    @property
+    def pairs_per_round(self) -> list[int]:
+        """How many edges each round learns from pairs."""
+        is_pair = np.append(self.is_pair, False)  # the last for edges without a step, -1
+        return self._per_round(is_pair[self.edge_steps])
+
+    def _per_round(self, chosen: Any) -> list[int]:
+        counts: list[int] = np.bincount(self.depths[chosen], minlength=self.n_rounds).tolist()
+        return counts
+
+    @property
+    def is_pair(self) -> Any:
+        """Whether each step is a pair."""
+        return self.step_symptoms[:, 2] < 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every prior and failure is learned: then all are identifiable (Theorem 1)."""
+        return bool((self.depths >= 0).all() and (self.prior_depths >= 0).all())
+
+    def steps(self) -> Iterator[Step]:
+        """Give all steps in order."""
+        learned = _grouped(self.edge_steps, self.structure.edges[:, 1], self.n_steps)
+        removed = _grouped(self.removed[:, 0], self.removed[:, 1], self.n_steps)
+        columns = zip(
+            self.step_rounds.tolist(),
+            self.step_diseases.tolist(),
+            self.step_symptoms.tolist(),
+            learned,
+            removed,
+            strict=True,
+        )
+        for round_, disease, (a, b, c), taught, without in columns:
+            symptoms = (a, b) if c < 0 else (a, b, c)
+            yield Step(round_, disease, symptoms, taught, without)
+
+    def step(self, disease: Name, symptom: Name) -> NamedStep | None:
+        """Return the step that teaches an edge, in names; None if the edge is not learned."""
+        number = int(self.edge_steps[self.structure.edge_index(disease, symptom)])
+        return None if number < 0 else self.named_step(number)
+
+    def named_step(self, number: int) -> NamedStep:
+        """Return a step in names."""
+        symptoms, diseases = self.structure.symptoms, self.structure.diseases
+        edges = np.flatnonzero(self.edge_steps == number)
+        removed = self.removed[self.removed[:, 0] == number, 1]
+        return NamedStep(
+            int(self.step_rounds[number]),
+            diseases[self.step_diseases[number]],
+            tuple(symptoms[j] for j in self.step_symptoms[number] if j >= 0),
+            tuple(symptoms[j] for j in self.structure.edges[edges, 1]),
+            tuple(diseases[i] for i in removed),
+        )
+
+    def unlearned(self) -> list[Subnetwork]:
+        """Return what is not learned, in connected parts, each with the reason in words."""
+        return unlearned_subnetworks(self)
+
+    # --- what it asks for ---
+
+    def plan(self) -> MomentPlan:
+        """Return the moments it needs: its triplets and pairs, and all symptoms for the leaks."""
+        return MomentPlan(
+            self.structure,
+            symptoms=np.arange(self.structure.n_symptoms),
+            pairs=self.step_symptoms[self.is_pair, :2],
+            triplets=self.step_symptoms[~self.is_pair],
+        )
+
+    def sample_complexity(
+        self, network: NoisyOrNetwork, *, epsilon: float = 0.01, delta: float = 0.05
+    ) -> SampleComplexity:
+        """Return how many records Theorem 2 asks for, given a guess at the parameters."""
+        return sample_complexity(self, network, epsilon, delta)
+
+    def validate(self) -> None:
+        """Check every step against the definition of a valid schedule (Section 3.4).
+
+        Raises a ScheduleError that names the first step which is not singly coupled after
+        removal, or which uses a parameter that no earlier round has learned.
+        """
+        check_valid(self)
+
+    # --- files ---
+
+    def save(self, path: PathLike) -> None:
+        """Write as a JSON document (docs/formats.md)."""
+        content = {
+            "pairs": self.pairs,
+            "choice": self.choice,
+            "diseases": self.structure.diseases,
+            "symptoms": self.structure.symptoms,
+            "edges": self.structure.edges.tolist(),
+            "steps": list(self.steps()),
+        }
+        write_document(path, FORMAT, VERSION, content)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote; a schedule that is not valid is refused."""
+        document = read_document(path, {FORMAT: VERSION})
+        structure = Structure.from_document(document, path)
+        try:
+            schedule = cls._from_steps(structure, field_of(document, "steps", path), document)
+            schedule.validate()
+        except FileError:
+            raise
+        except (NoisyOrError, TypeError, ValueError, IndexError, OverflowError) as error:
+            raise FileError(f"{path} holds no valid schedule: {error}") from None
+        return schedule
+
+    @classmethod
+    def _from_steps(
+        cls, structure: Structure, listed: list[Any], document: Mapping[str, Any]
+    ) -> Self:
+        steps = [Step(*step) for step in listed]
+        symptoms = np.full((len(steps), 3), -1, dtype=np.int64)
+        edge_steps = np.full(structure.n_edges, -1, dtype=np.int64)
+        removed = []
+        for number, step in enumerate(steps):
+            check_numbers(step, structure)
+            symptoms[number, : len(step.symptoms)] = step.symptoms
+            for symptom in step.learned:
+                edge_steps[structure.edge_index(step.disease, symptom)] = number
+            removed += [(number, disease) for disease in step.removed]
+        return cls(
+            structure,
+            np.array([step.round for step in steps], dtype=np.int64),
+            np.array([step.disease for step in steps], dtype=np.int64),
+            symptoms,
+            edge_steps,
+            np.array(removed, dtype=np.int64).reshape(-1, 2),
+            pairs=bool(document.get("pairs", True)),
+            choice=str(document.get("choice", "first")),
+        )
+
+    # --- what it is ---
+
+    def _content(self) -> tuple[Any, ...]:
+        arrays = (
+            self.step_rounds,
+            self.step_diseases,
+            self.step_symptoms,
+            self.edge_steps,
+            self.removed,
+        )
+        return (self.structure, *arrays)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        mine, theirs = self._content(), other._content()
+        return mine[0] == theirs[0] and all(map(np.array_equal, mine[1:], theirs[1:]))
+
+    def __hash__(self) -> int:
+        return hash((self.structure, self.step_symptoms.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (*self._content(), self.pairs, self.choice)
+
+    def __repr__(self) -> str:
+        n_learned = int((self.depths >= 0).sum())
+        return (
+            f"Schedule({self.n_rounds} rounds, {n_learned:,} of {len(self.depths):,} edges "
+            f"learned by {int((~self.is_pair).sum()):,} triplets and {int(self.is_pair.sum()):,} "
+            "pairs)"
+        )
+
+
+def _rebuild(*content: Any) -> Schedule:
+    return Schedule(*content[:-2], pairs=content[-2], choice=content[-1])
+
+
+def _rounds_of(steps: Indices, step_rounds: Indices) -> Indices:
+    return np.append(step_rounds, -1)[steps]
+
+
+def _first_triplets(n_diseases: int, step_diseases: Indices, step_symptoms: Indices) -> Indices:
+    first = np.full(n_diseases, -1, dtype=np.int64)
+    triplets = np.flatnonzero(step_symptoms[:, 2] >= 0)
+    diseases, where = np.unique(step_diseases[triplets], return_index=True)
+    first[diseases] = triplets[where]
+    return first
+
+
+def _grouped(keys: Indices, values: Indices, n: int) -> list[tuple[int, ...]]:
+    """Return the values of each key from 0 to n - 1, in their order."""
+    groups: list[list[int]] = [[] for _ in range(n)]
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        if key >= 0:
+            groups[key].append(value)
+    return [tuple(group) for group in groups]

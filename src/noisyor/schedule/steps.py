@@ -1,0 +1,60 @@
+"""The steps of a schedule: from which symptoms an edge is learned, and what is removed first."""
+
+from typing import NamedTuple
+
+from noisyor.errors import ScheduleError
+from noisyor.structure import Structure
+
+
+class Step(NamedTuple):
+    """One step, by numbers of diseases and symptoms."""
+
+    round: int
+    disease: int
+    symptoms: tuple[int, ...]
+    """Three for a triplet. Two for a pair: first the one that is learned, then the known one."""
+    learned: tuple[int, ...]
+    """The symptoms whose edges from the disease this step teaches."""
+    removed: tuple[int, ...]
+    """Diseases whose influence is removed first."""
+
+
+class NamedStep(NamedTuple):
+    """One step, by names."""
+
+    round: int
+    disease: str
+    symptoms: tuple[str, ...]
+    learned: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Return "triplet" or "pair"."""
+        return "triplet" if len(self.symptoms) == 3 else "pair"
+
+    def __str__(self) -> str:
+        without = f" without {_listed(self.removed)}" if self.removed else ""
+        return (
+            f"round {self.round}: {self.kind} {self.symptoms} of {self.disease!r}{without} "
+            f"teaches {_listed(self.learned)}"
+        )
+
+
+def check_numbers(step: Step, structure: Structure) -> None:
+    """Raise an error if a step from a file holds anything but numbers that exist."""
+    lists = (step.symptoms, step.learned, step.removed)
+    if not all(isinstance(each, list) for each in lists):
+        raise ScheduleError(f"the step {list(step)} holds no lists.")
+    limits = (
+        ([step.round], structure.n_edges),
+        ([step.disease, *step.removed], structure.n_diseases),
+        ([*step.symptoms, *step.learned], structure.n_symptoms),
+    )
+    for numbers, limit in limits:
+        if not all(type(number) is int and 0 <= number < limit for number in numbers):
+            raise ScheduleError(f"the step {list(step)} names what does not exist.")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,99 @@
+"""What makes a schedule valid (Section 3.4), checked step by step.
+
+Written from the definition with sets of names' numbers, and sharing nothing with the search: no
+bits, no admissible pairs, no depths but those that the steps themselves build up.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from noisyor.errors import ScheduleError
+from noisyor.schedule.steps import Step
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    from noisyor.schedule.schedule import Schedule
+
+
+def is_singly_coupled(
+    structure: Structure, disease: int, symptoms: Iterable[int], removed: Iterable[int] = ()
+) -> bool:
+    """Say whether a disease, and no other that is not removed, couples the symptoms (Def. 1).
+
+    >>> from noisyor import datasets
+    >>> figure1 = datasets.figure1(seed=0).structure  # A is 0, B is 1; a to e are 0 to 4
+    >>> is_singly_coupled(figure1, 1, [1, 3, 4])
+    True
+    >>> is_singly_coupled(figure1, 0, [0, 1, 2]), is_singly_coupled(figure1, 0, [0, 1, 2], [1])
+    (False, True)
+    """
+    parents = [set(structure.parents(symptom).tolist()) for symptom in symptoms]
+    return _is_singly_coupled(parents, disease, set(removed))
+
+
+def _is_singly_coupled(parents: list[set[int]], disease: int, removed: set[int]) -> bool:
+    if disease in removed or not all(disease in each for each in parents):
+        return False
+    others: set[int] = set()
+    for each in parents:
+        rest = each - removed - {disease}
+        if others & rest:
+            return False
+        others |= rest
+    return True
+
+
+def check_valid(schedule: "Schedule") -> None:
+    """Raise a ScheduleError that names the first step against the definition."""
+    structure = schedule.structure
+    parents = [set(structure.parents(j).tolist()) for j in range(structure.n_symptoms)]
+    learned = Learned({}, {})
+    for number, step in enumerate(schedule.steps()):
+        for problem in _problems(step, parents, learned):
+            raise ScheduleError(f"step {number} of the schedule is not valid: {problem}.")
+        if len(step.symptoms) == 3:
+            learned.priors.setdefault(step.disease, step.round)
+        learned.edges.update({(step.disease, symptom): step.round for symptom in step.learned})
+    rounds = sorted(set(learned.edges.values()))
+    if rounds != list(range(len(rounds))):
+        raise ScheduleError(f"the rounds of the schedule have gaps: {rounds}.")
+
+
+class Learned(NamedTuple):
+    """The rounds in which priors and edges were learned, so far."""
+
+    priors: dict[int, int]
+    edges: dict[tuple[int, int], int]
+
+    def has_prior(self, disease: int, before: int) -> bool:
+        """Say whether a prior was learned before a round."""
+        return self.priors.get(disease, before) < before
+
+    def has_edge(self, disease: int, symptom: int, before: int) -> bool:
+        """Say whether an edge was learned before a round."""
+        return self.edges.get((disease, symptom), before) < before
+
+
+def _problems(step: Step, parents: list[set[int]], learned: Learned) -> Iterator[str]:
+    """Give what is wrong with a step, in words."""
+    disease, symptoms, removed = step.disease, step.symptoms, set(step.removed)
+    if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):
+        yield f"its symptoms {symptoms} are no pair and no triplet"
+    if not step.learned or not set(step.learned) <= set(symptoms):
+        yield f"it teaches {step.learned}, which are not among its symptoms {symptoms}"
+    if any((disease, symptom) in learned.edges for symptom in step.learned):
+        yield "it teaches an edge that was learned before"
+    if not _is_singly_coupled([parents[j] for j in symptoms], disease, removed):
+        yield f"disease {disease} is not the only one that couples {symptoms} after removal"
+    for owner in removed:
+        if not learned.has_prior(owner, step.round):
+            yield f"the prior of the removed disease {owner} was not learned in an earlier round"
+        for symptom in symptoms:
+            if owner in parents[symptom] and not learned.has_edge(owner, symptom, step.round):
+                yield f"the removed edge {owner} to {symptom} was not learned in an earlier round"
+    if len(symptoms) == 2:
+        if not learned.has_prior(disease, step.round):
+            yield f"the prior of its disease {disease} was not learned in an earlier round"
+        known = [j for j in symptoms if learned.has_edge(disease, j, step.round)]
+        if known != [symptoms[1]] or step.learned != symptoms[:1]:
+            yield "the second edge of its pair was not learned in an earlier round"
