@@ -24,6 +24,7 @@ ROOMS = [
     "datasets",
     "moments",
     "schedule",
+    "learning",
     "cli",
 ]
 

@@ -17,12 +17,19 @@ if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.findings import Findings
+    from noisyor.learning import (
+        Estimate,
+        decompose_triplet,
+        learn_sequential,
+        remove_influence,
+    )
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
     from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
 
 _HOMES = {
+    "Estimate": "noisyor.learning",
     "Findings": "noisyor.findings",
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",
@@ -32,10 +39,14 @@ _HOMES = {
     "Schedule": "noisyor.schedule",
     "Structure": "noisyor.structure",
     "count_moments": "noisyor.moments",
+    "decompose_triplet": "noisyor.learning",
     "find_schedule": "noisyor.schedule",
+    "learn_sequential": "noisyor.learning",
+    "remove_influence": "noisyor.learning",
 }
 
 __all__ = [
+    "Estimate",
     "Findings",
     "MomentPlan",
     "Moments",
@@ -47,7 +58,10 @@ __all__ = [
     "__version__",
     "count_moments",
     "datasets",
+    "decompose_triplet",
     "find_schedule",
+    "learn_sequential",
+    "remove_influence",
 ]
 
 

@@ -32,6 +32,10 @@ class ScheduleError(NoisyOrError):
     """A schedule with a step that is not valid, or that belongs to another structure."""
 
 
+class DecompositionError(NoisyOrError):
+    """A tensor that is no mixture of two products of distributions."""
+
+
 class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 

@@ -11,6 +11,7 @@ True
 """
 
 import hashlib
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from noisyor.moments.plan import MomentPlan
 from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts
 
 if TYPE_CHECKING:
+    from noisyor.moments.population import PopulationMoments
     from noisyor.network import NoisyOrNetwork
 
 FORMAT = "noisyor.moments"
@@ -59,6 +61,9 @@ class Moments:
         Three arrays of booleans: sets whose counts were suppressed as too small; else None.
     """
 
+    is_exact = False
+    """Whether these are the values of a population, without sampling noise."""
+
     def __init__(
         self,
         plan: MomentPlan,
@@ -70,8 +75,8 @@ class Moments:
         self.plan = plan
         self.group_records = np.asarray(group_records, dtype=np.int64)
         dtype = counter_type(int(self.group_records.max(initial=0)))
-        self.present = tuple(counts.astype(dtype, copy=False) for counts in present)
-        self.margins = margins and Margins(*(m.astype(dtype, copy=False) for m in margins))
+        self.present = tuple(_sealed(counts, dtype) for counts in present)
+        self.margins = margins and Margins(*(_sealed(counts, dtype) for counts in margins))
         self.hidden = hidden
         self._check_shapes()
 
@@ -103,7 +108,7 @@ class Moments:
     def counts(self, order: int, *, without: int | None = None) -> Integers:
         """Return in how many records each set is present; `without` leaves a group out."""
         self.plan.sets(order)
-        return self._total(self.present[order - 1], without)
+        return self._present_total(order - 1, without)
 
     def negative_moments(self, order: int, *, without: int | None = None) -> Floats:
         """Return P(all of the set absent) for each symptom, pair or triplet (Eq. 3)."""
@@ -130,7 +135,7 @@ class Moments:
         """Return all values of an order at once; `without` leaves a group of records out."""
         self.plan.sets(order)
         n, singles, pairs = self._subsets(order, without)
-        all_three = self._total(self.present[2], without) if order == 3 else None
+        all_three = self._present_total(2, without) if order == 3 else None
         values = values_from_counts(n, singles, pairs, all_three)
         if self.hidden is not None:
             hide = self.hidden[order - 1]
@@ -142,7 +147,7 @@ class Moments:
         self, order: int, without: int | None
     ) -> tuple[Integers, list[Integers], list[Integers]]:
         """Return, for each set, the records, and those with each of its symptoms and pairs."""
-        totals = [self._total(counts, without) for counts in self.present]
+        totals = [self._present_total(each, without) for each in range(order)]
         plan = self.plan
         n = self._total(self.group_records[:, np.newaxis], without)
         if order == 1:
@@ -158,14 +163,30 @@ class Moments:
         if order == 2:
             singles = [totals[0][plan.pair_rows[:, column]] for column in (0, 1)]
             return np.broadcast_to(n, totals[1].shape), singles, [totals[1]]
-        rows = np.searchsorted(plan.symptoms, plan.triplets)
+        rows = plan.triplet_symptom_rows
         singles = [totals[0][rows[:, column]] for column in (0, 1, 2)]
         pairs = [totals[1][plan.triplet_rows[:, column]] for column in (0, 1, 2)]
         return np.broadcast_to(n, totals[2].shape), singles, pairs
 
+    @cached_property
+    def _present_totals(self) -> list[Integers]:
+        """The counts over all groups, kept because a jackknife asks for them group by group."""
+        return [self._total(counts, None) for counts in self.present]
+
+    def _present_total(self, position: int, without: int | None) -> Integers:
+        total = self._present_totals[position]
+        if without is None:
+            return total.copy()
+        self._check_group(without)
+        return np.asarray(total - self.present[position][without])
+
+    def _check_group(self, group: int) -> None:
+        if not 0 <= group < self.n_groups:
+            raise ParameterError(f"there is no group {group}: there are {self.n_groups}.")
+
     def _total(self, counts: Counts, without: int | None) -> Integers:
-        if without is not None and not 0 <= without < self.n_groups:
-            raise ParameterError(f"there is no group {without}: there are {self.n_groups}.")
+        if without is not None:
+            self._check_group(without)
         total: Integers = counts.sum(axis=0, dtype=np.int64)
         return total if without is None else np.asarray(total - counts[without])
 
@@ -210,7 +231,7 @@ class Moments:
         return Moments(self.plan, self.group_records, present, margins, hidden)
 
     def _check_mergeable(self, other: "Moments") -> None:
-        if isinstance(other, PopulationMoments):
+        if other.is_exact:
             raise ParameterError("exact moments cannot be merged with others.")
         if self.plan.structure != other.plan.structure:
             raise StructureError(
@@ -241,7 +262,7 @@ class Moments:
             np.broadcast_to(known, pairs.shape),
             *(symptoms[:, plan.pair_rows[:, column]] for column in (0, 1)),
         ]
-        rows = np.searchsorted(plan.symptoms, plan.triplets)
+        rows = plan.triplet_symptom_rows
         of_triplets = [
             np.broadcast_to(known, (self.n_groups, len(plan.triplets))),
             *(symptoms[:, rows[:, column]] for column in (0, 1, 2)),
@@ -288,6 +309,8 @@ class Moments:
         network: "NoisyOrNetwork", plan: MomentPlan, n_records: float = np.inf
     ) -> "PopulationMoments":
         """Return the exact moments of a network; with `n_records` the variances that many give."""
+        from noisyor.moments.population import PopulationMoments
+
         return PopulationMoments(network, plan, n_records)
 
     # --- files ---
@@ -375,80 +398,6 @@ class Moments:
 _NAMES = ("symptoms", "pairs", "triplets")
 
 
-class PopulationMoments(Moments):
-    """The exact moments of a network, through the interface of counted ones."""
-
-    def __init__(self, network: "NoisyOrNetwork", plan: MomentPlan, n_records: float) -> None:
-        if network.structure.symptoms != plan.structure.symptoms:
-            raise StructureError("the network and the plan have different symptoms.")
-        empty = tuple(np.zeros((1, size), dtype=np.uint32) for size in plan.sizes)
-        super().__init__(plan, np.zeros(1, dtype=np.int64), empty)
-        self._network = network
-        self._n_records = n_records
-        with np.errstate(divide="ignore"):
-            marginals = network.marginals()
-            self._odds = marginals / (1.0 - marginals)
-
-    def values(self, order: int, *, without: int | None = None) -> SetValues:
-        """Return all values of an order at once."""
-        sets = self.plan.sets(order)
-        excesses = np.empty((len(sets), 0))
-        third = np.zeros(len(sets))
-        if order == 2:
-            excesses = np.expm1(self._log_ratios(sets))[:, np.newaxis]
-        elif order == 3:
-            of_pairs = np.expm1(self._log_ratios(self.plan.pairs))
-            excesses = of_pairs[self.plan.triplet_rows]
-            third = np.expm1(self._log_ratios(sets)) - excesses.sum(axis=1)
-        records = np.full(len(sets), float(self._n_records))
-        absent = self._network.negative_moments(sets)
-        return SetValues(records, self._odds[sets], excesses, third, absent)
-
-    def _log_ratios(self, sets: Integers) -> Floats:
-        from noisyor.moments.kernels import log_ratios
-
-        structure = self._network.structure
-        logarithms = np.empty(len(sets))
-        log_ratios(
-            np.ascontiguousarray(sets),
-            structure.parent_offsets,
-            structure.parent_diseases,
-            structure.parent_edges,
-            self._network.priors,
-            self._network.failures,
-            logarithms,
-        )
-        return logarithms
-
-    def counts(self, order: int, *, without: int | None = None) -> Integers:
-        """Refuse: a population has no counts."""
-        raise ParameterError("exact moments have no counts; ask for negative_moments.")
-
-    def __add__(self, other: Moments) -> Moments:
-        raise ParameterError("exact moments cannot be merged with others.")
-
-    def __radd__(self, other: object) -> Moments:
-        raise ParameterError("exact moments cannot be merged with others.")
-
-    def suppressed(self, min_count: int) -> Moments:
-        """Refuse: a population has no small cells."""
-        raise ParameterError("exact moments have no cells to hide.")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PopulationMoments):
-            return NotImplemented
-        return self.plan == other.plan and self._network == other._network
-
-    __hash__ = None
-
-    def save(self, path: PathLike) -> None:
-        """Refuse: save the network instead."""
-        raise ParameterError("exact moments are not saved; save the network they come from.")
-
-    def __repr__(self) -> str:
-        return f"PopulationMoments({self._network!r}, {self.plan})"
-
-
 def counter_type(n_records: int) -> Any:
     """Return the smallest type that holds any count over so many records."""
     return np.uint32 if n_records < 1 << 32 else np.uint64
@@ -463,6 +412,13 @@ def _digest(columns: dict[str, Any]) -> str:
                 digest.update(np.ascontiguousarray(columns[f"{name}_{kind}"]).tobytes())
     digest.update(np.asarray(columns["group_records"], dtype="<i8").tobytes())
     return digest.hexdigest()[:32]
+
+
+def _sealed(counts: Counts, dtype: Any) -> Counts:
+    """Return the counts in a type, as an array that cannot be written to."""
+    view = counts.astype(dtype, copy=False).view()
+    view.flags.writeable = False
+    return view
 
 
 def _sum(one: Counts, other: Counts, dtype: Any) -> Counts:

@@ -43,7 +43,7 @@ class MomentPlan(Immutable):
     """
 
     __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",
-                 "triplets")  # fmt: skip
+                 "triplet_symptom_rows", "triplets")  # fmt: skip
 
     structure: Structure
     symptoms: Indices
@@ -53,6 +53,8 @@ class MomentPlan(Immutable):
     """For each pair, the rows of its two symptoms in `symptoms`."""
     triplet_rows: Indices
     """For each triplet (a, b, c), the rows of its pairs ab, ac and bc in `pairs`."""
+    triplet_symptom_rows: Indices
+    """For each triplet, the rows of its three symptoms in `symptoms`."""
 
     def __init__(
         self,
@@ -73,8 +75,9 @@ class MomentPlan(Immutable):
         self.triplet_rows = np.column_stack(
             [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_triplets]
         )
+        self.triplet_symptom_rows = np.searchsorted(self.symptoms, self.triplets)
         self._fingerprint: str | None = None
-        for name in "symptoms", "pairs", "triplets", "pair_rows", "triplet_rows":
+        for name in set(self.__slots__) - {"_fingerprint", "structure"}:
             getattr(self, name).flags.writeable = False
         self._seal()
 
@@ -96,6 +99,13 @@ class MomentPlan(Immutable):
         if order not in (1, 2, 3):
             raise ParameterError(f"moments have the orders 1, 2 and 3, not {order!r}.")
         return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
+
+    def rows_of(self, order: int, sets: Indices) -> Indices:
+        """Return the place of each set (a row of increasing indices) in the plan; -1 if missing."""
+        n_symptoms = self.structure.n_symptoms
+        keys, wanted = _keys(self.sets(order), n_symptoms), _keys(sets, n_symptoms)
+        places = np.searchsorted(keys, wanted)
+        return np.where(np.append(keys, -1)[places] == wanted, places, -1)
 
     @property
     def sizes(self) -> tuple[int, int, int]:

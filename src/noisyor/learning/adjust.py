@@ -1,0 +1,74 @@
+"""Removing the influence of a learned disease from moments (Section 3.2).
+
+Two ways that give the same: on a joint distribution, as the paper writes it, one tensor at a time;
+and on ratios of negative moments, where a disease is one factor,
+
+    1 + c_ab = (1 + c'_ab) (1 + g_ab)                     g_ab = q t_a t_b
+    R(a,b,c) = R'(a,b,c) (1 + g_ab + g_ac + g_bc + g_k)   g_k  = -q (1 - 2 p) t_a t_b t_c
+
+for thousands of triplets at once.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noisyor.errors import ParameterError
+
+if TYPE_CHECKING:
+    from noisyor.learning.steps import StepTable
+
+Floats = NDArray[np.float64]
+
+
+def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float]) -> Floats:
+    """Return the joint distribution of some symptoms as if a disease did not exist.
+
+    Every negative moment, of each subset of the symptoms, is divided by the disease's influence
+    (Eq. 3). `failures` has one per axis of the tensor, 1 where there is no edge.
+
+    >>> from noisyor import NoisyOrNetwork, datasets
+    >>> network = datasets.figure1(seed=0)
+    >>> p, f = network.priors, network.failures
+    >>> edges = [network.structure.edge_index("B", symptom) for symptom in "bc"]
+    >>> without = remove_influence(network.joint("abc"), p[1], [1, *f[edges]])
+    >>> gone = NoisyOrNetwork(network.structure, [p[0], 0], f, network.leaks)
+    >>> bool(np.allclose(without, gone.joint("abc")))
+    True
+    """
+    moments = np.array(tensor, dtype=np.float64)
+    if moments.shape != (2,) * len(failures):
+        raise ParameterError(
+            f"the tensor has the shape {moments.shape}; wanted is 2 for each of the "
+            f"{len(failures)} failures."
+        )
+    all_fail = np.ones(())
+    for axis, failure in enumerate(failures):
+        # Along each axis: 0, the symptom is in the set, so it must be absent; 1, it may be either.
+        absent, either = np.moveaxis(moments, axis, 0)
+        either += absent
+        all_fail = all_fail[..., np.newaxis] * np.array([failure, 1.0])
+    moments /= 1.0 - prior + prior * all_fail
+    for axis in range(len(failures)):
+        absent, present = np.moveaxis(moments, axis, 0)
+        present -= absent
+    return moments
+
+
+def adjusted_excesses(
+    steps: "StepTable", excesses: Floats, priors: Floats, failures: Floats
+) -> Floats:
+    """Return the excesses of steps as if the diseases that are removed first did not exist.
+
+    `excesses` has the columns c_ab, c_ac, c_bc and k, one row per step; of a pair only the first.
+    """
+    from noisyor.learning.kernels import remove_influences
+
+    adjusted = np.array(excesses)
+    remove_influences(
+        steps.removed_offsets, steps.removed_diseases, steps.removed_edges, priors, failures,
+        adjusted,
+    )  # fmt: skip
+    return adjusted

@@ -1,0 +1,169 @@
+"""Estimate: what was learned, how well, from what, and what is wrong with it."""
+
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.names import Indices
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import Schedule
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+
+
+class Flag(IntFlag):
+    """What is to be known of an estimate besides its value; a parameter can have several."""
+
+    CLIPPED = 1
+    COMPLEX = 2
+    DEGENERATE = 4
+    NO_MOMENT = 8
+    RESTS_ON_UNLEARNED = 16
+    NOT_SCHEDULED = 32
+    UNSTABLE = 64
+
+    NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
+
+    @property
+    def reasons(self) -> str:
+        """Return what the flags mean, in words."""
+        return "; ".join(text for flag, text in REASONS.items() if flag in self)
+
+
+REASONS = {
+    Flag.CLIPPED: "outside of [0, 1], clipped to the bound",
+    Flag.COMPLEX: "not learned: its triplet is no mixture of two (complex eigenvalues)",
+    Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
+    Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
+    Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
+    Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
+    Flag.UNSTABLE: "not learned from some of the records' groups left out",
+}
+
+NEUTRAL_PRIOR = NEUTRAL_FAILURE = 0.5
+NEUTRAL_LEAK = 1e-6
+"""What a parameter holds that was not learned: the paper's guess for `Uniform` (Section 4.1)."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The estimates of one kind of parameter, one entry each in the structure's order."""
+
+    values: Floats
+    standard_errors: Floats
+    """NaN where a parameter was not learned, is clipped, or moments came in one group."""
+    depths: Indices
+    """The round of the step it was learned in; -1 where it was not learned."""
+    steps: Indices
+    """The number of that step in the schedule; -1 where there is none (leaks have none)."""
+    flags: NDArray[np.uint8]
+
+    @property
+    def is_learned(self) -> NDArray[np.bool_]:
+        """Whether each value was learned, and is no neutral one."""
+        return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
+
+    def count(self, flag: Flag) -> int:
+        """Return how many parameters have a flag."""
+        return int(np.count_nonzero(self.flags & flag))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A learned network with what is known of each of its parameters.
+
+    >>> from noisyor import datasets, find_schedule, learn_sequential, Moments
+    >>> network = datasets.figure1(seed=0)
+    >>> schedule = find_schedule(network.structure)
+    >>> estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
+    >>> estimate
+    Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    >>> bool(np.allclose(estimate.network.failures, network.failures))
+    True
+    """
+
+    structure: Structure
+    method: str
+    n_records: int
+    priors: Learned
+    failures: Learned
+    leaks: Learned
+    schedule: Schedule
+
+    @property
+    def network(self) -> NoisyOrNetwork:
+        """The learned network; parameters that were not learned hold neutral values."""
+        parts = self.priors.values, self.failures.values, self.leaks.values
+        return NoisyOrNetwork(self.structure, *parts)
+
+    @property
+    def parts(self) -> dict[str, Learned]:
+        """The three kinds of parameters by name."""
+        return {"prior": self.priors, "failure": self.failures, "leak": self.leaks}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every parameter was learned."""
+        return all(bool(part.is_learned.all()) for part in self.parts.values())
+
+    @property
+    def summary(self) -> "pa.Table":
+        """One row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
+
+        The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
+        depth, step (in words) and flags (in words; empty where all is well).
+        """
+        import pyarrow as pa
+
+        structure = self.structure
+        disease_of, symptom_of = structure.edges.T
+        diseases = _names(structure.diseases, [*range(structure.n_diseases), *disease_of])
+        symptoms = _names(structure.symptoms, [*symptom_of, *range(structure.n_symptoms)])
+        parts = list(self.parts.values())
+        steps = np.concatenate([part.steps for part in parts])
+        flags = np.concatenate([part.flags for part in parts])
+        depths = np.concatenate([part.depths for part in parts])
+        in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
+        return pa.table(
+            {
+                "parameter": [
+                    name for name, part in self.parts.items() for _ in range(len(part.values))
+                ],
+                "disease": [*diseases, *[None] * structure.n_symptoms],
+                "symptom": [*[None] * structure.n_diseases, *symptoms],
+                "value": np.concatenate([part.values for part in parts]),
+                "standard_error": pa.array(
+                    np.concatenate([part.standard_errors for part in parts]), from_pandas=True
+                ),
+                "depth": pa.array(depths, mask=depths < 0),
+                "step": self._step_texts(steps),
+                "flags": [in_words[flag] for flag in flags.tolist()],
+            }
+        )
+
+    def _step_texts(self, steps: Indices) -> list[str | None]:
+        symptoms = self.structure.symptoms
+        texts: list[str | None] = []
+        for a, b, c in self.schedule.step_symptoms.tolist():
+            kind, members = ("pair", (a, b)) if c < 0 else ("triplet", (a, b, c))
+            texts.append(f"{kind} {', '.join(symptoms[j] for j in members)}")
+        texts.append(None)  # for -1
+        return [texts[step] for step in steps.tolist()]
+
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{int(part.is_learned.sum()):,} of {len(part.values):,} {name}s"
+            for name, part in self.parts.items()
+        )
+        return f"Estimate({self.method}: {parts} learned)"
+
+
+def _names(names: tuple[str, ...], indices: Any) -> list[str]:
+    return [names[index] for index in indices]

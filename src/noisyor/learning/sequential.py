@@ -1,0 +1,140 @@
+"""learn_sequential: the paper's learner, the second pass of Algorithm 1.
+
+The steps of a schedule find their moments here, are solved (`solving`), and solved again without
+each group of records for the standard errors.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError, StructureError
+from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.solving import Inputs, Solved, Values, solve
+from noisyor.learning.steps import step_tables
+from noisyor.moments import Moments
+from noisyor.names import Indices
+from noisyor.schedule import Schedule
+
+Floats = NDArray[np.float64]
+
+
+def learn_sequential(
+    moments: Moments, schedule: Schedule, *, standard_errors: bool = True
+) -> Estimate:
+    """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
+
+    Parameters
+    ----------
+    moments
+        Counted for `schedule.plan()`, or for a plan that contains it.
+    schedule
+        From `find_schedule`.
+    standard_errors
+        Also learn from all groups of records but one, for each group, to see how much the
+        estimates vary (jackknife). They are NaN where the moments came in one group.
+    """
+    source = ScheduleMoments(moments, schedule)
+    rounds = step_tables(schedule)
+
+    def solve_without(group: int | None) -> Solved:
+        return solve(schedule.structure, rounds, source.inputs(group))
+
+    solved = solve_without(None)
+    replicates: list[Solved] = []
+    if standard_errors and len(source.groups) > 1:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            replicates = list(pool.map(solve_without, source.groups))
+    return _estimate(solved, replicates, moments, schedule)
+
+
+# --- what a schedule needs of the moments ---
+
+
+class ScheduleMoments:
+    """Finds the moments that a schedule needs among those that were counted."""
+
+    def __init__(self, moments: Moments, schedule: Schedule) -> None:
+        if moments.plan.structure != schedule.structure:
+            raise StructureError(
+                "the moments and the schedule belong to different structures: "
+                f"{moments.plan.structure!r} and {schedule.structure!r}."
+            )
+        if moments.n_records == 0 and not moments.is_exact:
+            raise ParameterError("there is nothing to learn from: the moments have no records.")
+        self._moments = moments
+        self._is_pair = schedule.is_pair
+        sets = schedule.step_symptoms
+        self._triplets = self._find(3, sets[~self._is_pair])
+        self._pairs = self._find(2, np.sort(sets[self._is_pair, :2], axis=1))
+        self._symptoms = self._find(1, np.arange(schedule.structure.n_symptoms)[:, np.newaxis])
+        self.groups = np.flatnonzero(moments.group_records > 0).tolist()
+        """Groups that have records, which can be left out one at a time."""
+
+    def _find(self, order: int, sets: Indices) -> Indices:
+        rows = self._moments.plan.rows_of(order, sets)
+        n_missing = int((rows < 0).sum())
+        if n_missing:
+            kind = ("symptoms", "pairs", "triplets")[order - 1]
+            raise ParameterError(
+                f"the moments lack {n_missing:,} of the {len(sets):,} {kind} that the schedule "
+                "needs; count the records with the schedule's plan (schedule.plan(), or `noisyor "
+                "plan STRUCTURE -o FILE` and `noisyor count --plan FILE`)."
+            )
+        return rows
+
+    def inputs(self, without: int | None = None) -> Inputs:
+        """Return the moments; `without` leaves a group of records out."""
+        excesses = np.zeros((len(self._is_pair), 4))
+        triplets = self._moments.values(3, without=without)
+        excesses[~self._is_pair, :3] = triplets.pair_excesses[self._triplets]
+        excesses[~self._is_pair, 3] = triplets.triplet_excess[self._triplets]
+        if len(self._pairs):
+            pairs = self._moments.excesses(2, without=without)
+            excesses[self._is_pair, 0] = pairs[self._pairs]
+        absent = self._moments.negative_moments(1, without=without)[self._symptoms]
+        return Inputs(excesses, absent)
+
+
+# --- the result ---
+
+
+def _estimate(
+    solved: Solved, replicates: list[Solved], moments: Moments, schedule: Schedule
+) -> Estimate:
+    structure = schedule.structure
+    rounds = np.append(schedule.step_rounds, -1)
+    failure_depths = rounds[solved.failures.steps]
+    # A leak rests on all parents of its symptom, so it is one deeper than the deepest of them.
+    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
+    np.maximum.at(leak_depths, structure.edges[:, 1], failure_depths + 1)
+    leak_depths[solved.leaks.is_unlearned] = -1
+    return Estimate(
+        structure,
+        "sequential",
+        moments.n_records,
+        _learned(solved.priors, [each.priors for each in replicates], rounds[solved.priors.steps]),
+        _learned(solved.failures, [each.failures for each in replicates], failure_depths),
+        _learned(solved.leaks, [each.leaks for each in replicates], leak_depths),
+        schedule,
+    )
+
+
+def _learned(solved: Values, replicates: list[Values], depths: Indices) -> Learned:
+    errors = np.full(len(solved.values), np.nan)
+    flags = solved.flags.copy()
+    if replicates:
+        errors = _jackknife(np.stack([each.values for each in replicates]))
+        missed = np.logical_or.reduce([each.is_unlearned for each in replicates])
+        flags[missed & ~solved.is_unlearned] |= np.uint8(Flag.UNSTABLE)
+        errors[flags != 0] = np.nan
+    return Learned(solved.values, errors, depths, solved.steps, flags)
+
+
+def _jackknife(replicates: Floats) -> Floats:
+    """Return standard errors from estimates that each leave one group of records out."""
+    n = len(replicates)
+    spread = ((replicates - replicates.mean(axis=0)) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt((n - 1) / n * spread))

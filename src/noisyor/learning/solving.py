@@ -1,0 +1,147 @@
+"""Solving for the parameters, round by round, all steps of a round at once.
+
+Remove the influence of learned diseases (Section 3.2), solve the pairs (Eq. 6), take the triplets
+apart (Section 3.1, Eq. 4); after the last round the leaks (Eq. 5).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.learning.adjust import adjusted_excesses
+from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
+from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Flag
+from noisyor.learning.steps import StepTable
+from noisyor.names import Indices
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+CLIP = 1e-6
+"""Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
+
+
+class Inputs(NamedTuple):
+    """The moments of a schedule's steps."""
+
+    excesses: Floats
+    """c_ab, c_ac, c_bc and k of each step; of a pair only the first, the others 0."""
+    absent: Floats
+    """P(symptom absent), one per symptom."""
+
+
+class Values:
+    """One kind of parameter as it is being learned."""
+
+    def __init__(self, size: int, neutral: float) -> None:
+        self.values = np.full(size, neutral)
+        self.flags = np.full(size, Flag.NOT_SCHEDULED, dtype=np.uint8)
+        self.steps = np.full(size, -1, dtype=np.int64)
+
+    @property
+    def is_unlearned(self) -> Booleans:
+        """Whether each still holds its neutral value."""
+        return np.asarray(self.flags & Flag.NOT_LEARNED, dtype=np.bool_)
+
+    def take_first(
+        self, targets: Indices, found: Floats, flags: NDArray[np.uint8], numbers: Indices
+    ) -> None:
+        """Learn what is still unlearned from the first step that found it, and clip it.
+
+        One row per step; `targets` and `found` may have several columns.
+        """
+        from noisyor.learning.kernels import take_first
+
+        columns = targets.size // max(len(targets), 1)
+        take_first(
+            targets.ravel(), found.ravel(), flags, numbers, columns,
+            Flag.NOT_SCHEDULED.value, Flag.NOT_LEARNED.value, self.values, self.flags, self.steps,
+        )  # fmt: skip
+        self.clip()
+
+    def clip(self) -> None:
+        """Bring values from outside of (0, 1) to its bounds, and flag them."""
+        outside = (self.values < CLIP) | (self.values > 1.0 - CLIP)
+        self.flags[outside] |= np.uint8(Flag.CLIPPED)
+        np.clip(self.values, CLIP, 1.0 - CLIP, out=self.values)
+
+
+class Solved:
+    """All parameters as they are being learned."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.priors = Values(structure.n_diseases, NEUTRAL_PRIOR)
+        self.failures = Values(structure.n_edges, NEUTRAL_FAILURE)
+        self.leaks = Values(structure.n_symptoms, NEUTRAL_LEAK)
+
+    def lacks(self, diseases: Indices, edges: Indices) -> Booleans:
+        """Say for each row whether the prior or one of its edges (-1: none) is not learned."""
+        of_edges = np.append(self.failures.is_unlearned, False)[edges]
+        return of_edges.any(axis=1) | self.priors.is_unlearned[diseases]
+
+
+def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solved:
+    """Learn round after round, then the leaks."""
+    solved = Solved(structure)
+    for steps in rounds:
+        excesses = adjusted_excesses(
+            steps, inputs.excesses[steps.numbers], solved.priors.values, solved.failures.values
+        )
+        blocked = _rests_on_unlearned(steps, solved)
+        _learn_pairs(steps, excesses, blocked, solved)
+        _learn_triplets(steps, excesses, blocked, solved)
+    _learn_leaks(structure, inputs.absent, solved)
+    return solved
+
+
+def _rests_on_unlearned(steps: StepTable, solved: Solved) -> Booleans:
+    """Say of each step whether a disease to be removed was not learned after all."""
+    lacking = np.append(solved.lacks(steps.removed_diseases, steps.removed_edges), False)
+    blocked = np.logical_or.reduceat(lacking, steps.removed_offsets[:-1])
+    return np.asarray(blocked & (np.diff(steps.removed_offsets) > 0))
+
+
+def _learn_pairs(steps: StepTable, excesses: Floats, blocked: Booleans, solved: Solved) -> None:
+    """Solve pairs for the failures of their first edges: t_a = c / (q t_j) (Eq. 6)."""
+    pairs = steps.is_pair
+    diseases, learned, known = steps.diseases[pairs], *steps.edges[pairs, :2].T
+    p, c = solved.priors.values[diseases], excesses[pairs, 0]
+    strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[known]))
+    flags = np.zeros(len(c), dtype=np.uint8)
+    flags[np.isnan(c)] = Flag.NO_MOMENT
+    flags[blocked[pairs] | solved.lacks(diseases, known[:, np.newaxis])] = Flag.RESTS_ON_UNLEARNED
+    solved.failures.take_first(learned, failures_of(p, strengths), flags, steps.numbers[pairs])
+
+
+def _learn_triplets(steps: StepTable, excesses: Floats, blocked: Booleans, solved: Solved) -> None:
+    """Learn priors and failures from triplets (Eq. 4).
+
+    Each comes from the first triplet that can be taken apart: an edge's own step, or where that
+    fails another triplet of the schedule that has the edge.
+    """
+    triplets = ~steps.is_pair
+    found = decompose_excesses(excesses[triplets, :3], excesses[triplets, 3])
+    flags = np.zeros(len(found.priors), dtype=np.uint8)
+    flags[found.is_complex] = Flag.COMPLEX
+    flags[found.is_degenerate] = Flag.DEGENERATE
+    flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
+    flags[blocked[triplets]] = Flag.RESTS_ON_UNLEARNED
+    numbers = steps.numbers[triplets]
+    solved.priors.take_first(steps.diseases[triplets], found.priors, flags, numbers)
+    solved.failures.take_first(steps.edges[triplets], found.failures, flags, numbers)
+
+
+def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
+    """Let the leaks account for what the diseases do not (Eq. 5)."""
+    diseases, symptoms = structure.edges.T
+    remaining = absent.copy()
+    influences = 1.0 - solved.priors.values[diseases] * (1.0 - solved.failures.values)
+    np.divide.at(remaining, symptoms, influences)
+    flags = np.zeros(len(absent), dtype=np.uint8)
+    flags[np.isnan(absent)] = Flag.NO_MOMENT
+    lacking = solved.lacks(diseases, np.arange(structure.n_edges)[:, np.newaxis])
+    flags[symptoms[lacking]] = Flag.RESTS_ON_UNLEARNED
+    everyone = np.arange(len(absent))
+    solved.leaks.take_first(everyone, 1.0 - remaining, flags, np.full(len(absent), -1))
