@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter
+from decimal import Decimal
 
 
 def probability_of_states(priors, states):
@@ -158,3 +159,174 @@ def groups_of_rows(file_name, n_rows, n_groups):
         if len(groups) >= n_rows:
             return groups[:n_rows]
     return groups
+
+
+def joint_tensor(priors, failures, leaks, members):
+    """T[i][j][k] = P(a = i, b = j, c = k)."""
+
+    def entry(*values):
+        return joint_probability(priors, failures, leaks, dict(zip(members, values, strict=True)))
+
+    return [[[entry(i, j, k) for k in (0, 1)] for j in (0, 1)] for i in (0, 1)]
+
+
+def joint_of_records(records, members):
+    """The same as a dictionary from values to the share of records, for any number of symptoms.
+
+    In decimals of many digits, so that what is built on it is exact.
+    """
+    states = Counter(tuple(row[j] for j in members) for row in records)
+    values = itertools.product([0, 1], repeat=len(members))
+    return {state: Decimal(states[state]) / len(records) for state in values}
+
+
+def remove_influence(joint, prior, failures):
+    """Section 3.2 on a dictionary: negative moments of all subsets, divided, and back again."""
+    order = len(failures)
+    subsets = [s for size in range(order + 1) for s in itertools.combinations(range(order), size)]
+    moments = {}
+    for subset in subsets:
+        moment = sum(mass for state, mass in joint.items() if not any(state[x] for x in subset))
+        all_fail = math.prod(failures[x] for x in subset)
+        moments[subset] = moment / (1 - prior + prior * all_fail)
+    adjusted = {}
+    for state in joint:
+        zeros = {x for x in range(order) if not state[x]}
+        # P(zeros absent, the others present) by inclusion and exclusion over the others.
+        adjusted[state] = sum(
+            (-1) ** (len(subset) - len(zeros)) * moments[subset]
+            for subset in subsets
+            if zeros <= set(subset)
+        )
+    return adjusted
+
+
+class UndecidedError(ArithmeticError):
+    """The slightest rounding would decide."""
+
+
+def parts_of_tensor(tensor):
+    """Lines 1 to 9 of Algorithm 2: (lambda, u v^T) of both parts; None if lambda is not real."""
+    (a, b), (c, d) = tensor[0]
+    (e, f), (g, h) = tensor[1]
+    determinant = a * d - b * c
+    y = [
+        [(e * d - f * c) / determinant, (f * a - e * b) / determinant],
+        [(g * d - h * c) / determinant, (h * a - g * b) / determinant],
+    ]
+    trace, product = y[0][0] + y[1][1], y[0][0] * y[1][1] - y[0][1] * y[1][0]
+    discriminant = trace * trace / 4 - product
+    if abs(discriminant) < type(discriminant)("1e-20") * trace * trace:
+        raise UndecidedError("the eigenvalues are equal")
+    if discriminant < 0:
+        return None
+    root = discriminant ** type(discriminant)("0.5")
+    values = trace / 2 + root, trace / 2 - root
+    parts = []
+    for value, other in (values, values[::-1]):
+        scale = 1 / (value - other)
+        matrix = [
+            [scale * (tensor[1][j][k] - other * tensor[0][j][k]) for k in (0, 1)] for j in (0, 1)
+        ]
+        parts.append((value, matrix))
+    return parts
+
+
+def decompose(tensor):
+    """Algorithm 2, corrected: the prior and the three failures; None if there are none."""
+    parts = parts_of_tensor(tensor)
+    if parts is None:
+        return None
+    conditionals = []
+    for value, matrix in parts:
+        total = sum(map(sum, matrix))
+        absent = [
+            1 / (1 + value),
+            sum(matrix[0]) / total,
+            (matrix[0][0] + matrix[1][0]) / total,
+        ]
+        conditionals.append((math.prod(absent), (1 + value) * total, absent))
+    (larger, _, without), (smaller, mass, with_disease) = sorted(conditionals, reverse=True)
+    if math.isclose(larger, smaller, rel_tol=1e-9):
+        raise UndecidedError("both states have the same P(0, 0, 0 | Z)")
+    if min(abs(mass), abs(1 - mass), *map(abs, without)) < 1e-12:
+        raise UndecidedError("a state has no records, or a symptom is always there")
+    return mass, [one / other for one, other in zip(with_disease, without, strict=True)]
+
+
+def decompose_as_printed(tensor):
+    """Algorithm 2 as it stands in the paper: l on the third axis, unnormalised comparison."""
+    parts = []
+    for value, matrix in parts_of_tensor(tensor):
+        v = matrix[0]
+        u = [1, matrix[1][1] / matrix[0][1]]
+        line = [1, value]
+        parts.append(
+            {(i, j, k): u[i] * v[j] * line[k] for i in (0, 1) for j in (0, 1) for k in (0, 1)}
+        )
+    if parts[0][0, 0, 0] > parts[1][0, 0, 0]:
+        parts.reverse()
+    absent = []
+    for part in parts:
+        total = sum(part.values())
+        absent.append(
+            [sum(mass for s, mass in part.items() if s[x] == 0) / total for x in range(3)]
+        )
+    failures = [one / other for one, other in zip(absent[1], absent[0], strict=True)]
+    return sum(parts[1].values()), failures
+
+
+def learn(records, parents, steps):
+    """Algorithm 1, second pass, on joint distributions: priors, failures and leaks that it learns.
+
+    `parents` maps each symptom to its diseases. Steps are (round, disease, symptoms, removed), in
+    order; of a pair the first symptom is learned. A step uses what earlier rounds have learned;
+    if something is missing it teaches nothing. A triplet teaches what is not learned yet.
+    """
+
+    def kept(value):
+        """Within the bounds, and rounded as a parameter is when it is kept."""
+        return Decimal(min(max(float(value), 1e-6), 1 - 1e-6))
+
+    priors, failures = {}, {}
+    for _, steps_of_round in itertools.groupby(steps, key=lambda step: step[0]):
+        known = dict(priors), dict(failures)
+        for _, disease, symptoms, removed in steps_of_round:
+            found = learn_step(records, parents, disease, symptoms, removed, *known)
+            for name, value in found.items():
+                target = priors if name == "prior" else failures
+                key = disease if name == "prior" else (disease, name)
+                target.setdefault(key, kept(value))
+    leaks = {}
+    for symptom, diseases in parents.items():
+        if all((disease, symptom) in failures and disease in priors for disease in diseases):
+            absent = joint_of_records(records, [symptom])[0,]
+            for disease in diseases:
+                p = priors[disease]
+                absent /= 1 - p + p * failures[disease, symptom]
+            leaks[symptom] = kept(1 - absent)
+    return priors, failures, leaks
+
+
+def learn_step(records, parents, disease, symptoms, removed, priors, failures):
+    """What one step teaches: "prior" and symptoms, with their values."""
+    joint = joint_of_records(records, symptoms)
+    for other in removed:
+        edges = [(other, x) for x in symptoms if other in parents[x]]
+        if other not in priors or any(edge not in failures for edge in edges):
+            return {}
+        fails = [failures[other, x] if other in parents[x] else 1 for x in symptoms]
+        joint = remove_influence(joint, priors[other], fails)
+    if len(symptoms) == 3:
+        found = decompose([[[joint[i, j, k] for k in (0, 1)] for j in (0, 1)] for i in (0, 1)])
+        if found is None:
+            return {}
+        return {"prior": found[0], **dict(zip(symptoms, found[1], strict=True))}
+    learned, known = symptoms
+    if disease not in priors or (disease, known) not in failures:
+        return {}
+    p, f = priors[disease], failures[disease, known]
+    ratio = joint[0, 0] / (joint[0, 0] + joint[0, 1]) / (joint[0, 0] + joint[1, 0])
+    # Eq. 6 is linear in the failure that it is solved for.
+    left = ratio * (1 - p + p * f)
+    return {learned: (1 - p) * (1 - left) / (p * (left - f))}

@@ -10,7 +10,7 @@ for thousands of triplets at once.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,14 +47,17 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
     all_fail = np.ones(())
     for axis, failure in enumerate(failures):
         # Along each axis: 0, the symptom is in the set, so it must be absent; 1, it may be either.
-        absent, either = np.moveaxis(moments, axis, 0)
-        either += absent
+        moments[_along(axis, 1)] += moments[_along(axis, 0)]
         all_fail = all_fail[..., np.newaxis] * np.array([failure, 1.0])
     moments /= 1.0 - prior + prior * all_fail
     for axis in range(len(failures)):
-        absent, present = np.moveaxis(moments, axis, 0)
-        present -= absent
+        moments[_along(axis, 1)] -= moments[_along(axis, 0)]
     return moments
+
+
+def _along(axis: int, value: int) -> tuple[Any, ...]:
+    """Return the index of all entries with a value on an axis."""
+    return (*(slice(None),) * axis, value, ...)
 
 
 def adjusted_excesses(

@@ -25,7 +25,7 @@ from noisyor.errors import DecompositionError, ParameterError
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
-SINGULAR = 1e-14
+SINGULAR = 1e-13
 """Determinants and differences of eigenvalues below this, relative to their terms, are 0."""
 
 
@@ -42,7 +42,8 @@ class TripletParameters(NamedTuple):
     @property
     def failures(self) -> Floats:
         """Return the failures (Eq. 4)."""
-        return np.asarray(self.absent_with / self.absent_without)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.absent_with / self.absent_without)
 
 
 def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
@@ -88,8 +89,8 @@ def _eigenvalues(first: Floats, second: Floats) -> tuple[float, float]:
     # ((x - w) / 2)^2 + y z is the discriminant of the trace and determinant, without cancelling.
     half_difference = (matrix[0, 0] - matrix[1, 1]) / 2
     discriminant = half_difference**2 + matrix[0, 1] * matrix[1, 0]
-    size = half_difference**2 + abs(matrix[0, 1] * matrix[1, 0])
-    if abs(discriminant) <= SINGULAR * size:
+    rounding = (np.abs(second) @ np.abs(adjugate)).max() / abs(determinant)
+    if abs(discriminant) <= (SINGULAR * rounding) ** 2:
         raise DecompositionError(
             "the tensor is not decomposable: its two eigenvalues are equal, so that some symptom "
             "does not depend on the disease."
@@ -102,17 +103,12 @@ def _eigenvalues(first: Floats, second: Floats) -> tuple[float, float]:
 
 def _absences(matrix: Floats, value: float) -> tuple[float, Floats]:
     """Return the mass of the part (1, value) x matrix, and P(absent) of each symptom in it."""
-    column = int(np.argmax(np.abs(matrix[0])))
-    row = int(np.argmax(np.abs(matrix[:, 0])))
+    total = matrix.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         absent = np.array(
-            [
-                1.0 / (1.0 + value),
-                matrix[0, column] / matrix[:, column].sum(),
-                matrix[row, 0] / matrix[row].sum(),
-            ]
+            [1.0 / (1.0 + value), matrix[0].sum() / total, matrix[:, 0].sum() / total]
         )
-        return float((1.0 + value) * matrix.sum()), absent
+    return float((1.0 + value) * total), absent
 
 
 class TripletsParameters(NamedTuple):
@@ -146,8 +142,9 @@ def decompose_excesses(pair_excesses: ArrayLike, triplet_excesses: ArrayLike) ->
     with np.errstate(all="ignore"):
         product = _products(c)
         size = k * k + 4.0 * product
-        is_complex = size < 0.0
-        is_degenerate = (size == 0.0) | (c == 0.0).any(axis=1)
+        is_degenerate = np.abs(size) <= SINGULAR * (k * k + 4.0 * np.abs(product))
+        is_degenerate |= (c == 0.0).any(axis=1)
+        is_complex = (size < 0.0) & ~is_degenerate
         root = np.sqrt(np.where(is_complex | is_degenerate, np.nan, size))
         # The same as (1 + k / root) / 2, without cancelling where the prior is small.
         small = 2.0 * product / (root * (root + np.abs(k)))
@@ -168,9 +165,8 @@ def _products(columns: Floats) -> Floats:
 
 
 def strengths_of(priors: Floats, failures: Floats) -> Floats:
-    """Return t = (1 - f) / (1 - p (1 - f))."""
-    causing = 1.0 - failures
-    return np.asarray(causing / (1.0 - priors * causing))
+    """Return t = (1 - f) / (1 - p (1 - f)), written so that nothing cancels near p = 1."""
+    return np.asarray((1.0 - failures) / (1.0 - priors + priors * failures))
 
 
 def failures_of(priors: Floats, strengths: Floats) -> Floats:

@@ -41,8 +41,8 @@ def remove_influences(
             q = p * (1.0 - p)
             for x in range(3):
                 edge = removed_edges[row, x]
-                cause = 1.0 - failures[edge] if edge >= 0 else 0.0
-                t[x] = cause / (1.0 - p * cause)
+                f = failures[edge] if edge >= 0 else 1.0
+                t[x] = (1.0 - f) / (1.0 - p + p * f)
             g[0] = q * t[0] * t[1]
             g[1] = q * t[0] * t[2]
             g[2] = q * t[1] * t[2]

@@ -1,0 +1,273 @@
+"""The paper's learner: exact moments, records, flags, standard errors."""
+
+import numpy as np
+import pytest
+
+import naive
+from conftest import random_network
+from noisyor import (
+    Findings,
+    MomentPlan,
+    Moments,
+    NoisyOrNetwork,
+    Structure,
+    count_moments,
+    datasets,
+    find_schedule,
+    learn_sequential,
+)
+from noisyor.errors import ParameterError, StructureError
+from noisyor.learning import Flag
+from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR
+
+
+def assert_recovered(network, depth_0=1e-9, deeper=1e-6, **options):
+    """Learn from exact moments; return the schedule. Every learned parameter must be right."""
+    schedule = find_schedule(network.structure, **options)
+    estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
+    assert (estimate.failures.depths == schedule.depths).all()
+    assert (estimate.priors.depths == schedule.prior_depths).all()
+    truth = {"prior": network.priors, "failure": network.failures, "leak": network.leaks}
+    for name, part in estimate.parts.items():
+        wrong = np.abs(part.values - truth[name])
+        assert wrong[part.depths > 0].max(initial=0) <= deeper
+        assert wrong[part.depths == 0].max(initial=0) <= depth_0
+        assert not (part.flags[part.is_learned] & Flag.COMPLEX).any()
+    return schedule
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_figure_1_is_recovered_from_exact_moments(seed):
+    assert assert_recovered(datasets.figure1(seed)).is_complete
+
+
+@pytest.mark.parametrize("options", [{}, {"choice": "rarest"}, {"pairs": False}])
+def test_qmr_shaped_is_recovered_from_exact_moments(options):
+    schedule = assert_recovered(datasets.qmr_shaped(0), **options)
+    assert (schedule.depths >= 0).sum() == 45_470 - 122
+
+
+def test_orphanet570_is_recovered_from_exact_moments(real_structures):
+    assert_recovered(datasets.from_folder(real_structures / "orphanet570", seed=1))
+
+
+def test_random_networks_are_recovered_from_exact_moments():
+    """Parameters are kept from the edges: there every moment is nearly zero."""
+    rng = np.random.default_rng()
+    n_learned = 0
+    for _ in range(300):
+        shape = random_network(rng, 4, 10).structure
+        sizes = shape.n_diseases, shape.n_edges, shape.n_symptoms
+        network = NoisyOrNetwork(shape, *(rng.uniform(0.1, 0.7, size) for size in sizes))
+        schedule = assert_recovered(network)
+        n_learned += int((schedule.depths >= 0).sum())
+    assert n_learned > 300
+
+
+# --- from records ---
+
+
+def steps_of(schedule):
+    return [(step.round, step.disease, step.symptoms, step.removed) for step in schedule.steps()]
+
+
+def test_learning_from_records_agrees_with_the_literal_algorithm():
+    """Few records: tensors that are not decomposable, clipping, and what rests on them."""
+    rng = np.random.default_rng()
+    seen = np.zeros(256, dtype=int)
+    n_compared = 0
+    while n_compared < 100:
+        network = random_network(rng, 4, 8)
+        structure = network.structure
+        records = network.sample(int(rng.choice([200, 2000])), seed=rng).to_numpy().astype(int)
+        schedule = find_schedule(structure)
+        moments = count_moments(Findings.from_numpy(records, structure), schedule.plan())
+        estimate = learn_sequential(moments, schedule, standard_errors=False)
+        parents = {j: structure.parents(j).tolist() for j in range(structure.n_symptoms)}
+        try:
+            priors, failures, leaks = naive.learn(records.tolist(), parents, steps_of(schedule))
+        except ArithmeticError:
+            continue  # a slice of a tensor is singular, or rounding decides
+        if any(prior > 0.999 for prior in priors.values()):
+            continue  # removing a disease that is always there blows rounding up
+        n_compared += 1
+        edges = [tuple(edge) for edge in structure.edges.tolist()]
+        for part, expected, keys in (
+            (estimate.priors, priors, range(structure.n_diseases)),
+            (estimate.failures, failures, edges),
+            (estimate.leaks, leaks, range(structure.n_symptoms)),
+        ):
+            assert part.is_learned.tolist() == [key in expected for key in keys]
+            values = [float(expected[key]) for key in keys if key in expected]
+            assert part.values[part.is_learned] == pytest.approx(values, rel=1e-6, abs=1e-8)
+            seen += np.bincount(part.flags, minlength=256)
+    for flag in Flag.CLIPPED, Flag.COMPLEX, Flag.RESTS_ON_UNLEARNED, Flag.NOT_SCHEDULED:
+        assert seen[flag] > 0, flag
+
+
+def errors_of_figure_1(n_records, networks):
+    schedule = find_schedule(datasets.figure1(0).structure)
+    errors = []
+    for seed in networks:
+        network = datasets.figure1(seed)
+        moments = count_moments(network.sample(n_records, seed=seed + 10**6), schedule.plan())
+        learned = learn_sequential(moments, schedule, standard_errors=False).network
+        errors.append(
+            np.abs(learned.priors - network.priors).sum()
+            + np.abs(learned.failures - network.failures).sum()
+        )
+    return float(np.mean(errors))
+
+
+@pytest.mark.parametrize(("n_records", "most"), [(1000, 0.80), (10_000, 0.25), (100_000, 0.075)])
+def test_figure_1_errors_fall_with_the_records_as_they_should(n_records, most):
+    """64 networks; between sets of 64 the mean varies by 0.045, 0.014 and 0.004."""
+    assert errors_of_figure_1(n_records, range(64)) <= most
+
+
+def test_standard_errors_tell_the_spread_over_samples():
+    network = datasets.figure1(3)
+    schedule = find_schedule(network.structure)
+    plan = schedule.plan()
+    estimates = [
+        learn_sequential(count_moments(network.sample(20_000, seed=seed), plan), schedule)
+        for seed in range(60)
+    ]
+    for name in "priors", "failures", "leaks":
+        learned = [getattr(each, name) for each in estimates]
+        values = np.array([each.values for each in learned])
+        told = np.sqrt(np.nanmean([each.standard_errors**2 for each in learned], axis=0))
+        use = (np.array([each.flags for each in learned]) == 0).all(axis=0)
+        assert told[use] == pytest.approx(values.std(axis=0)[use], rel=0.45)
+    assert use.any()
+
+
+def test_moments_in_one_group_have_no_standard_errors():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    moments = count_moments(network.sample(1000, seed=0), schedule.plan(), n_groups=1)
+    estimate = learn_sequential(moments, schedule)
+    assert all(np.isnan(part.standard_errors).all() for part in estimate.parts.values())
+
+
+def test_more_moments_than_needed_change_nothing():
+    network = datasets.clinic()
+    schedule = find_schedule(network.structure)
+    findings = network.sample(5000, seed=0)
+    exactly = learn_sequential(count_moments(findings, schedule.plan()), schedule)
+    more = count_moments(findings, schedule.plan() | MomentPlan.coupled(network.structure))
+    assert learn_sequential(more, schedule).network == exactly.network
+
+
+def test_unknown_findings_are_left_out_of_each_moment():
+    """Missing completely at random: the estimate is another one, but as right."""
+    network = datasets.figure1(1)
+    schedule = find_schedule(network.structure)
+    rng = np.random.default_rng(0)
+    records = network.sample(100_000, seed=1).to_numpy().astype(float)
+    records[rng.random(records.shape) < 0.1] = np.nan
+    moments = count_moments(Findings.from_numpy(records, network.structure), schedule.plan())
+    learned = learn_sequential(moments, schedule).network
+    assert np.abs(learned.failures - network.failures).sum() < 0.3
+
+
+# --- flags ---
+
+
+def test_what_was_not_learned_holds_neutral_values_and_says_why():
+    network = datasets.figure2(0)
+    schedule = find_schedule(network.structure)
+    moments = count_moments(network.sample(1000, seed=0), schedule.plan())
+    estimate = learn_sequential(moments, schedule)
+    assert not estimate.is_complete
+    assert (estimate.priors.values == NEUTRAL_PRIOR).all()
+    assert (estimate.failures.values == NEUTRAL_FAILURE).all()
+    assert (estimate.leaks.values == NEUTRAL_LEAK).all()
+    assert (estimate.failures.flags == Flag.NOT_SCHEDULED).all()
+    assert (estimate.leaks.flags == Flag.RESTS_ON_UNLEARNED).all()
+    for part in estimate.parts.values():
+        assert np.isnan(part.standard_errors).all()
+        assert (part.depths == -1).all()
+    rows = estimate.summary.to_pylist()
+    assert rows[0]["flags"] == "not learned: no singly coupled triplet or pair teaches it"
+    assert rows[0]["standard_error"] is None
+    assert rows[0]["depth"] is None
+
+
+def three_symptoms(records):
+    structure = Structure.from_edges([("D", x) for x in "abc"])
+    schedule = find_schedule(structure)
+    moments = count_moments(Findings.from_numpy(np.array(records), structure), schedule.plan())
+    return learn_sequential(moments, schedule)
+
+
+def test_each_way_to_fail_has_its_flag():
+    always = three_symptoms([[1, 0, 0], [1, 1, 1], [1, 0, 1], [1, 1, 0]])
+    assert (always.failures.flags == Flag.NO_MOMENT).all()
+    never = three_symptoms([[0, 0, 0], [0, 1, 1], [0, 0, 1], [0, 1, 0]])
+    assert (never.failures.flags == Flag.DEGENERATE).all()
+    opposed = three_symptoms([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    assert (opposed.priors.flags == Flag.COMPLEX).all()
+    assert (opposed.leaks.flags == Flag.RESTS_ON_UNLEARNED).all()
+
+
+def test_clipped_values_are_at_the_bounds_and_flagged():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    parts = []
+    for seed in range(20):
+        moments = count_moments(network.sample(300, seed=seed), schedule.plan())
+        parts += learn_sequential(moments, schedule).parts.values()
+    values = np.concatenate([part.values for part in parts])
+    flags = np.concatenate([part.flags for part in parts])
+    errors = np.concatenate([part.standard_errors for part in parts])
+    clipped = (flags & Flag.CLIPPED) != 0
+    assert clipped.any()
+    assert set(np.unique(values[clipped])) <= {1e-6, 1 - 1e-6}
+    assert np.isnan(errors[clipped]).all()
+
+
+def test_hidden_cells_are_flagged():
+    network = datasets.clinic()
+    schedule = find_schedule(network.structure)
+    moments = count_moments(network.sample(3000, seed=0), schedule.plan()).suppressed(5)
+    estimate = learn_sequential(moments, schedule)
+    assert 0 < estimate.failures.count(Flag.NO_MOMENT) < network.structure.n_edges
+    assert estimate.failures.is_learned.any()
+
+
+def test_moments_that_do_not_fit_the_schedule_are_refused():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    pairs = count_moments(network.sample(100, seed=0), MomentPlan.coupled(network.structure))
+    with pytest.raises(ParameterError, match="lack 3 of the 3 triplets .* `noisyor plan"):
+        learn_sequential(pairs, schedule)
+    with pytest.raises(StructureError, match="different structures"):
+        learn_sequential(pairs, find_schedule(datasets.figure2(0).structure))
+    nothing = count_moments(network.sample(0, seed=0), schedule.plan())
+    with pytest.raises(ParameterError, match="no records"):
+        learn_sequential(nothing, schedule)
+
+
+# --- the result ---
+
+
+def test_the_summary_has_a_row_for_each_parameter():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    moments = count_moments(network.sample(10_000, seed=0), schedule.plan())
+    estimate = learn_sequential(moments, schedule)
+    rows = estimate.summary.to_pylist()
+    assert len(rows) == 2 + 7 + 5
+    by_name = {(row["disease"], row["symptom"]): row for row in rows}
+    row = by_name["A", "b"]
+    edge = network.structure.edge_index("A", "b")
+    assert row["parameter"] == "failure"
+    assert row["value"] == estimate.failures.values[edge]
+    assert row["standard_error"] == estimate.failures.standard_errors[edge]
+    assert (row["depth"], row["step"], row["flags"]) == (1, "triplet a, b, c", "")
+    assert by_name["B", None]["step"] == "triplet b, d, e"
+    assert by_name[None, "a"]["parameter"] == "leak"
+    assert by_name[None, "a"]["depth"] == 2
+    assert by_name[None, "e"]["depth"] == 1
+    assert estimate.n_records == 10_000
