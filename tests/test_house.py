@@ -25,6 +25,7 @@ ROOMS = [
     "moments",
     "schedule",
     "learning",
+    "learner",
     "cli",
 ]
 
@@ -77,7 +78,7 @@ def modules_loaded_by(code):
 
 
 def test_import_is_cheap():
-    heavy = {"numpy", "numba", "pyarrow", "scipy", "matplotlib", "rich", "pandas"}
+    heavy = {"numpy", "numba", "pyarrow", "scipy", "sklearn", "matplotlib", "rich", "pandas"}
     assert not modules_loaded_by("import noisyor") & heavy
     assert not modules_loaded_by("import noisyor.cli.app") & (heavy - {"rich"})
     assert not modules_loaded_by("from noisyor import Structure") & {"numba", "pyarrow", "scipy"}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.findings import Findings
+    from noisyor.learner import NoisyOrLearner
     from noisyor.learning import (
         Estimate,
         decompose_triplet,
@@ -34,6 +35,7 @@ _HOMES = {
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",
     "NoisyOrError": "noisyor.errors",
+    "NoisyOrLearner": "noisyor.learner",
     "NoisyOrNetwork": "noisyor.network",
     "NoisyOrWarning": "noisyor.errors",
     "Schedule": "noisyor.schedule",
@@ -51,6 +53,7 @@ __all__ = [
     "MomentPlan",
     "Moments",
     "NoisyOrError",
+    "NoisyOrLearner",
     "NoisyOrNetwork",
     "NoisyOrWarning",
     "Schedule",

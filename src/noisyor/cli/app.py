@@ -15,11 +15,14 @@ import typer
 from noisyor._version import __version__
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
+from noisyor.cli.fit import fit
 from noisyor.cli.info import info
 from noisyor.cli.interrupts import interruptible
 from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
+from noisyor.cli.plan import plan
 from noisyor.cli.sample import sample
+from noisyor.cli.schedule import schedule
 from noisyor.errors import NoisyOrError, NoisyOrWarning
 
 Command = Callable[..., None]
@@ -64,7 +67,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in info, sample, count, merge, demo:
+for command in info, sample, schedule, plan, count, merge, fit, demo:
     app.command()(ending_kindly(command))
 
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from noisyor.cli.sample import Layout
+from noisyor.cli.options import (
+    Groups,
+    IdsPerFile,
+    IgnoreUnknown,
+    Quiet,
+    ReadLayout,
+    StructureFile,
+    Threads,
+    record_format,
+)
 
 if TYPE_CHECKING:
     from noisyor.cli.progress import Advance
@@ -21,9 +30,7 @@ SHORTEST_PAUSE = 2.0
 
 
 def count(
-    structure: Annotated[
-        str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
-    ],
+    structure: StructureFile,
     records: Annotated[
         list[str], typer.Argument(help="Files of records, or patterns such as 'data/*.parquet'.")
     ],
@@ -37,20 +44,12 @@ def count(
     min_count: Annotated[
         int, typer.Option(min=1, help="Hide cells that describe fewer records than this.")
     ] = 1,
-    layout: Annotated[
-        Layout | None, typer.Option(help="wide or long; found out from the columns by default.")
-    ] = None,
-    ignore_unknown: Annotated[
-        bool, typer.Option("--ignore-unknown", help="Pass over columns or rows of other symptoms.")
-    ] = False,
-    ids_per_file: Annotated[
-        bool, typer.Option("--ids-per-file", help="The same id in two files means two records.")
-    ] = False,
-    groups: Annotated[
-        int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
-    ] = 50,
-    threads: Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    layout: ReadLayout = None,
+    ignore_unknown: IgnoreUnknown = False,
+    ids_per_file: IdsPerFile = False,
+    groups: Groups = 50,
+    threads: Threads = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Count symptoms and all pairs that share a disease, or what a plan lists, over records.
 
@@ -58,7 +57,6 @@ def count(
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.errors import StructureError
-    from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
     from noisyor.moments import MomentPlan
 
@@ -68,11 +66,7 @@ def count(
     wanted = MomentPlan.load(plan) if plan is not None else MomentPlan.coupled(known)
     if wanted.structure != known:
         raise StructureError(f"the plan {plan} was made for another structure than the one given.")
-    form = RecordFormat(
-        layout=layout.value if layout else "auto",
-        ignore_unknown=ignore_unknown,
-        ids_per_file=ids_per_file,
-    )
+    form = record_format(layout, ignore_unknown, ids_per_file)
     job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=quiet)
     moments = job.run(files, resume)
     if min_count > 1:
@@ -144,10 +138,8 @@ class CountJob:
             note(f"{self.checkpoint} of an earlier run is not used without --resume.")
         streams = record_streams(files, self._plan.structure, self._form)
         left = [stream for stream in streams if not self._is_finished(stream)]
-        known = [stream.n_records for stream in left]
-        total = None if None in known else sum(n for n in known if n is not None)
         try:
-            with progress_bar("counting", total, self._quiet) as advance:
+            with progress_bar("counting", total_records(left), self._quiet) as advance:
                 for stream in left:
                     self._count(stream, advance)
             self._commit()
@@ -268,6 +260,12 @@ class CountJob:
                 raise FileError(f"{file} {problem} it was counted; start again without --resume.")
         self._committed = Committed(total, finished)
         self._n_written = len(finished)
+
+
+def total_records(streams: "Iterable[RecordStream]") -> int | None:
+    """Return how many records there are, where that is known beforehand."""
+    known = [stream.n_records for stream in streams]
+    return None if None in known else sum(n for n in known if n is not None)
 
 
 class Committed(NamedTuple):

@@ -6,47 +6,42 @@ import typer
 
 if TYPE_CHECKING:
     from noisyor.findings import Findings
+    from noisyor.learning import Estimate
     from noisyor.network import NoisyOrNetwork
+
+MOST_ROWS = 10
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 10_000,
+    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
 ) -> None:
-    """Sample patients of the built-in clinic and show what was made.
+    """Sample patients of the built-in clinic, forget their diseases, and learn the clinic anew.
 
     Example: noisyor demo --records 50000
     """
     from noisyor import datasets
     from noisyor.cli.output import show
+    from noisyor.learner import NoisyOrLearner
 
     network = datasets.clinic()
+    structure = network.structure
     findings, diseases = network.sample(records, seed=seed, return_diseases=True)
     show(
-        f"The clinic knows {network.structure.n_diseases} diseases, "
-        f"{network.structure.n_symptoms} symptoms and {network.structure.n_edges} edges between "
-        f"them.\nSampled {records:,} patients: {diseases.sum() / records:.2f} diseases and "
-        f"{findings.count_present().sum() / records:.2f} findings each.\n",
-        _symptom_table(network, findings),
+        f"The clinic knows {structure.n_diseases} diseases, {structure.n_symptoms} symptoms and "
+        f"{structure.n_edges} edges between them.\n"
+        f"Sampled {records:,} patients: {diseases.sum() / records:.2f} diseases and "
+        f"{findings.count_present().sum() / records:.2f} findings each.",
         _patient(network, findings, diseases),
     )
-
-
-def _symptom_table(network: "NoisyOrNetwork", findings: "Findings", rows: int = 10) -> object:
-    import numpy as np
-    from rich.table import Table
-
-    table = Table(
-        title="The most frequent symptoms: exact, and in the sample", title_justify="left"
+    learner = NoisyOrLearner(structure).fit(findings)
+    rounds = ", then ".join(str(n) for n in learner.schedule_.edges_per_round)
+    show(
+        "The diseases are thrown away. Known is only which disease can cause which symptom; from "
+        f"that follows in which order the edges can be learned: {rounds} edges.\n",
+        _prior_table(network, learner.estimate_),
+        _closing(network, learner.estimate_),
     )
-    for title in "symptom", "can be caused by", "exact", "sample":
-        table.add_column(title, justify="right" if title in ("exact", "sample") else "left")
-    exact = network.marginals()
-    seen = findings.count_present() / findings.n_records
-    for j in np.argsort(-exact)[:rows]:
-        causes = ", ".join(network.structure.diseases[i] for i in network.structure.parents(int(j)))
-        table.add_row(network.structure.symptoms[j], causes, f"{exact[j]:.4f}", f"{seen[j]:.4f}")
-    return table
 
 
 def _patient(network: "NoisyOrNetwork", findings: "Findings", diseases: object) -> str:
@@ -58,6 +53,38 @@ def _patient(network: "NoisyOrNetwork", findings: "Findings", diseases: object) 
     seen = [network.structure.symptoms[j] for j in np.flatnonzero(findings.to_numpy()[record])]
     had = [network.structure.diseases[i] for i in np.flatnonzero(hidden[record])]
     return (
-        f"\nPatient {record} came with {', '.join(seen)}.\n"
-        f"What no record tells: the patient had {', '.join(had)}.\n"
+        f"\nPatient {record} came with {', '.join(seen) or 'nothing'}.\n"
+        f"What no record tells: the patient had {', '.join(had) or 'no disease'}.\n"
+    )
+
+
+def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
+    import numpy as np
+    from rich.table import Table
+
+    table = Table(
+        title="The most frequent diseases, true and learned",
+        title_justify="left",
+    )
+    for title in "disease", "true prior", "learned", "standard error", "depth":
+        table.add_column(title, justify="left" if title == "disease" else "right")
+    learned = estimate.priors
+    for i in np.argsort(-network.priors)[:MOST_ROWS]:
+        table.add_row(
+            network.structure.diseases[i],
+            f"{network.priors[i]:.4f}",
+            f"{learned.values[i]:.4f}",
+            f"{learned.standard_errors[i]:.4f}",
+            str(learned.depths[i]),
+        )
+    return table
+
+
+def _closing(network: "NoisyOrNetwork", estimate: "Estimate") -> str:
+    import numpy as np
+
+    wrong = np.abs(estimate.failures.values - network.failures)
+    return (
+        f"{int(estimate.failures.is_learned.sum())} of {len(wrong)} failures were learned, with a "
+        f"mean error of {wrong.mean():.3f}."
     )

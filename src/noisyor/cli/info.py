@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from noisyor.io.tables import Table
     from noisyor.moments import MomentPlan
     from noisyor.network import NoisyOrNetwork
+    from noisyor.schedule import Schedule
     from noisyor.structure import Structure
 
 
@@ -49,11 +50,17 @@ def _facts(source: str) -> Facts:
 def _document_facts(path: Path) -> Facts:
     from noisyor.io.documents import read_document
     from noisyor.network import NoisyOrNetwork
+    from noisyor.schedule import Schedule
+    from noisyor.schedule.schedule import FORMAT as SCHEDULE
+    from noisyor.schedule.schedule import VERSION as SCHEDULE_VERSION
     from noisyor.structure import FORMAT, NETWORK_FORMAT, NETWORK_VERSION, VERSION, Structure
 
-    document = read_document(path, {NETWORK_FORMAT: NETWORK_VERSION, FORMAT: VERSION})
+    kinds = {NETWORK_FORMAT: NETWORK_VERSION, FORMAT: VERSION, SCHEDULE: SCHEDULE_VERSION}
+    document = read_document(path, kinds)
     if document["format"] == NETWORK_FORMAT:
         return _network_facts(NoisyOrNetwork.load(path))
+    if document["format"] == SCHEDULE:
+        return _schedule_facts(Schedule.load(path))
     return _structure_facts(Structure.load(path))
 
 
@@ -119,6 +126,19 @@ def _network_facts(network: "NoisyOrNetwork") -> Facts:
         "kind": "network",
         "expected diseases of a record": round(float(network.priors.sum()), 3),
         "expected findings of a record": round(float(network.marginals().sum()), 3),
+    }
+
+
+def _schedule_facts(schedule: "Schedule") -> Facts:
+    return {
+        "kind": "schedule",
+        "rounds": schedule.n_rounds,
+        "edges learned": int((schedule.depths >= 0).sum()),
+        "edges": schedule.structure.n_edges,
+        "triplets": int((~schedule.is_pair).sum()),
+        "pairs": int(schedule.is_pair.sum()),
+        "complete": "yes" if schedule.is_complete else "no",
+        "fingerprint of the structure": schedule.structure.fingerprint,
     }
 
 

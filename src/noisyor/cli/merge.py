@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.options import Quiet
+
 if TYPE_CHECKING:
     from noisyor.moments import Moments
 
@@ -14,20 +16,29 @@ def merge(
         list[str], typer.Argument(help="Files of moments, or patterns such as 'sites/*.moments'.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum.")],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Merge counts of the same structure and plan: exact, in any order.
 
     Example: noisyor merge north.moments south.moments -o all.moments
     """
     from noisyor.cli.inputs import expand_files
-    from noisyor.cli.output import note
-    from noisyor.errors import NoisyOrError
     from noisyor.io.paths import check_writable
-    from noisyor.moments import Moments
 
     files = expand_files(moments)
     check_writable([output], inputs=files)
+    total = merged_moments(files)
+    total.save(output)
+    if not quiet:
+        typer.echo(f"Merged {len(files)} files into {output}: {total}")
+
+
+def merged_moments(files: list[Path]) -> "Moments":
+    """Return the sum of the counts in some files."""
+    from noisyor.cli.output import note
+    from noisyor.errors import NoisyOrError
+    from noisyor.moments import Moments
+
     first, *others = files
     total = Moments.load(first)
     seen = {_content(total): first}
@@ -40,9 +51,7 @@ def merge(
             total += more
         except NoisyOrError as error:
             raise type(error)(f"{path} cannot be merged with {first}: {error}") from None
-    total.save(output)
-    if not quiet:
-        typer.echo(f"Merged {len(files)} files into {output}: {total}")
+    return total
 
 
 def _content(moments: "Moments") -> str:

@@ -20,7 +20,8 @@ def show(*renderables: Any) -> None:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    console = PipedConsole()
+    # Names are names: brackets in them are no markup, colons no emoji.
+    console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
         console.print(renderable)
 

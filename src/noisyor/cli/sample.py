@@ -1,10 +1,11 @@
 """`noisyor sample`: records drawn from a network, with the diseases thrown away."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from noisyor.cli.options import Layout, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -12,13 +13,6 @@ if TYPE_CHECKING:
     from noisyor.cli.progress import Advance
     from noisyor.findings.blocks import Block
     from noisyor.network import NoisyOrNetwork
-
-
-class Layout(StrEnum):
-    """How records stand in a file."""
-
-    wide = "wide"
-    long = "long"
 
 
 def sample(
@@ -44,7 +38,7 @@ def sample(
     save_network: Annotated[
         Path | None, typer.Option(help="Also write the network that was sampled, as JSON.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Sample records from a network, with the diseases thrown away.
 

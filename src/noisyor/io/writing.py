@@ -16,6 +16,11 @@ def write_csv(path: PathLike, table: Any) -> None:
     write_batches(path, table.schema, table.to_batches(), kind="csv")
 
 
+def write_table(path: PathLike, table: Any) -> None:
+    """Write an Arrow table as CSV or Parquet, by the ending of the path."""
+    write_batches(path, table.schema, table.to_batches(), table_kind(path))
+
+
 def write_batches(path: PathLike, schema: Any, batches: Iterable[Any], kind: str) -> None:
     """Write batches, as they come, to a CSV or Parquet file."""
     with replaced_when_done(path) as part:

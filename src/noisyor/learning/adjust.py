@@ -33,9 +33,9 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
     >>> network = datasets.figure1(seed=0)
     >>> p, f = network.priors, network.failures
     >>> edges = [network.structure.edge_index("B", symptom) for symptom in "bc"]
-    >>> without = remove_influence(network.joint("abc"), p[1], [1, *f[edges]])
+    >>> without = remove_influence(network.joint(list("abc")), p[1], [1, *f[edges]])
     >>> gone = NoisyOrNetwork(network.structure, [p[0], 0], f, network.leaks)
-    >>> bool(np.allclose(without, gone.joint("abc")))
+    >>> bool(np.allclose(without, gone.joint(list("abc"))))
     True
     """
     moments = np.array(tensor, dtype=np.float64)

@@ -55,7 +55,7 @@ def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(seed=0)
-    >>> parameters = decompose_triplet(network.joint("bde"))
+    >>> parameters = decompose_triplet(network.joint(["b", "d", "e"]))
     >>> bool(np.isclose(parameters.prior, network.priors[1]))
     True
     """

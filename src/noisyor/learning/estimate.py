@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.io.paths import PathLike
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
@@ -147,6 +148,12 @@ class Estimate:
                 "flags": [in_words[flag] for flag in flags.tolist()],
             }
         )
+
+    def save_summary(self, path: PathLike) -> None:
+        """Write the summary as CSV or Parquet, by the suffix of the path."""
+        from noisyor.io.writing import write_table
+
+        write_table(path, self.summary)
 
     def _step_texts(self, steps: Indices) -> list[str | None]:
         symptoms = self.structure.symptoms

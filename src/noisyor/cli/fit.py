@@ -1,0 +1,171 @@
+"""`noisyor fit`: from records or moments to a network."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisyor.cli.options import (
+    AsJson,
+    Choice,
+    Groups,
+    IdsPerFile,
+    IgnoreUnknown,
+    Pairs,
+    Quiet,
+    ReadLayout,
+    StructureFile,
+    Threads,
+    TripletChoice,
+    record_format,
+)
+
+if TYPE_CHECKING:
+    from noisyor.findings.reading import RecordFormat
+    from noisyor.learning import Estimate
+    from noisyor.moments import MomentPlan, Moments
+
+
+def fit(
+    structure: StructureFile,
+    records: Annotated[
+        list[str],
+        typer.Argument(help="Files of records, or of moments (.moments); patterns are fine."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the network (.json).")
+    ],
+    method: Annotated[str, typer.Option(help="How to learn: sequential.")] = "sequential",
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a row per parameter (.csv, .parquet): value, standard "
+            "error, depth, step, flags."
+        ),
+    ] = None,
+    pairs: Pairs = True,
+    choice: Choice = TripletChoice.first,
+    layout: ReadLayout = None,
+    ignore_unknown: IgnoreUnknown = False,
+    ids_per_file: IdsPerFile = False,
+    groups: Groups = 50,
+    threads: Threads = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a network from records in which the diseases were never seen.
+
+    Example: noisyor fit clinic.json 'records/*.parquet' -o learned.json
+    """
+    from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.io.paths import check_writable
+    from noisyor.io.writing import table_kind
+    from noisyor.learner import NoisyOrLearner
+
+    files = expand_files(records)
+    check_writable(filter(None, [output, summary]), inputs=[structure, *files])
+    if summary is not None:
+        table_kind(summary)
+    learner = NoisyOrLearner(
+        read_structure(structure), method=method, pairs=pairs, choice=choice.value
+    )
+    form = record_format(layout, ignore_unknown, ids_per_file)
+    moments = _moments(files, learner.find_plan(), form, groups, threads or None, quiet)
+    estimate = learner.fit(moments).estimate_
+    estimate.network.save(output)
+    if summary is not None:
+        estimate.save_summary(summary)
+    if as_json:
+        typer.echo(json.dumps(_facts(estimate)))
+    elif not quiet:
+        _show(estimate, output)
+
+
+def _moments(
+    files: list[Path],
+    plan: "MomentPlan",
+    form: "RecordFormat",
+    groups: int,
+    threads: int | None,
+    quiet: bool,
+) -> "Moments":
+    """Merge files of moments, or count files of records."""
+    from noisyor.cli.count import total_records
+    from noisyor.cli.merge import merged_moments
+    from noisyor.cli.progress import progress_bar
+    from noisyor.errors import FileError
+    from noisyor.findings.reading import record_streams
+    from noisyor.moments.counting import MomentCounter
+
+    are_moments = [file.suffix.lower() == ".moments" for file in files]
+    if all(are_moments):
+        return merged_moments(files)
+    if any(are_moments):
+        raise FileError(
+            f"{files[are_moments.index(True)]} holds moments and "
+            f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
+        )
+    counter = MomentCounter(plan, groups, threads)
+    streams = record_streams(files, plan.structure, form)
+    with progress_bar("counting", total_records(streams), quiet) as advance:
+        for stream in streams:
+            counter.add_blocks(stream.file_name, stream.blocks, advance)
+    return counter.take()
+
+
+def _facts(estimate: "Estimate") -> dict[str, Any]:
+    from noisyor.learning import Flag
+
+    return {
+        "method": estimate.method,
+        "records": estimate.n_records,
+        **{
+            f"{name}s": {
+                "all": len(part.values),
+                "learned": int(part.is_learned.sum()),
+                "flags": {
+                    flag.name.lower(): part.count(flag)
+                    for flag in Flag
+                    if flag.name and part.count(flag)
+                },
+            }
+            for name, part in estimate.parts.items()
+        },
+    }
+
+
+def _show(estimate: "Estimate", output: Path) -> None:
+    """Say in words what was learned, how well, and what was not."""
+    import numpy as np
+    from rich.table import Table
+
+    from noisyor.cli.output import show
+    from noisyor.learning import Flag
+    from noisyor.learning.estimate import REASONS
+
+    table = Table()
+    for title in "parameter", "all", "learned", "clipped", "median standard error":
+        table.add_column(title, justify="left" if title == "parameter" else "right")
+    for name, part in estimate.parts.items():
+        errors = part.standard_errors[np.isfinite(part.standard_errors)]
+        error = f"{np.median(errors):.4f}" if errors.size else "unknown"
+        counts = len(part.values), int(part.is_learned.sum()), part.count(Flag.CLIPPED)
+        table.add_row(f"{name}s", *(f"{n:,}" for n in counts), error)
+    show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
+    for flag, reason in REASONS.items():
+        counts_by_kind = [
+            f"{part.count(flag):,} {name}s"
+            for name, part in estimate.parts.items()
+            if part.count(flag)
+        ]
+        if counts_by_kind:
+            show(f"- {', '.join(counts_by_kind)}: {reason}.")
+    if not estimate.is_complete:
+        show(NEUTRAL_NOTE)
+    show(f"Written: {output}")
+
+
+NEUTRAL_NOTE = (
+    "What was not learned holds a neutral value: 0.5 for priors and failures, 0.000001 for leaks."
+)

@@ -1,0 +1,65 @@
+"""Options that several commands have, written once so that they mean the same everywhere."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from noisyor.findings.reading import RecordFormat
+
+
+class Layout(StrEnum):
+    """How records stand in a file."""
+
+    wide = "wide"
+    long = "long"
+
+
+class TripletChoice(StrEnum):
+    """Which of several suitable triplets a schedule takes."""
+
+    first = "first"
+    rarest = "rarest"
+
+
+StructureFile = Annotated[
+    str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+ReadLayout = Annotated[
+    Layout | None, typer.Option(help="wide or long; found out from the columns by default.")
+]
+IgnoreUnknown = Annotated[
+    bool, typer.Option("--ignore-unknown", help="Pass over columns or rows of other symptoms.")
+]
+IdsPerFile = Annotated[
+    bool, typer.Option("--ids-per-file", help="The same id in two files means two records.")
+]
+Groups = Annotated[
+    int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
+]
+Threads = Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")]
+Pairs = Annotated[
+    bool, typer.Option("--pairs/--no-pairs", help="Also learn from pairs next to a learned edge.")
+]
+Choice = Annotated[
+    TripletChoice,
+    typer.Option(
+        help="Which triplet to take: the first, or the one whose symptoms have the fewest parents."
+    ),
+]
+
+
+def record_format(
+    layout: Layout | None, ignore_unknown: bool, ids_per_file: bool
+) -> "RecordFormat":
+    """Return how records stand in their files."""
+    from noisyor.findings.reading import RecordFormat
+
+    return RecordFormat(
+        layout=layout.value if layout else "auto",
+        ignore_unknown=ignore_unknown,
+        ids_per_file=ids_per_file,
+    )

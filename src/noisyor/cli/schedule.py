@@ -1,0 +1,152 @@
+"""`noisyor schedule`: what of a structure can be learned, in which order, and what not."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisyor.cli.options import AsJson, Choice, Pairs, StructureFile, TripletChoice
+
+if TYPE_CHECKING:
+    from noisyor.schedule import Schedule
+    from noisyor.schedule.complexity import SampleComplexity
+
+MOST_PARTS = 10
+"""Unlearned parts that are shown in full."""
+
+
+def schedule(
+    structure: StructureFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the schedule (.json).")
+    ] = None,
+    pairs: Pairs = True,
+    choice: Choice = TripletChoice.first,
+    network: Annotated[
+        str | None,
+        typer.Option(help="A guess at the parameters, for the records that Theorem 2 asks for."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Theorem 2: the largest error wanted.")] = 0.01,
+    delta: Annotated[float, typer.Option(help="Theorem 2: the probability to miss it.")] = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """Say which edges can be learned, at which depth, and what cannot and why. Needs no data.
+
+    Example: noisyor schedule clinic
+    """
+    from noisyor.cli.inputs import read_network, read_structure
+    from noisyor.cli.output import show
+    from noisyor.io.paths import check_writable
+    from noisyor.schedule import find_schedule
+
+    inputs = [structure, *([network] if network else [])]
+    check_writable(filter(None, [output]), inputs=inputs)
+    guess = read_network(network, seed=0) if network else None
+    found = find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
+    asked = found.sample_complexity(guess, epsilon=epsilon, delta=delta) if guess else None
+    if output is not None:
+        found.save(output)
+    if as_json:
+        typer.echo(json.dumps(_facts(found, asked)))
+        return
+    show(*_story(found))
+    if asked is not None:
+        show(_theorem_2(asked))
+    if output is not None:
+        show(f"Written: {output}")
+
+
+def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from_pairs = found.pairs_per_round
+    facts: dict[str, Any] = {
+        "diseases": found.structure.n_diseases,
+        "symptoms": found.structure.n_symptoms,
+        "edges": found.structure.n_edges,
+        "complete": found.is_complete,
+        "edges_per_round": found.edges_per_round,
+        "pairs_per_round": from_pairs,
+        "priors_learned": int((found.prior_depths >= 0).sum()),
+        "plan": dict(zip(("symptoms", "pairs", "triplets"), found.plan().sizes, strict=True)),
+        "unlearned": [
+            {
+                "diseases": part.diseases,
+                "symptoms": part.symptoms,
+                "edges": len(part.edges),
+                "reason": part.reason,
+            }
+            for part in found.unlearned()
+        ],
+    }
+    if asked is not None:
+        facts["theorem_2"] = asdict(asked) | {"holds": asked.holds}
+    return facts
+
+
+def _story(found: "Schedule") -> list[Any]:
+    """Return the depth table, and what cannot be learned, in words."""
+    n_edges, n_learned = found.structure.n_edges, int((found.depths >= 0).sum())
+    sizes = found.plan().sizes
+    story: list[Any] = [
+        f"{found.structure.n_diseases:,} diseases, {found.structure.n_symptoms:,} symptoms, "
+        f"{n_edges:,} edges.",
+        _depth_table(found),
+        f"It needs {sizes[0]:,} symptoms, {sizes[1]:,} pairs and {sizes[2]:,} triplets to be "
+        "counted.",
+    ]
+    if found.is_complete:
+        story.append(
+            "Every prior and every failure can be learned: the network is identifiable from "
+            "third-order moments (Theorem 1)."
+        )
+        return story
+    n_priors = int((found.prior_depths < 0).sum())
+    story.append(
+        f"Cannot be learned this way: {n_edges - n_learned:,} failures and {n_priors:,} priors."
+    )
+    parts = found.unlearned()
+    for part in parts[:MOST_PARTS]:
+        story.append(f"- {len(part.edges):,} edges of {_some(part.diseases)}. {part.reason}")
+    if len(parts) > MOST_PARTS:
+        story.append(f"And {len(parts) - MOST_PARTS} more parts; --json lists them all.")
+    return story
+
+
+def _some(names: tuple[str, ...]) -> str:
+    from noisyor.errors import some_of
+
+    return some_of(names)
+
+
+def _depth_table(found: "Schedule") -> Any:
+    from rich.table import Table
+
+    table = Table()
+    for title in "depth", "edges learned", "from triplets", "from pairs", "edges left":
+        table.add_column(title, justify="right")
+    left = found.structure.n_edges
+    for depth, (n, from_pairs) in enumerate(
+        zip(found.edges_per_round, found.pairs_per_round, strict=True)
+    ):
+        left -= n
+        table.add_row(str(depth), *(f"{each:,}" for each in (n, n - from_pairs, from_pairs, left)))
+    return table
+
+
+def _theorem_2(asked: "SampleComplexity") -> str:
+    bound = f"10^{asked.log10_largest_epsilon:.0f}"
+    verdict = "holds" if asked.holds else "does not hold"
+    return (
+        f"\nTheorem 2, with the constants that the paper does not print set to 1:\n"
+        f"  for errors below {asked.epsilon:g} with probability {1 - asked.delta:g} it asks for "
+        f"10^{asked.log10_records:.0f} records.\n"
+        f"  It speaks of errors below {bound} only, so for this one it {verdict}.\n"
+        f"  depth {asked.depth}, at most {asked.max_parents} parents, smallest P(absent) "
+        f"{asked.min_absent:.3g}, largest failure {asked.max_failure:.3g}, priors "
+        f"{asked.min_prior:.3g} to {asked.max_prior:.3g}, {asked.n_parameters:,} parameters; "
+        f"Definition 3's f is 10^{asked.log10_error_growth:.0f}.\n"
+        "  It is a worst case and far from tight: real errors show in the standard errors of "
+        "`noisyor fit`."
+    )

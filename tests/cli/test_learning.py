@@ -1,0 +1,191 @@
+"""The commands schedule, plan and fit, as a user would call them."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import (
+    MomentPlan,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Schedule,
+    Structure,
+    datasets,
+    find_schedule,
+)
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A folder with a network, its structure and some records."""
+    network = datasets.clinic()
+    network.save(tmp_path / "clinic.json")
+    network.structure.to_csv(tmp_path / "edges.csv")
+    network.sample(20_000, seed=0).to_parquet(tmp_path / "records.parquet")
+    return tmp_path
+
+
+# --- schedule ---
+
+
+def test_schedule_prints_depths_and_the_certificate(run):
+    code, out, err = run("schedule", "clinic")
+    assert (code, err) == (0, "")
+    assert "20 diseases, 60 symptoms, 120 edges." in out
+    assert "edges learned" in out
+    assert "(Theorem 1)" in " ".join(out.split())
+
+
+def test_schedule_tells_what_cannot_be_learned_and_why(run):
+    code, out, _ = run("schedule", "figure2")
+    assert code == 0
+    words = " ".join(out.split())
+    assert "Cannot be learned this way: 8 failures and 2 priors." in words
+    assert "in the way: 'B' (shares 3 of 4)" in words
+
+
+def test_schedule_as_json_and_file(run, tmp_path):
+    path = tmp_path / "figure1.schedule.json"
+    code, out, _ = run("schedule", "figure1", "--json", "-o", path)
+    assert code == 0
+    facts = json.loads(out)
+    assert facts["edges_per_round"] == [4, 3]
+    assert facts["complete"] is True
+    assert facts["plan"] == {"symptoms": 5, "pairs": 8, "triplets": 3}
+    assert Schedule.load(path) == find_schedule(datasets.figure1(0).structure)
+    assert json.loads(run("info", path, "--json")[1])["kind"] == "schedule"
+    assert str(path) in run("schedule", "figure1", "-o", path)[1].replace("\n", "")
+
+
+def test_schedule_options_reach_the_search(run):
+    alone = json.loads(run("schedule", "qmr_shaped", "--no-pairs", "--json")[1])
+    assert len(alone["edges_per_round"]) > 4
+    assert not any(alone["pairs_per_round"])
+    assert [len(part["diseases"]) for part in alone["unlearned"]] == [2]
+    rarest = json.loads(run("schedule", "qmr_shaped", "--choice", "rarest", "--json")[1])
+    assert len(rarest["edges_per_round"]) == 4
+
+
+def test_schedule_asks_theorem_2_about_a_guess(run):
+    code, out, _ = run("schedule", "figure1", "--network", "figure1", "--epsilon", 0.1)
+    assert code == 0
+    words = " ".join(out.split())
+    assert "constants that the paper does not print set to 1" in words
+    assert "for errors below 0.1 with probability 0.95 it asks for 10^" in words
+    facts = json.loads(run("schedule", "figure1", "--network", "figure1", "--json")[1])
+    expected = find_schedule(datasets.figure1(0).structure).sample_complexity(datasets.figure1(0))
+    assert facts["theorem_2"]["log10_records"] == pytest.approx(expected.log10_records)
+    assert facts["theorem_2"]["holds"] is False
+    code, _, err = run("schedule", "figure1", "--network", "figure1", "--epsilon", 2)
+    assert (code, "epsilon must lie between 0 and 1" in err) == (2, True)
+    code, _, err = run("schedule", "figure1", "--network", "clinic")
+    assert (code, "different structures" in err) == (2, True)
+
+
+def test_many_unlearned_parts_are_not_all_listed(run, tmp_path):
+    edges = [(f"D{i}", f"S{i}") for i in range(12)]
+    Structure.from_edges(edges).to_csv(tmp_path / "edges.csv")
+    out = run("schedule", tmp_path / "edges.csv")[1]
+    assert "And 2 more parts; --json lists them all." in " ".join(out.split())
+
+
+def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
+    Structure.from_edges([("[bold]gout", "x:smile:")]).to_csv(tmp_path / "edges.csv")
+    assert "'[bold]gout' has only 1 symptom;" in run("schedule", tmp_path / "edges.csv")[1]
+
+
+# --- fit ---
+
+
+def test_fit_from_records_gives_what_the_learner_gives(run, clinic):
+    code, out, err = run(
+        "fit", clinic / "edges.csv", clinic / "records.parquet", "-o", clinic / "learned.json",
+        "--summary", clinic / "summary.csv",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "Learned from 20,000 records (sequential)." in out
+    learned = NoisyOrNetwork.load(clinic / "learned.json")
+    structure = Structure.from_csv(clinic / "edges.csv")
+    learner = NoisyOrLearner(structure).fit(clinic / "records.parquet")
+    assert learned == learner.network_
+    truth = datasets.clinic()
+    assert learned.structure.diseases == truth.structure.diseases
+    assert np.abs(learned.priors - truth.priors).mean() < 0.03
+    table = pyarrow.csv.read_csv(clinic / "summary.csv")
+    assert table.num_rows == 20 + 120 + 60
+    assert table.column("value").to_pylist()[:20] == pytest.approx(learned.priors.tolist())
+
+
+def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
+    network = datasets.clinic()
+    parts = [network.sample(5000, seed=seed) for seed in (1, 2)]
+    for name, findings in zip(("north", "south"), parts, strict=True):
+        findings.to_parquet(clinic / f"{name}.parquet")
+    assert run("plan", clinic / "clinic.json", "-o", clinic / "clinic.plan")[0] == 0
+    plan = MomentPlan.load(clinic / "clinic.plan")
+    assert plan == find_schedule(network.structure).plan()
+    for name in "north", "south":
+        counted = run(
+            "count", clinic / "clinic.json", clinic / f"{name}.parquet",
+            "--plan", clinic / "clinic.plan", "-o", clinic / f"{name}.moments",
+        )  # fmt: skip
+        assert counted[0] == 0
+    code, out, _ = run(
+        "fit", clinic / "clinic.json", clinic / "*th.moments", "-o", clinic / "a.json", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["records"] == 10_000
+    together = run(
+        "fit", clinic / "clinic.json", clinic / "north.parquet", clinic / "south.parquet",
+        "-o", clinic / "b.json", "--summary", clinic / "b.parquet", "--quiet",
+    )  # fmt: skip
+    assert together == (0, "", "")
+    assert (clinic / "a.json").read_bytes() == (clinic / "b.json").read_bytes()
+    assert pq.read_table(clinic / "b.parquet").num_rows == 200
+
+
+def test_fit_says_what_was_not_learned(run, tmp_path):
+    datasets.figure2(0).sample(1000, seed=0).to_parquet(tmp_path / "r.parquet")
+    code, out, _ = run("fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "n.json")
+    assert code == 0
+    words = " ".join(out.split())
+    assert "2 priors, 8 failures: not learned: no singly coupled triplet or pair" in words
+    assert "5 leaks: not learned: it rests on a parameter that was not learned" in words
+    assert "neutral value: 0.5 for priors and failures" in words
+
+
+def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
+    records, output = clinic / "records.parquet", clinic / "out.json"
+
+    def refusal(*arguments):
+        code, out, err = run("fit", *arguments, "-o", output)
+        assert (code, out) == (2, "")
+        assert err.startswith("noisyor: error: ")
+        assert "Traceback" not in err
+        assert not output.exists()
+        return err
+
+    assert "there is no method 'magic'; known: sequential" in refusal(
+        "clinic", records, "--method", "magic"
+    )
+    run("count", "clinic", records, "-o", clinic / "pairs.moments")
+    assert "lack 73 of the 73 triplets" in refusal("clinic", clinic / "pairs.moments")
+    assert "holds moments and" in refusal("clinic", records, clinic / "pairs.moments")
+    assert "different structures" in refusal("figure1", clinic / "pairs.moments")
+    assert "does not exist" in refusal("clinic", clinic / "nothing.parquet")
+    assert "ending must be .csv or .parquet" in refusal(
+        "clinic", records, "--summary", clinic / "summary.txt"
+    )
+    assert "'a'" in refusal("figure1", records)
+
+
+def test_fit_does_not_overwrite_its_inputs(run, clinic):
+    before = (clinic / "clinic.json").read_bytes()
+    code, _, err = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", clinic / "clinic.json"
+    )
+    assert (code, "clinic.json" in err) == (2, True)
+    assert (clinic / "clinic.json").read_bytes() == before

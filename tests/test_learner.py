@@ -1,0 +1,81 @@
+"""NoisyOrLearner: what it accepts, and that it is an estimator in scikit-learn's manner."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from noisyor import NoisyOrLearner, count_moments, datasets, find_schedule, learn_sequential
+from noisyor.errors import FindingsError, ParameterError
+
+
+@pytest.fixture
+def network():
+    return datasets.figure1(0)
+
+
+def test_every_kind_of_records_gives_the_same_network(network, tmp_path):
+    findings = network.sample(2000, seed=1)
+    array = findings.to_numpy()
+    schedule = find_schedule(network.structure)
+    expected = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
+    findings.to_parquet(tmp_path / "r.parquet")
+    import pandas as pd
+    import polars as pl
+
+    frame = pd.DataFrame(array.astype(int), columns=network.structure.symptoms)
+    for records in (
+        findings,
+        array,
+        array.astype(int).tolist(),
+        scipy.sparse.csr_array(array.astype(int)),
+        frame,
+        pl.from_pandas(frame),
+    ):
+        assert NoisyOrLearner(network.structure).fit(records).network_ == expected
+    # Files are put into groups by their names, which changes standard errors but no value.
+    assert NoisyOrLearner(network.structure).fit(tmp_path / "r.parquet").network_ == expected
+    moments = count_moments(findings, NoisyOrLearner(network.structure).find_plan())
+    assert NoisyOrLearner(network.structure).fit(moments).network_ == expected
+
+
+def test_partial_fit_adds_up_to_fit(network):
+    parts = [network.sample(1000, seed=seed) for seed in range(3)]
+    learner = NoisyOrLearner(network.structure, n_groups=10)
+    for part in parts:
+        assert learner.partial_fit(part) is learner
+    everything = np.concatenate([part.to_numpy() for part in parts])
+    whole = NoisyOrLearner(network.structure, n_groups=10).fit(everything)
+    assert learner.moments_.n_records == 3000
+    assert learner.network_ == whole.network_
+    again = learner.fit(parts[0])
+    assert again.moments_.n_records == 1000
+
+
+def test_it_is_an_estimator(network):
+    learner = NoisyOrLearner(network.structure, pairs=False)
+    with pytest.raises(NotFittedError, match="call fit first"):
+        _ = learner.network_
+    assert not hasattr(learner, "estimate_")
+    with pytest.raises(NotFittedError):
+        check_is_fitted(learner)
+    twin = clone(learner).set_params(choice="rarest")
+    assert twin.get_params() == {
+        "structure": network.structure, "method": "sequential", "pairs": False,
+        "choice": "rarest", "n_groups": 50, "threads": None,
+    }  # fmt: skip
+    check_is_fitted(learner.fit(network.sample(100, seed=0)))
+    assert learner.estimate_ is learner.estimate_
+    assert "NoisyOrLearner(" in repr(learner)
+
+
+def test_wrong_arguments_are_told(network):
+    records = network.sample(10, seed=0)
+    with pytest.raises(ParameterError, match="no method 'em'; known: sequential"):
+        NoisyOrLearner(network.structure, method="em").fit(records)
+    with pytest.raises(ParameterError, match="must be a Structure, not list"):
+        NoisyOrLearner([("a", "b")]).fit(records)
+    with pytest.raises(FindingsError, match="wanted are records x 5 symptoms"):
+        NoisyOrLearner(network.structure).fit(np.zeros((3, 4)))
