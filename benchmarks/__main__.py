@@ -8,7 +8,7 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation", "counting"]
+BENCHMARKS = ["foundation", "counting", "learning"]
 
 
 def main() -> None:
