@@ -188,7 +188,7 @@ def test_what_was_not_learned_holds_neutral_values_and_says_why():
     for part in estimate.parts.values():
         assert np.isnan(part.standard_errors).all()
         assert (part.depths == -1).all()
-    rows = estimate.summary.to_pylist()
+    rows = estimate.summary().to_pylist()
     assert rows[0]["flags"] == "not learned: no singly coupled triplet or pair teaches it"
     assert rows[0]["standard_error"] is None
     assert rows[0]["depth"] is None
@@ -257,16 +257,19 @@ def test_the_summary_has_a_row_for_each_parameter():
     schedule = find_schedule(network.structure)
     moments = count_moments(network.sample(10_000, seed=0), schedule.plan())
     estimate = learn_sequential(moments, schedule)
-    rows = estimate.summary.to_pylist()
+    rows = estimate.summary().to_pylist()
     assert len(rows) == 2 + 7 + 5
     by_name = {(row["disease"], row["symptom"]): row for row in rows}
     row = by_name["A", "b"]
     edge = network.structure.edge_index("A", "b")
     assert row["parameter"] == "failure"
     assert row["value"] == estimate.failures.values[edge]
-    assert row["standard_error"] == estimate.failures.standard_errors[edge]
-    assert (row["depth"], row["step"], row["flags"]) == (1, "triplet a, b, c", "")
-    assert by_name["B", None]["step"] == "triplet b, d, e"
+    error = estimate.standard_errors.failures[edge]
+    assert row["standard_error"] == error
+    assert row["lower"] == pytest.approx(max(row["value"] - 1.96 * error, 0))
+    assert row["upper"] == pytest.approx(min(row["value"] + 1.96 * error, 1))
+    assert (row["depth"], row["moments"], row["flags"]) == (1, "triplet a, b, c", "")
+    assert by_name["B", None]["moments"] == "triplet b, d, e"
     assert by_name[None, "a"]["parameter"] == "leak"
     assert by_name[None, "a"]["depth"] == 2
     assert by_name[None, "e"]["depth"] == 1

@@ -41,7 +41,7 @@ def fit(
         Path | None,
         typer.Option(
             help="Also write a row per parameter (.csv, .parquet): value, standard "
-            "error, depth, step, flags."
+            "error, interval, depth, flags."
         ),
     ] = None,
     pairs: Pairs = True,

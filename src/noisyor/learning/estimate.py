@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +71,22 @@ class Learned:
         """Whether each value was learned, and is no neutral one."""
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
 
+    def intervals(self) -> tuple[Floats, Floats]:
+        """Return 95% intervals, of equal length on both sides and cut at 0 and 1."""
+        margin = 1.96 * self.standard_errors
+        return np.maximum(self.values - margin, 0.0), np.minimum(self.values + margin, 1.0)
+
     def count(self, flag: Flag) -> int:
         """Return how many parameters have a flag."""
         return int(np.count_nonzero(self.flags & flag))
+
+
+class StandardErrors(NamedTuple):
+    """One per prior, failure and leak, in the network's order; NaN where unknown."""
+
+    priors: Floats
+    failures: Floats
+    leaks: Floats
 
 
 @dataclass(frozen=True)
@@ -115,11 +128,16 @@ class Estimate:
         return all(bool(part.is_learned.all()) for part in self.parts.values())
 
     @property
+    def standard_errors(self) -> StandardErrors:
+        """The standard errors alone, in the network's order."""
+        return StandardErrors(*(part.standard_errors for part in self.parts.values()))
+
     def summary(self) -> "pa.Table":
-        """One row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
+        """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
 
         The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
-        depth, step (in words) and flags (in words; empty where all is well).
+        lower and upper (95% interval), depth, moments (what it was learned from) and flags (in
+        words; empty where all is well).
         """
         import pyarrow as pa
 
@@ -140,11 +158,11 @@ class Estimate:
                 "disease": [*diseases, *[None] * structure.n_symptoms],
                 "symptom": [*[None] * structure.n_diseases, *symptoms],
                 "value": np.concatenate([part.values for part in parts]),
-                "standard_error": pa.array(
-                    np.concatenate([part.standard_errors for part in parts]), from_pandas=True
-                ),
+                "standard_error": _or_null([part.standard_errors for part in parts]),
+                "lower": _or_null([part.intervals()[0] for part in parts]),
+                "upper": _or_null([part.intervals()[1] for part in parts]),
                 "depth": pa.array(depths, mask=depths < 0),
-                "step": self._step_texts(steps),
+                "moments": self._step_texts(steps),
                 "flags": [in_words[flag] for flag in flags.tolist()],
             }
         )
@@ -153,7 +171,7 @@ class Estimate:
         """Write the summary as CSV or Parquet, by the suffix of the path."""
         from noisyor.io.writing import write_table
 
-        write_table(path, self.summary)
+        write_table(path, self.summary())
 
     def _step_texts(self, steps: Indices) -> list[str | None]:
         symptoms = self.structure.symptoms
@@ -170,6 +188,13 @@ class Estimate:
             for name, part in self.parts.items()
         )
         return f"Estimate({self.method}: {parts} learned)"
+
+
+def _or_null(parts: list[Floats]) -> "pa.Array":
+    """Join arrays into one of Arrow, in which NaN is null."""
+    import pyarrow as pa
+
+    return pa.array(np.concatenate(parts), from_pandas=True)
 
 
 def _names(names: tuple[str, ...], indices: Any) -> list[str]:
