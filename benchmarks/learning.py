@@ -7,7 +7,6 @@ import numpy as np
 from benchmarks.measuring import print_table, seconds
 from noisyor import (
     Moments,
-    NoisyOrLearner,
     NoisyOrNetwork,
     Structure,
     count_moments,
@@ -15,6 +14,7 @@ from noisyor import (
     find_schedule,
     learn_sequential,
 )
+from noisyor.learning import Flag
 
 PAPER_SCHEDULE = 4.5 * 3600
 """Seconds, on 32 processors (Section 4.2)."""
@@ -138,8 +138,8 @@ def errors_by_depth(name: str, network: NoisyOrNetwork, sizes: list[int]) -> Non
     for n_records in sizes:
         findings = network.sample(n_records, seed=1)
         for choice in "first", "rarest":
-            learner = NoisyOrLearner(network.structure, choice=choice)
-            schedule, plan = find_schedule(network.structure, choice=choice), learner.find_plan()
+            schedule = find_schedule(network.structure, choice=choice)
+            plan = schedule.plan()
             moments = count_moments(findings, plan)
             estimate = learn_sequential(moments, schedule)
             part = estimate.failures
@@ -161,7 +161,7 @@ def errors_by_depth(name: str, network: NoisyOrNetwork, sizes: list[int]) -> Non
                     lambda moments=moments, schedule=schedule: learn_sequential(moments, schedule)
                 ),
             )
-            flags = f"{int(part.is_learned.sum()):,}, {part.count(1):,}"
+            flags = f"{int(part.is_learned.sum()):,}, {part.count(Flag.CLIPPED):,}"
             rows.append(
                 [
                     f"{n_records:,}", choice, depths, flags,

@@ -1,5 +1,6 @@
 """What many tests need: strategies for random networks and records, and the real structures."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,12 @@ def real_structures():
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, other ones in each run; pytest-randomly prints the seed that repeats them."""
+    return np.random.default_rng(random.getrandbits(64))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter
-from decimal import Decimal
+from decimal import Decimal, getcontext
 
 
 def probability_of_states(priors, states):
@@ -210,6 +210,8 @@ def parts_of_tensor(tensor):
     (a, b), (c, d) = tensor[0]
     (e, f), (g, h) = tensor[1]
     determinant = a * d - b * c
+    if abs(determinant) < type(a)("1e-14") * (abs(a * d) + abs(b * c)):
+        raise UndecidedError("a slice has determinant 0")
     y = [
         [(e * d - f * c) / determinant, (f * a - e * b) / determinant],
         [(g * d - h * c) / determinant, (h * a - g * b) / determinant],
@@ -288,6 +290,7 @@ def learn(records, parents, steps):
         """Within the bounds, and rounded as a parameter is when it is kept."""
         return Decimal(min(max(float(value), 1e-6), 1 - 1e-6))
 
+    getcontext().prec = 80
     priors, failures = {}, {}
     for _, steps_of_round in itertools.groupby(steps, key=lambda step: step[0]):
         known = dict(priors), dict(failures)

@@ -7,7 +7,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from noisyor import NoisyOrLearner, count_moments, datasets, find_schedule, learn_sequential
+from noisyor import (
+    MomentPlan,
+    NoisyOrLearner,
+    count_moments,
+    datasets,
+    find_schedule,
+    learn_sequential,
+)
 from noisyor.errors import FindingsError, ParameterError
 
 
@@ -50,6 +57,9 @@ def test_partial_fit_adds_up_to_fit(network):
     whole = NoisyOrLearner(network.structure, n_groups=10).fit(everything)
     assert learner.moments_.n_records == 3000
     assert learner.network_ == whole.network_
+    assert learner.moments_.n_groups == 10
+    with pytest.raises(ParameterError, match="were changed since"):
+        learner.set_params(choice="rarest").partial_fit(parts[0])
     again = learner.fit(parts[0])
     assert again.moments_.n_records == 1000
 
@@ -77,5 +87,8 @@ def test_wrong_arguments_are_told(network):
         NoisyOrLearner(network.structure, method="em").fit(records)
     with pytest.raises(ParameterError, match="must be a Structure, not list"):
         NoisyOrLearner([("a", "b")]).fit(records)
+    pairs = count_moments(records, MomentPlan.coupled(network.structure))
+    with pytest.raises(ParameterError, match="lack 3 of the 3 triplets"):
+        NoisyOrLearner(network.structure).fit(pairs)
     with pytest.raises(FindingsError, match="wanted are records x 5 symptoms"):
         NoisyOrLearner(network.structure).fit(np.zeros((3, 4)))

@@ -91,6 +91,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         schedule = self._find_schedule()
         self._set(schedule, self._count(records, schedule, options))
+        self._estimate = learn_sequential(self.moments_, schedule)
         return self
 
     def partial_fit(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> Self:
@@ -100,6 +101,12 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(records, **options)
+        asked = self.structure, self.pairs, self.choice
+        if asked != (self.schedule_.structure, self.schedule_.pairs, self.schedule_.choice):
+            raise ParameterError(
+                "structure, pairs or choice were changed since the first records were counted; "
+                "call fit with all records."
+            )
         more = self._count(records, self.schedule_, options)
         self._set(self.schedule_, self.moments_ + more)
         return self

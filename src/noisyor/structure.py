@@ -38,7 +38,15 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "noisyor.structure", 1
 NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
-"""A network's file is a structure's file with numbers in it, so that it can be read as one."""
+SCHEDULE_FORMAT, SCHEDULE_VERSION = "noisyor.schedule", 1
+"""Files of networks and schedules have all that a structure's file has: they can be read as one."""
+
+
+FORMATS = {
+    FORMAT: VERSION,
+    NETWORK_FORMAT: NETWORK_VERSION,
+    SCHEDULE_FORMAT: SCHEDULE_VERSION,
+}
 
 
 class Structure(Immutable):
@@ -213,9 +221,8 @@ class Structure(Immutable):
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote, or the structure of a saved network."""
-        document = read_document(path, {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION})
-        return cls.from_document(document, path)
+        """Read what `save` wrote, or the structure of a saved network or schedule."""
+        return cls.from_document(read_document(path, FORMATS), path)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], path: PathLike) -> Self:

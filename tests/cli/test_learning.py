@@ -149,12 +149,13 @@ def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
 
 def test_fit_says_what_was_not_learned(run, tmp_path):
     datasets.figure2(0).sample(1000, seed=0).to_parquet(tmp_path / "r.parquet")
-    code, out, _ = run("fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "n.json")
+    code, out, err = run("fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "n.json")
     assert code == 0
+    assert "no prior was learned" in err
     words = " ".join(out.split())
     assert "2 priors, 8 failures: not learned: no singly coupled triplet or pair" in words
     assert "5 leaks: not learned: it rests on a parameter that was not learned" in words
-    assert "neutral value: 0.5 for priors and failures" in words
+    assert "neutral value: 0.5 for priors, 0.5 for failures, 0.000001 for leaks" in words
 
 
 def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
@@ -180,6 +181,74 @@ def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
         "clinic", records, "--summary", clinic / "summary.txt"
     )
     assert "'a'" in refusal("figure1", records)
+
+
+def test_options_of_learning_reach_the_learner(run, tmp_path):
+    network = datasets.qmr_shaped(0)
+    plans = {}
+    for option in (), ("--no-pairs",), ("--choice", "rarest"):
+        path = tmp_path / "qmr.plan"
+        assert run("plan", "qmr_shaped", "-o", path, *option, "-q")[0] == 0
+        plans[option] = MomentPlan.load(path)
+    assert plans["--no-pairs",] == find_schedule(network.structure, pairs=False).plan()
+    assert plans["--choice", "rarest"] == find_schedule(network.structure, choice="rarest").plan()
+    network.sample(200, seed=0).to_parquet(tmp_path / "r.parquet")
+    run("count", "qmr_shaped", tmp_path / "r.parquet", "-o", tmp_path / "r.moments", "-q",
+        "--plan", tmp_path / "qmr.plan")  # fmt: skip
+    for option, fits in ((), False), (("--no-pairs",), False), (("--choice", "rarest"), True):
+        code, _, err = run(
+            "fit", "qmr_shaped", tmp_path / "r.moments", "-o", tmp_path / "n.json", "-q", *option
+        )
+        assert (code == 0) is fits
+        assert fits or "r.moments': the moments lack" in err
+
+
+def test_groups_reach_the_standard_errors(run, clinic):
+    def errors(groups):
+        run("fit", "clinic", clinic / "records.parquet", "-o", clinic / "n.json", "-q",
+            "--groups", groups, "--summary", clinic / "s.parquet")  # fmt: skip
+        return pq.read_table(clinic / "s.parquet").column("standard_error").null_count
+
+    assert errors(50) < 100
+    assert errors(9) == 200  # fewer than ten groups tell nothing
+
+
+def test_a_folder_that_is_read_is_not_written_into(run, real_structures, tmp_path):
+    for file in (real_structures / "tcc4e").glob("*.csv"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    before = (tmp_path / "edges.csv").read_bytes()
+    for command in "plan", "schedule":
+        code, _, err = run(command, tmp_path, "-o", tmp_path / "edges.csv")
+        assert (code, "is read and cannot be the output" in err) == (2, True)
+    assert (tmp_path / "edges.csv").read_bytes() == before
+    assert run("plan", tmp_path, "-o", tmp_path / "new.plan")[0] == 0
+
+
+def test_a_schedule_serves_as_a_structure(run, tmp_path):
+    path = tmp_path / "figure1.schedule.json"
+    run("schedule", "figure1", "-o", path)
+    assert json.loads(run("schedule", path, "--json")[1])["edges_per_round"] == [4, 3]
+
+
+def test_theorem_2_refuses_parameters_at_the_bounds(run, tmp_path):
+    network = datasets.figure1(0)
+    for changes, told in (
+        ({"priors": [0.0, 0.5]}, "a prior is 0"),
+        ({"priors": [1.0, 0.5]}, "a prior is 1"),
+        ({"failures": [1.0] * 7}, "a failure is 1"),
+        ({"leaks": [1.0] * 5}, "P(present) of a symptom is 1"),
+    ):
+        parts = {"priors": network.priors, "failures": network.failures, "leaks": network.leaks}
+        NoisyOrNetwork(network.structure, **(parts | changes)).save(tmp_path / "n.json")
+        code, _, err = run("schedule", "figure1", "--network", tmp_path / "n.json", "--json")
+        assert (code, told in err) == (2, True)
+
+
+def test_the_demo_copes_with_few_records(run):
+    code, out, _ = run("demo", "-n", 1)
+    assert code == 0
+    assert "nan" not in out
+    assert "0 of 120 failures were learned." in out
 
 
 def test_fit_does_not_overwrite_its_inputs(run, clinic):

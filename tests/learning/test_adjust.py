@@ -14,8 +14,7 @@ from noisyor.learning.steps import step_tables
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_removal_agrees_with_naive_and_with_a_network_without_the_disease(order):
-    rng = np.random.default_rng()
+def test_removal_agrees_with_naive_and_with_a_network_without_the_disease(order, rng):
     for _ in range(50):
         network = random_network(rng, n_symptoms=order)
         priors, failures, leaks = as_lists(network)
@@ -34,9 +33,8 @@ def test_removal_agrees_with_naive_and_with_a_network_without_the_disease(order)
             assert twin[state] == pytest.approx(exact, abs=1e-9)
 
 
-def test_adjusted_ratios_agree_with_adjusted_joint_distributions():
+def test_adjusted_ratios_agree_with_adjusted_joint_distributions(rng):
     """Twins: every step of random schedules, on moments and parameters that do not fit."""
-    rng = np.random.default_rng()
     n_compared = 0
     while n_compared < 300:
         network = random_network(rng, 5, 9)
@@ -95,3 +93,7 @@ def excesses_of_tensor(tensor):
 def test_shapes_must_match():
     with pytest.raises(ParameterError, match="2 for each of the 3 failures"):
         remove_influence(np.ones((2, 2)) / 4, 0.1, [0.5, 0.5, 0.5])
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        remove_influence(np.ones((2, 2)) / 4, -3, [0.5, 7])
+    with pytest.raises(ParameterError, match="always present and always causes"):
+        remove_influence(np.ones((2, 2)) / 4, 1, [0, 0.5])

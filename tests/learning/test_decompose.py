@@ -32,8 +32,7 @@ def closed_form(tensor):
     return decompose_excesses(c[np.newaxis], [k])
 
 
-def test_both_find_the_truth_in_exact_moments():
-    rng = np.random.default_rng()
+def test_both_find_the_truth_in_exact_moments(rng):
     for _ in range(N_CASES):
         prior, failures, tensor = mixture(rng)
         literal, found = decompose_triplet(tensor), closed_form(tensor)
@@ -67,9 +66,8 @@ def noisy_tensors(rng):
             yield tensor
 
 
-def test_both_agree_on_noisy_moments_and_on_which_are_not_decomposable():
+def test_both_agree_on_noisy_moments_and_on_which_are_not_decomposable(rng):
     """Beyond [0, 1], with wrong signs, complex or degenerate: the same verdict, the same values."""
-    rng = np.random.default_rng()
     seen = {"learned": 0, "complex": 0, "outside": 0}
     for tensor in noisy_tensors(rng):
         c, k = excesses_of(tensor)
@@ -97,8 +95,7 @@ def test_both_agree_on_noisy_moments_and_on_which_are_not_decomposable():
     assert min(seen.values()) > 20, seen
 
 
-def test_the_printed_algorithm_fails_where_the_corrected_one_does_not():
-    rng = np.random.default_rng()
+def test_the_printed_algorithm_fails_where_the_corrected_one_does_not(rng):
     right = {"printed": 0, "corrected": 0}
     for _ in range(N_CASES):
         prior, failures, tensor = mixture(rng)
@@ -133,6 +130,41 @@ def test_a_symptom_that_always_comes_with_the_disease_needs_the_closed_form():
         decompose_triplet(tensor)
     assert closed_form(tensor).priors[0] == pytest.approx(0.3, abs=1e-9)
     assert closed_form(tensor).failures[0] == pytest.approx([0.0, 0.5, 0.2], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        # Eigenvalues of plus and minus 1: one part has no mass.
+        [[[0.2, 0.1], [0.1, 0.15]], [[0.1, 0.15], [0.2, 0.1]]],
+        # a and b are independent, yet both depend on c: the prior would be 1.
+        "independent",
+    ],
+)
+def test_parts_without_mass_are_no_decomposition(tensor):
+    if tensor == "independent":
+        # Half of the records each; c_ab = 0, c_ac = c_bc = 0.1, k = -0.05.
+        ratios = {"": 1, "a": 1, "b": 1, "c": 1, "ab": 1, "ac": 1.1, "bc": 1.1, "abc": 1.15}
+        moments = {key: value / 2 ** len(key) for key, value in ratios.items()}
+        tensor = tensor_of_moments(moments)
+        c, k = excesses_of(tensor)
+        assert decompose_excesses(c.round(12)[np.newaxis], [k]).is_degenerate[0]
+    tensor = np.array(tensor)
+    with pytest.raises(DecompositionError, match="no mass|determinant 0|equal"):
+        decompose_triplet(tensor / tensor.sum())
+
+
+def tensor_of_moments(moments):
+    """The joint distribution from all negative moments, by inclusion and exclusion."""
+    tensor = np.zeros((2, 2, 2))
+    for state in np.ndindex(2, 2, 2):
+        absent = {name for name, value in zip("abc", state, strict=True) if not value}
+        tensor[state] = sum(
+            (-1) ** (len(names) - len(absent)) * moment
+            for names, moment in moments.items()
+            if absent <= set(names)
+        )
+    return tensor
 
 
 def test_rare_diseases_and_frequent_ones_keep_their_digits():

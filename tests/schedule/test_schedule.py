@@ -20,8 +20,7 @@ def random_structure(rng):
     return Structure.from_matrix(matrix)
 
 
-def test_thousands_of_random_schedules_are_valid_and_have_the_least_depths():
-    rng = np.random.default_rng()
+def test_thousands_of_random_schedules_are_valid_and_have_the_least_depths(rng):
     rounds_seen = set()
     for _ in range(3000):
         structure = random_structure(rng)
@@ -124,6 +123,9 @@ def test_reasons_tell_what_stands_in_the_way(flu):
     schedule = find_schedule(partly, pairs=False)
     reasons = [part.reason for part in schedule.unlearned()]
     assert any("'B' has only 2 symptoms" in reason for reason in reasons)
+    assert [len(part.edges) for part in schedule.unlearned()] == sorted(
+        (len(part.edges) for part in schedule.unlearned()), reverse=True
+    )
     clique = Structure.from_matrix(np.ones((9, 9)))
     (part,) = find_schedule(clique).unlearned()
     assert "and 5 more" in part.reason
@@ -149,6 +151,8 @@ def test_rarest_prefers_symptoms_with_few_parents():
         return n_parents[schedule.step_symptoms[~schedule.is_pair]].mean()
 
     assert parents_used("rarest") < 0.8 * parents_used("first")
+    with pytest.raises(ParameterError, match="a Structure is wanted, not str"):
+        find_schedule("clinic")
     with pytest.raises(ParameterError, match="'first' or 'rarest', not 'best'"):
         find_schedule(structure, choice="best")
 
@@ -177,13 +181,16 @@ def test_the_checker_refuses_schedules_that_are_not_valid():
         changed(schedule, step_diseases=np.zeros_like).validate()
     with pytest.raises(ScheduleError, match="teaches \\(\\)"):
         changed(schedule, edge_steps=lambda steps: np.where(steps == 0, -1, steps)).validate()
+    with pytest.raises(ScheduleError, match="removes a disease twice"):
+        changed(schedule, removed=lambda rows: np.repeat(rows, 2, axis=0)).validate()
+    with pytest.raises(ScheduleError, match="not in increasing order"):
+        changed(schedule, step_symptoms=lambda symptoms: symptoms[:, ::-1]).validate()
     with pytest.raises(ScheduleError, match="gaps"):
         changed(schedule, step_rounds=lambda rounds: 2 * rounds).validate()
 
 
-def test_the_checker_notices_random_damage():
+def test_the_checker_notices_random_damage(rng):
     """A negative control: a checker that accepts anything would let these pass."""
-    rng = np.random.default_rng()
     n_tried = 0
     while n_tried < 300:
         schedule = find_schedule(random_structure(rng))
@@ -195,6 +202,23 @@ def test_the_checker_notices_random_damage():
             changed(schedule, removed=lambda rows, gone=gone: np.delete(rows, gone, 0)).validate()
         with pytest.raises(ScheduleError, match="not learned in an earlier round"):
             changed(schedule, step_rounds=np.zeros_like).validate()
+
+
+def test_steps_must_stand_in_the_order_of_their_rounds():
+    structure = datasets.figure1(0).structure
+    twice = np.concatenate([structure.edges, structure.edges + np.array([2, 5])])
+    schedule = find_schedule(Structure("ABCD", "abcdefghij", twice))
+    swap = np.array([0, 1, 4, 3, 2, 5])
+    assert schedule.step_rounds.tolist() == [0, 0, 0, 0, 1, 1]
+    with pytest.raises(ScheduleError, match="stands after a later round"):
+        changed(
+            schedule,
+            step_rounds=lambda rounds: rounds[swap],
+            step_diseases=lambda diseases: diseases[swap],
+            step_symptoms=lambda symptoms: symptoms[swap],
+            edge_steps=lambda steps: np.argsort(swap)[steps],
+            removed=lambda rows: np.column_stack([np.argsort(swap)[rows[:, 0]], rows[:, 1]]),
+        ).validate()
 
 
 def test_a_pair_step_needs_what_it_builds_on():
@@ -248,10 +272,10 @@ def test_damaged_files_are_refused(tmp_path):
     assert "names what does not exist" in refusal(steps=[[0, 99, *steps[0][2:]]])
     assert "names what does not exist" in refusal(steps=[["0", *steps[0][1:]]])
     assert "holds no lists" in refusal(steps=[[0, 1, 2, 3, 4]])
-    assert "no valid schedule" in refusal(steps=[[1]])
-    assert "no valid schedule" in refusal(steps=[5])
+    assert "is no list of round, disease" in refusal(steps=[[1]])
+    assert "is no list of round, disease" in refusal(steps=[5])
     assert "no edge from" in refusal(steps=[[0, 1, [0, 1, 2], [0], []]])
-    assert "no valid schedule" in refusal(steps=[[0, 1, [1, 2, 3, 4], [1], []]])
+    assert "neither two nor three" in refusal(steps=[[0, 1, [1, 2, 3, 4], [1], []]])
     del document["steps"]
     assert "'steps' is missing" in refusal()
 
@@ -279,7 +303,8 @@ def test_theorem_2_by_hand():
     records = growth**4 * 2**2 * absent**-6 * 0.1**-2 * np.log(9 / 0.05)
     assert asked.log10_error_growth == pytest.approx(np.log10(growth))
     assert asked.log10_records == pytest.approx(np.log10(records))
-    assert 10**asked.log10_largest_epsilon == pytest.approx(absent**3 / (15 * 2) / 2 / growth)
+    largest = 0.5 / growth * absent**3 / (15 * 2)
+    assert asked.log10_largest_epsilon == pytest.approx(np.log10(largest))
     assert not asked.holds
     with pytest.raises(ParameterError, match="epsilon"):
         find_schedule(structure).sample_complexity(half, epsilon=0)

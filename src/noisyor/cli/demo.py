@@ -70,12 +70,13 @@ def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
         table.add_column(title, justify="left" if title == "disease" else "right")
     learned = estimate.priors
     for i in np.argsort(-network.priors)[:MOST_ROWS]:
+        error = learned.standard_errors[i]
         table.add_row(
             network.structure.diseases[i],
             f"{network.priors[i]:.4f}",
             f"{learned.values[i]:.4f}",
-            f"{learned.standard_errors[i]:.4f}",
-            str(learned.depths[i]),
+            "unknown" if np.isnan(error) else f"{error:.4f}",
+            str(learned.depths[i]) if learned.is_learned[i] else "not learned",
         )
     return table
 
@@ -83,8 +84,7 @@ def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
 def _closing(network: "NoisyOrNetwork", estimate: "Estimate") -> str:
     import numpy as np
 
-    wrong = np.abs(estimate.failures.values - network.failures)
-    return (
-        f"{int(estimate.failures.is_learned.sum())} of {len(wrong)} failures were learned, with a "
-        f"mean error of {wrong.mean():.3f}."
-    )
+    is_learned = estimate.failures.is_learned
+    wrong = np.abs(estimate.failures.values - network.failures)[is_learned]
+    how_well = f", with a mean error of {wrong.mean():.3f}" if wrong.size else ""
+    return f"{len(wrong)} of {len(is_learned)} failures were learned{how_well}."

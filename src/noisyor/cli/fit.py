@@ -59,6 +59,8 @@ def fit(
     Example: noisyor fit clinic.json 'records/*.parquet' -o learned.json
     """
     from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.cli.output import note
+    from noisyor.errors import NoisyOrError, some_of
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
@@ -72,7 +74,12 @@ def fit(
     )
     form = record_format(layout, ignore_unknown, ids_per_file)
     moments = _moments(files, learner.find_plan(), form, groups, threads or None, quiet)
-    estimate = learner.fit(moments).estimate_
+    try:
+        estimate = learner.fit(moments).estimate_
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    if not estimate.priors.is_learned.any():
+        note("no prior was learned: the network holds neutral values only.")
     estimate.network.save(output)
     if summary is not None:
         estimate.save_summary(summary)
@@ -142,7 +149,7 @@ def _show(estimate: "Estimate", output: Path) -> None:
 
     from noisyor.cli.output import show
     from noisyor.learning import Flag
-    from noisyor.learning.estimate import REASONS
+    from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, REASONS
 
     table = Table()
     for title in "parameter", "all", "learned", "clipped", "median standard error":
@@ -162,10 +169,8 @@ def _show(estimate: "Estimate", output: Path) -> None:
         if counts_by_kind:
             show(f"- {', '.join(counts_by_kind)}: {reason}.")
     if not estimate.is_complete:
-        show(NEUTRAL_NOTE)
+        show(
+            f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, "
+            f"{NEUTRAL_FAILURE} for failures, {NEUTRAL_LEAK:f} for leaks."
+        )
     show(f"Written: {output}")
-
-
-NEUTRAL_NOTE = (
-    "What was not learned holds a neutral value: 0.5 for priors and failures, 0.000001 for leaks."
-)

@@ -51,15 +51,12 @@ def _document_facts(path: Path) -> Facts:
     from noisyor.io.documents import read_document
     from noisyor.network import NoisyOrNetwork
     from noisyor.schedule import Schedule
-    from noisyor.schedule.schedule import FORMAT as SCHEDULE
-    from noisyor.schedule.schedule import VERSION as SCHEDULE_VERSION
-    from noisyor.structure import FORMAT, NETWORK_FORMAT, NETWORK_VERSION, VERSION, Structure
+    from noisyor.structure import FORMATS, NETWORK_FORMAT, SCHEDULE_FORMAT, Structure
 
-    kinds = {NETWORK_FORMAT: NETWORK_VERSION, FORMAT: VERSION, SCHEDULE: SCHEDULE_VERSION}
-    document = read_document(path, kinds)
+    document = read_document(path, FORMATS)
     if document["format"] == NETWORK_FORMAT:
         return _network_facts(NoisyOrNetwork.load(path))
-    if document["format"] == SCHEDULE:
+    if document["format"] == SCHEDULE_FORMAT:
         return _schedule_facts(Schedule.load(path))
     return _structure_facts(Structure.load(path))
 

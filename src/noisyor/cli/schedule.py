@@ -87,6 +87,8 @@ def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any
 
 def _story(found: "Schedule") -> list[Any]:
     """Return the depth table, and what cannot be learned, in words."""
+    from noisyor.errors import some_of
+
     n_edges, n_learned = found.structure.n_edges, int((found.depths >= 0).sum())
     sizes = found.plan().sizes
     story: list[Any] = [
@@ -108,16 +110,10 @@ def _story(found: "Schedule") -> list[Any]:
     )
     parts = found.unlearned()
     for part in parts[:MOST_PARTS]:
-        story.append(f"- {len(part.edges):,} edges of {_some(part.diseases)}. {part.reason}")
+        story.append(f"- {len(part.edges):,} edges of {some_of(part.diseases)}. {part.reason}")
     if len(parts) > MOST_PARTS:
         story.append(f"And {len(parts) - MOST_PARTS} more parts; --json lists them all.")
     return story
-
-
-def _some(names: tuple[str, ...]) -> str:
-    from noisyor.errors import some_of
-
-    return some_of(names)
 
 
 def _depth_table(found: "Schedule") -> Any:

@@ -21,7 +21,7 @@ def existing_file(path: PathLike) -> Path:
         if not file.exists():
             raise FileError(f"{file} does not exist.")
         if file.is_file() and file.stat().st_size == 0:
-            raise FileError(f"{file} is empty.")
+            raise FileError(f"{file} is empty; was it written to the end?")
         with file.open("rb"):
             return file
     except OSError as error:
@@ -79,7 +79,10 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
 
 def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
     """Raise an error where a file cannot be written, or would overwrite an input or another."""
-    read = {Path(path).resolve() for path in inputs}
+    read: set[Path] = set()
+    for source in map(Path, inputs):
+        # A folder is read through the files in it.
+        read |= {file.resolve() for file in (source.iterdir() if source.is_dir() else [source])}
     seen: set[Path] = set()
     for path in paths:
         target = Path(path)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import ParameterError
+from noisyor.learning.decompose import strengths_of
 
 if TYPE_CHECKING:
     from noisyor.learning.steps import StepTable
@@ -44,12 +45,20 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
             f"the tensor has the shape {moments.shape}; wanted is 2 for each of the "
             f"{len(failures)} failures."
         )
+    if not 0.0 <= prior <= 1.0 or not all(0.0 <= failure <= 1.0 for failure in failures):
+        raise ParameterError("the prior and the failures must lie between 0 and 1.")
     all_fail = np.ones(())
     for axis, failure in enumerate(failures):
         # Along each axis: 0, the symptom is in the set, so it must be absent; 1, it may be either.
         moments[_along(axis, 1)] += moments[_along(axis, 0)]
         all_fail = all_fail[..., np.newaxis] * np.array([failure, 1.0])
-    moments /= 1.0 - prior + prior * all_fail
+    influences = 1.0 - prior + prior * all_fail
+    if not influences.all():
+        raise ParameterError(
+            "a disease that is always present and always causes a symptom cannot be removed: "
+            "nothing is left of what the symptom does without it."
+        )
+    moments /= influences
     for axis in range(len(failures)):
         moments[_along(axis, 1)] -= moments[_along(axis, 0)]
     return moments
@@ -70,8 +79,12 @@ def adjusted_excesses(
     from noisyor.learning.kernels import remove_influences
 
     adjusted = np.array(excesses)
-    remove_influences(
-        steps.removed_offsets, steps.removed_diseases, steps.removed_edges, priors, failures,
-        adjusted,
-    )  # fmt: skip
+    if len(steps.removed_diseases):
+        variances = priors * (1.0 - priors)
+        owners = steps.edge_diseases
+        strengths = np.sqrt(variances[owners]) * strengths_of(priors[owners], failures)
+        remove_influences(
+            steps.removed_offsets, steps.removed_diseases, steps.removed_edges,
+            (1.0 - 2.0 * priors) / np.sqrt(variances), strengths, adjusted,
+        )  # fmt: skip
     return adjusted

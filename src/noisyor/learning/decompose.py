@@ -72,7 +72,10 @@ def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
         parts.append(_absences(matrix, value))
     parts.sort(key=lambda part: -np.prod(part[1]))
     (_, without), (mass, with_disease) = parts
-    return TripletParameters(float(mass / slices.sum()), without, with_disease)
+    prior = float(mass / slices.sum())
+    if not SINGULAR < abs(prior) < np.inf or abs(1.0 - prior) <= SINGULAR:
+        raise DecompositionError("the tensor is not decomposable: one of its parts has no mass.")
+    return TripletParameters(prior, without, with_disease)
 
 
 def _eigenvalues(first: Floats, second: Floats) -> tuple[float, float]:
@@ -103,11 +106,10 @@ def _eigenvalues(first: Floats, second: Floats) -> tuple[float, float]:
 
 def _absences(matrix: Floats, value: float) -> tuple[float, Floats]:
     """Return the mass of the part (1, value) x matrix, and P(absent) of each symptom in it."""
-    total = matrix.sum()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        absent = np.array(
-            [1.0 / (1.0 + value), matrix[0].sum() / total, matrix[:, 0].sum() / total]
-        )
+    total, size = matrix.sum(), np.abs(matrix).sum()
+    if abs(1.0 + value) <= SINGULAR or abs(total) <= SINGULAR * size:
+        raise DecompositionError("the tensor is not decomposable: one of its parts has no mass.")
+    absent = np.array([1.0 / (1.0 + value), matrix[0].sum() / total, matrix[:, 0].sum() / total])
     return float((1.0 + value) * total), absent
 
 

@@ -29,6 +29,7 @@ class Flag(IntFlag):
     RESTS_ON_UNLEARNED = 16
     NOT_SCHEDULED = 32
     UNSTABLE = 64
+    RESTS_ON_CLIPPED = 128
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -39,13 +40,14 @@ class Flag(IntFlag):
 
 
 REASONS = {
-    Flag.CLIPPED: "outside of [0, 1], clipped to the bound",
+    Flag.CLIPPED: "outside of [0.000001, 0.999999], clipped to the bound",
+    Flag.RESTS_ON_CLIPPED: "rests on a parameter that was clipped",
     Flag.COMPLEX: "not learned: its triplet is no mixture of two (complex eigenvalues)",
     Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
     Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
     Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
     Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
-    Flag.UNSTABLE: "not learned from some of the records' groups left out",
+    Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
 
 NEUTRAL_PRIOR = NEUTRAL_FAILURE = 0.5
@@ -59,12 +61,17 @@ class Learned:
 
     values: Floats
     standard_errors: Floats
-    """NaN where a parameter was not learned, is clipped, or moments came in one group."""
+    """NaN where a parameter has a flag, or the records came in fewer than ten groups."""
     depths: Indices
-    """The round of the step it was learned in; -1 where it was not learned."""
+    """The round of the step it was learned in, for a leak one more than the deepest of its
+    parents; -1 where it was not learned."""
     steps: Indices
     """The number of that step in the schedule; -1 where there is none (leaks have none)."""
     flags: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        for array in self.values, self.standard_errors, self.depths, self.steps, self.flags:
+            array.flags.writeable = False
 
     @property
     def is_learned(self) -> NDArray[np.bool_]:

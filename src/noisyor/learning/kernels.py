@@ -13,22 +13,24 @@ def remove_influences(
     removed_offsets: Integers,
     removed_diseases: Integers,
     removed_edges: Integers,
-    priors: Floats,
-    failures: Floats,
+    lambdas: Floats,
+    strengths: Floats,
     excesses: Floats,
 ) -> None:
     """Divide each step's ratios by those of its removed diseases, in place.
 
-    A step's row of `excesses` has c_ab, c_ac, c_bc and k. The diseases removed before step s are
-    `removed_offsets[s] : removed_offsets[s + 1]`, each with its edges to a, b and c, or -1. With
-    s_x = prod(1 + g_x) - 1 and S for the whole triplet, K = S - sum_x s_x:
+    A disease has lambda = (1 - 2 p) / sqrt(q) and, for each edge, v = sqrt(q) t, so that g_ab =
+    v_a v_b and g_k = -lambda v_a v_b v_c. A step's row of `excesses` has c_ab, c_ac, c_bc and k.
+    The diseases removed before step s are `removed_offsets[s] : removed_offsets[s + 1]`, each with
+    its edges to a, b and c, or -1. With s_x = prod(1 + g_x) - 1 and S for the whole triplet,
+    K = S - sum_x s_x:
 
         c' = (c - s) / (1 + s)
         k' = (k - K) / (1 + S) + sum_x (c_x - s_x) (s_x - S) / ((1 + S) (1 + s_x))
 
     K is built up without subtracting, so that nothing cancels but what must.
     """
-    t = np.empty(3)
+    v = np.empty(3)
     g = np.empty(3)
     s = np.empty(3)
     for step in range(len(removed_offsets) - 1):
@@ -37,16 +39,13 @@ def remove_influences(
         s[:] = 0.0
         third = 0.0
         for row in range(removed_offsets[step], removed_offsets[step + 1]):
-            p = priors[removed_diseases[row]]
-            q = p * (1.0 - p)
             for x in range(3):
                 edge = removed_edges[row, x]
-                f = failures[edge] if edge >= 0 else 1.0
-                t[x] = (1.0 - f) / (1.0 - p + p * f)
-            g[0] = q * t[0] * t[1]
-            g[1] = q * t[0] * t[2]
-            g[2] = q * t[1] * t[2]
-            g_third = -q * (1.0 - 2.0 * p) * t[0] * t[1] * t[2]
+                v[x] = strengths[edge] if edge >= 0 else 0.0
+            g[0] = v[0] * v[1]
+            g[1] = v[0] * v[2]
+            g[2] = v[1] * v[2]
+            g_third = -lambdas[removed_diseases[row]] * v[0] * v[1] * v[2]
             cross = (s.sum() + third) * (g.sum() + g_third) - (s * g).sum()
             third += g_third + cross
             s += g + s * g

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.solving import Inputs, Solved, Values, solve
 from noisyor.learning.steps import step_tables
 from noisyor.moments import Moments
@@ -34,7 +35,7 @@ def learn_sequential(
         From `find_schedule`.
     standard_errors
         Also learn from all groups of records but one, for each group, to see how much the
-        estimates vary (jackknife). They are NaN where the moments came in one group.
+        estimates vary (jackknife). They are NaN where fewer than ten groups have records.
     """
     source = ScheduleMoments(moments, schedule)
     rounds = step_tables(schedule)
@@ -44,10 +45,11 @@ def learn_sequential(
 
     solved = solve_without(None)
     replicates: list[Solved] = []
-    if standard_errors and len(source.groups) > 1:
+    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             replicates = list(pool.map(solve_without, source.groups))
-    return _estimate(solved, replicates, moments, schedule)
+    sizes = moments.group_records[source.groups]
+    return _estimate(solved, replicates, sizes, moments.n_records, schedule)
 
 
 # --- what a schedule needs of the moments ---
@@ -57,6 +59,11 @@ class ScheduleMoments:
     """Finds the moments that a schedule needs among those that were counted."""
 
     def __init__(self, moments: Moments, schedule: Schedule) -> None:
+        if not isinstance(moments, Moments) or not isinstance(schedule, Schedule):
+            raise ParameterError(
+                "learning takes moments (count_moments) and a schedule (find_schedule), not "
+                f"{type(moments).__name__} and {type(schedule).__name__}."
+            )
         if moments.plan.structure != schedule.structure:
             raise StructureError(
                 "the moments and the schedule belong to different structures: "
@@ -80,8 +87,9 @@ class ScheduleMoments:
             kind = ("symptoms", "pairs", "triplets")[order - 1]
             raise ParameterError(
                 f"the moments lack {n_missing:,} of the {len(sets):,} {kind} that the schedule "
-                "needs; count the records with the schedule's plan (schedule.plan(), or `noisyor "
-                "plan STRUCTURE -o FILE` and `noisyor count --plan FILE`)."
+                "needs. Count the records with its plan (schedule.plan(), or `noisyor plan "
+                "STRUCTURE -o FILE` and `noisyor count --plan FILE`); if they were, learn with the "
+                "same pairs and choice that the plan was made with."
             )
         return rows
 
@@ -102,7 +110,7 @@ class ScheduleMoments:
 
 
 def _estimate(
-    solved: Solved, replicates: list[Solved], moments: Moments, schedule: Schedule
+    solved: Solved, replicates: list[Solved], sizes: Indices, n_records: int, schedule: Schedule
 ) -> Estimate:
     structure = schedule.structure
     rounds = np.append(schedule.step_rounds, -1)
@@ -111,30 +119,24 @@ def _estimate(
     leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
     np.maximum.at(leak_depths, structure.edges[:, 1], failure_depths + 1)
     leak_depths[solved.leaks.is_unlearned] = -1
-    return Estimate(
-        structure,
-        "sequential",
-        moments.n_records,
-        _learned(solved.priors, [each.priors for each in replicates], rounds[solved.priors.steps]),
-        _learned(solved.failures, [each.failures for each in replicates], failure_depths),
-        _learned(solved.leaks, [each.leaks for each in replicates], leak_depths),
-        schedule,
-    )
+    depths = rounds[solved.priors.steps], failure_depths, leak_depths
+    parts = [
+        _learned(part, [getattr(each, name) for each in replicates], sizes, depth)
+        for (name, part), depth in zip(vars(solved).items(), depths, strict=True)
+    ]
+    priors, failures, leaks = parts
+    return Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
 
 
-def _learned(solved: Values, replicates: list[Values], depths: Indices) -> Learned:
+def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: Indices) -> Learned:
     errors = np.full(len(solved.values), np.nan)
     flags = solved.flags.copy()
     if replicates:
-        errors = _jackknife(np.stack([each.values for each in replicates]))
-        missed = np.logical_or.reduce([each.is_unlearned for each in replicates])
-        flags[missed & ~solved.is_unlearned] |= np.uint8(Flag.UNSTABLE)
-        errors[flags != 0] = np.nan
+        values = np.stack([each.values for each in replicates])
+        errors = jackknife_errors(solved.values, values, sizes)
+        # Where a group decides whether a value is found at all, the values are no sample of it.
+        failed = np.bitwise_or.reduce([each.flags for each in replicates])
+        failed &= np.uint8(Flag.NOT_LEARNED | Flag.CLIPPED)
+        flags[(failed != 0) & ~solved.is_unlearned] |= np.uint8(Flag.UNSTABLE)
+    errors[flags != 0] = np.nan
     return Learned(solved.values, errors, depths, solved.steps, flags)
-
-
-def _jackknife(replicates: Floats) -> Floats:
-    """Return standard errors from estimates that each leave one group of records out."""
-    n = len(replicates)
-    spread = ((replicates - replicates.mean(axis=0)) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt((n - 1) / n * spread))

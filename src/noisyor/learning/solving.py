@@ -18,6 +18,7 @@ from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+Flags = NDArray[np.uint8]
 
 CLIP = 1e-6
 """Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
@@ -76,10 +77,15 @@ class Solved:
         self.failures = Values(structure.n_edges, NEUTRAL_FAILURE)
         self.leaks = Values(structure.n_symptoms, NEUTRAL_LEAK)
 
-    def lacks(self, diseases: Indices, edges: Indices) -> Booleans:
-        """Say for each row whether the prior or one of its edges (-1: none) is not learned."""
-        of_edges = np.append(self.failures.is_unlearned, False)[edges]
-        return of_edges.any(axis=1) | self.priors.is_unlearned[diseases]
+    def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint8]:
+        """Return a flag for what rests on the prior and the edges (-1: none) of each row."""
+        flags = np.append(self.failures.flags, np.uint8(0))[edges]
+        together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
+        doubtful = np.uint8(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
+        doubts = np.where(together & doubtful, Flag.RESTS_ON_CLIPPED, 0)
+        return np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts).astype(
+            np.uint8
+        )
 
 
 def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solved:
@@ -89,33 +95,33 @@ def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solv
         excesses = adjusted_excesses(
             steps, inputs.excesses[steps.numbers], solved.priors.values, solved.failures.values
         )
-        blocked = _rests_on_unlearned(steps, solved)
-        _learn_pairs(steps, excesses, blocked, solved)
-        _learn_triplets(steps, excesses, blocked, solved)
+        doubts = _doubts_of_steps(steps, solved)
+        _learn_pairs(steps, excesses, doubts, solved)
+        _learn_triplets(steps, excesses, doubts, solved)
     _learn_leaks(structure, inputs.absent, solved)
     return solved
 
 
-def _rests_on_unlearned(steps: StepTable, solved: Solved) -> Booleans:
-    """Say of each step whether a disease to be removed was not learned after all."""
-    lacking = np.append(solved.lacks(steps.removed_diseases, steps.removed_edges), False)
-    blocked = np.logical_or.reduceat(lacking, steps.removed_offsets[:-1])
-    return np.asarray(blocked & (np.diff(steps.removed_offsets) > 0))
+def _doubts_of_steps(steps: StepTable, solved: Solved) -> Flags:
+    """Return flags of steps whose removed diseases were not learned after all, or clipped."""
+    each = np.append(solved.doubts(steps.removed_diseases, steps.removed_edges), np.uint8(0))
+    doubts = np.bitwise_or.reduceat(each, steps.removed_offsets[:-1])
+    doubts[np.diff(steps.removed_offsets) == 0] = 0  # reduceat gives these their neighbour's
+    return np.asarray(doubts)
 
 
-def _learn_pairs(steps: StepTable, excesses: Floats, blocked: Booleans, solved: Solved) -> None:
+def _learn_pairs(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
     """Solve pairs for the failures of their first edges: t_a = c / (q t_j) (Eq. 6)."""
     pairs = steps.is_pair
     diseases, learned, known = steps.diseases[pairs], *steps.edges[pairs, :2].T
     p, c = solved.priors.values[diseases], excesses[pairs, 0]
     strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[known]))
-    flags = np.zeros(len(c), dtype=np.uint8)
-    flags[np.isnan(c)] = Flag.NO_MOMENT
-    flags[blocked[pairs] | solved.lacks(diseases, known[:, np.newaxis])] = Flag.RESTS_ON_UNLEARNED
+    flags = doubts[pairs] | solved.doubts(diseases, known[:, np.newaxis])
+    flags[np.isnan(c)] |= np.uint8(Flag.NO_MOMENT)
     solved.failures.take_first(learned, failures_of(p, strengths), flags, steps.numbers[pairs])
 
 
-def _learn_triplets(steps: StepTable, excesses: Floats, blocked: Booleans, solved: Solved) -> None:
+def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
     """Learn priors and failures from triplets (Eq. 4).
 
     Each comes from the first triplet that can be taken apart: an edge's own step, or where that
@@ -127,7 +133,9 @@ def _learn_triplets(steps: StepTable, excesses: Floats, blocked: Booleans, solve
     flags[found.is_complex] = Flag.COMPLEX
     flags[found.is_degenerate] = Flag.DEGENERATE
     flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
-    flags[blocked[triplets]] = Flag.RESTS_ON_UNLEARNED
+    doubts = doubts[triplets]
+    # Moments that were adjusted with neutral values say nothing of their own.
+    flags = np.where(doubts & Flag.RESTS_ON_UNLEARNED, doubts, flags | doubts).astype(np.uint8)
     numbers = steps.numbers[triplets]
     solved.priors.take_first(steps.diseases[triplets], found.priors, flags, numbers)
     solved.failures.take_first(steps.edges[triplets], found.failures, flags, numbers)
@@ -140,8 +148,8 @@ def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
     influences = 1.0 - solved.priors.values[diseases] * (1.0 - solved.failures.values)
     np.divide.at(remaining, symptoms, influences)
     flags = np.zeros(len(absent), dtype=np.uint8)
-    flags[np.isnan(absent)] = Flag.NO_MOMENT
-    lacking = solved.lacks(diseases, np.arange(structure.n_edges)[:, np.newaxis])
-    flags[symptoms[lacking]] = Flag.RESTS_ON_UNLEARNED
+    doubts = solved.doubts(diseases, np.arange(structure.n_edges)[:, np.newaxis])
+    np.bitwise_or.at(flags, symptoms, doubts)
+    flags[np.isnan(absent)] |= np.uint8(Flag.NO_MOMENT)
     everyone = np.arange(len(absent))
     solved.leaks.take_first(everyone, 1.0 - remaining, flags, np.full(len(absent), -1))

@@ -24,6 +24,8 @@ class StepTable(NamedTuple):
     removed_diseases: Indices
     removed_edges: Indices
     """Their edges to a, b, c; -1 where there is none."""
+    edge_diseases: Indices
+    """The disease of each edge of the structure."""
 
 
 def step_tables(schedule: Schedule) -> list[StepTable]:
@@ -45,6 +47,7 @@ def step_tables(schedule: Schedule) -> list[StepTable]:
                 np.searchsorted(owners[first:last], [*numbers, numbers[-1] + 1]),
                 np.ascontiguousarray(removed[first:last]),
                 np.ascontiguousarray(removed_edges[first:last]),
+                structure.edges[:, 0],
             )
         )
     return tables

@@ -63,12 +63,12 @@ def sample_complexity(
     max_failure = float(network.failures[learned].max(initial=0.0))
     min_prior, max_prior = float(priors.min(initial=1.0)), float(priors.max(initial=0.0))
     n_parameters = int(learned.sum()) + len(priors)
-    log_absent, log_parents = _log10(min_absent), math.log10(max_parents)
+    log_absent, log_parents = math.log10(min_absent), math.log10(max_parents)
     log_confidence = math.log10(delta / n_parameters) - depth * log_parents
     growth = (
         -11 * log_absent
-        - 10 * _log10(1.0 - max_failure)
-        - 2 * _log10(min(1.0 - max_prior, min_prior))
+        - 10 * math.log10(1.0 - max_failure)
+        - 2 * math.log10(min(1.0 - max_prior, min_prior))
         + math.log10(-log_confidence * math.log(10.0))
         - log_confidence
     )
@@ -94,7 +94,16 @@ def _check(schedule: "Schedule", network: NoisyOrNetwork, epsilon: float, delta:
             raise ParameterError(f"{name} must lie between 0 and 1, not {value!r}.")
     if not (schedule.depths >= 0).any():
         raise ParameterError("the schedule learns nothing, so Theorem 2 has nothing to say.")
-
-
-def _log10(value: float) -> float:
-    return math.log10(value) if value > 0 else -math.inf
+    learned = {
+        "a prior": network.priors[schedule.prior_depths >= 0],
+        "a failure": network.failures[schedule.depths >= 0],
+        "P(present) of a symptom": network.marginals(),
+    }
+    for name, values in learned.items():
+        most = float(values.max(initial=0.0))
+        least = float(values.min(initial=1.0))
+        if most >= 1.0 or (name == "a prior" and least <= 0.0):
+            raise ParameterError(
+                f"Theorem 2 has no finite number for this guess: {name} is "
+                f"{1 if most >= 1.0 else 0}."
+            )

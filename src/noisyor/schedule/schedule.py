@@ -26,12 +26,12 @@ from noisyor.moments import MomentPlan
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
-from noisyor.schedule.steps import NamedStep, Step, check_numbers
+from noisyor.schedule.steps import NamedStep, Step, check_numbers, step_from_list
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
-from noisyor.structure import Structure
+from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
 
-FORMAT, VERSION = "noisyor.schedule", 1
+FORMAT, VERSION = SCHEDULE_FORMAT, SCHEDULE_VERSION
 
 
 class Schedule(Immutable):
@@ -224,7 +224,7 @@ class Schedule(Immutable):
     def _from_steps(
         cls, structure: Structure, listed: list[Any], document: Mapping[str, Any]
     ) -> Self:
-        steps = [Step(*step) for step in listed]
+        steps = [step_from_list(step) for step in listed]
         symptoms = np.full((len(steps), 3), -1, dtype=np.int64)
         edge_steps = np.full(structure.n_edges, -1, dtype=np.int64)
         removed = []

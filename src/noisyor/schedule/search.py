@@ -43,6 +43,8 @@ def find_schedule(
     """
     from noisyor.schedule.kernels import find_steps
 
+    if not isinstance(structure, Structure):
+        raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
     if choice not in get_args(Choice):
         raise ParameterError(f"choice must be 'first' or 'rarest', not {choice!r}.")
     n_edges = structure.n_edges

@@ -1,6 +1,6 @@
 """The steps of a schedule: from which symptoms an edge is learned, and what is removed first."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from noisyor.errors import ScheduleError
 from noisyor.structure import Structure
@@ -41,11 +41,20 @@ class NamedStep(NamedTuple):
         )
 
 
+def step_from_list(listed: Any) -> Step:
+    """Return a step of a file, whose numbers are still to be checked."""
+    if not isinstance(listed, list) or len(listed) != len(Step._fields):
+        raise ScheduleError(f"the step {listed!r} is no list of {', '.join(Step._fields)}.")
+    return Step(*listed)
+
+
 def check_numbers(step: Step, structure: Structure) -> None:
     """Raise an error if a step from a file holds anything but numbers that exist."""
     lists = (step.symptoms, step.learned, step.removed)
     if not all(isinstance(each, list) for each in lists):
         raise ScheduleError(f"the step {list(step)} holds no lists.")
+    if len(step.symptoms) not in (2, 3):
+        raise ScheduleError(f"the step {list(step)} has neither two nor three symptoms.")
     limits = (
         ([step.round], structure.n_edges),
         ([step.disease, *step.removed], structure.n_diseases),

@@ -80,7 +80,7 @@ def _reason(schedule: "Schedule", disease: int, entangled: Indices) -> str:
     if len(children) < 3:
         have = f"{len(children)} symptom{'s' if len(children) > 1 else ''}"
         return f"{name} has only {have}; a prior is learned from three that it alone couples."
-    rivals = _rivals(structure, disease, entangled)
+    rivals = _rivals(schedule, disease, entangled)
     in_the_way = f"; in the way: {rivals}." if rivals else "."
     if schedule.prior_depths[disease] < 0:
         return (
@@ -94,14 +94,15 @@ def _reason(schedule: "Schedule", disease: int, entangled: Indices) -> str:
     )
 
 
-def _rivals(structure: Structure, disease: int, entangled: Indices) -> str:
-    """Name the unlearned diseases that share most symptoms with this one."""
+def _rivals(schedule: "Schedule", disease: int, entangled: Indices) -> str:
+    """Name the diseases that share most symptoms with this one by edges not all learned."""
+    structure = schedule.structure
     children = structure.children(disease)
-    shared = {
-        int(other): int(np.isin(structure.children(int(other)), children).sum())
-        for other in entangled
-        if other != disease
-    }
+    shared = {}
+    for other in map(int, entangled[entangled != disease]):
+        is_shared = np.isin(structure.children(other), children)
+        if (schedule.depths[structure.edges_of(other)][is_shared] < 0).any():
+            shared[other] = int(is_shared.sum())
     most = sorted((k for k in shared if shared[k] > 1), key=lambda k: -shared[k])
     named = [f"{structure.diseases[k]!r} (shares {shared[k]} of {len(children)})" for k in most]
     more = f" and {len(named) - MOST_RIVALS} more" if len(named) > MOST_RIVALS else ""

@@ -48,7 +48,11 @@ def check_valid(schedule: "Schedule") -> None:
     structure = schedule.structure
     parents = [set(structure.parents(j).tolist()) for j in range(structure.n_symptoms)]
     learned = Learned({}, {})
+    round_before = 0
     for number, step in enumerate(schedule.steps()):
+        if step.round < round_before:
+            raise ScheduleError(f"step {number} of the schedule stands after a later round.")
+        round_before = step.round
         for problem in _problems(step, parents, learned):
             raise ScheduleError(f"step {number} of the schedule is not valid: {problem}.")
         if len(step.symptoms) == 3:
@@ -76,11 +80,8 @@ class Learned(NamedTuple):
 
 def _problems(step: Step, parents: list[set[int]], learned: Learned) -> Iterator[str]:
     """Give what is wrong with a step, in words."""
+    yield from _problems_of_form(step)
     disease, symptoms, removed = step.disease, step.symptoms, set(step.removed)
-    if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):
-        yield f"its symptoms {symptoms} are no pair and no triplet"
-    if not step.learned or not set(step.learned) <= set(symptoms):
-        yield f"it teaches {step.learned}, which are not among its symptoms {symptoms}"
     if any((disease, symptom) in learned.edges for symptom in step.learned):
         yield "it teaches an edge that was learned before"
     if not _is_singly_coupled([parents[j] for j in symptoms], disease, removed):
@@ -97,3 +98,16 @@ def _problems(step: Step, parents: list[set[int]], learned: Learned) -> Iterator
         known = [j for j in symptoms if learned.has_edge(disease, j, step.round)]
         if known != [symptoms[1]] or step.learned != symptoms[:1]:
             yield "the second edge of its pair was not learned in an earlier round"
+
+
+def _problems_of_form(step: Step) -> Iterator[str]:
+    """Give what is wrong with the way a step is written down."""
+    symptoms = step.symptoms
+    if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):
+        yield f"its symptoms {symptoms} are no pair and no triplet"
+    if len(symptoms) == 3 and list(symptoms) != sorted(symptoms):
+        yield f"its symptoms {symptoms} are not in increasing order"
+    if len(set(step.removed)) != len(step.removed):
+        yield f"it removes a disease twice: {step.removed}"
+    if not step.learned or not set(step.learned) <= set(symptoms):
+        yield f"it teaches {step.learned}, which are not among its symptoms {symptoms}"
