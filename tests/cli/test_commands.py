@@ -92,7 +92,10 @@ def test_demo_tells_its_story(run):
         (["info", "nothing.json"], "nothing.json does not exist"),
         (["info", "."], "edges.csv does not exist"),
         (["info", "damaged.json"], "damaged.json, line 1, column 2: not valid JSON"),
-        (["info", "other.json"], "other.json is not a noisyor.network or noisyor.structure"),
+        (
+            ["info", "other.json"],
+            "other.json is not a noisyor.structure or noisyor.network or noisyor.schedule",
+        ),
         (["info", "damaged.parquet"], "damaged.parquet is not a readable Parquet file"),
         (["sample", "nothing", "-o", "r.csv"], "nothing does not exist. Give a network file"),
         (["sample", "clinic", "-o", "records.txt"], "the ending must be .csv or .parquet"),
