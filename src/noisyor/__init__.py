@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from noisyor.learning import (
         Estimate,
         decompose_triplet,
+        learn_pooled,
+        learn_refined,
         learn_sequential,
+        plan_triplets,
         remove_influence,
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
@@ -43,7 +46,10 @@ _HOMES = {
     "count_moments": "noisyor.moments",
     "decompose_triplet": "noisyor.learning",
     "find_schedule": "noisyor.schedule",
+    "learn_pooled": "noisyor.learning",
+    "learn_refined": "noisyor.learning",
     "learn_sequential": "noisyor.learning",
+    "plan_triplets": "noisyor.learning",
     "remove_influence": "noisyor.learning",
 }
 
@@ -63,7 +69,10 @@ __all__ = [
     "datasets",
     "decompose_triplet",
     "find_schedule",
+    "learn_pooled",
+    "learn_refined",
     "learn_sequential",
+    "plan_triplets",
     "remove_influence",
 ]
 

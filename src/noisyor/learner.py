@@ -6,9 +6,10 @@
 >>> learner.network_  # doctest: +ELLIPSIS
 NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
 >>> learner.estimate_
-Estimate(sequential: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
+Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
 """
 
+from collections.abc import Callable
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.exceptions import NotFittedError
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions
-from noisyor.learning import Estimate, learn_sequential
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
+from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
+from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork
@@ -26,7 +28,7 @@ from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
-METHODS = ("sequential",)
+METHODS = ("refined", "pooled", "sequential")
 
 
 class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -37,26 +39,30 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     structure
         The diseases, symptoms and edges.
     method
-        "sequential": the paper's Algorithm 1, one triplet or pair for each edge.
+        "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
+        alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
+        Algorithm 1, one triplet or pair for each edge.
     pairs
         Also learn from pairs next to a learned edge (Section 3.3).
     choice
-        Which triplet an edge is learned from: the "first" as in the paper, or the "rarest".
+        Which triplet an edge is learned from by "sequential": the "first", or the "rarest".
     n_groups
         Groups of records for standard errors.
     threads
         For counting; None: as many as there are cores.
+    seed
+        For "refined", which samples; the same seed gives the same network.
 
     Attributes
     ----------
     network_
         The learned network.
     estimate_
-        The network with standard errors, depths, steps and flags of every parameter.
+        The network with standard errors, depths and flags of every parameter.
     moments_
         The counts that it was learned from.
     schedule_
-        How it was learned.
+        What of the structure can be learned, and in which order.
     """
 
     _estimate: Estimate | None
@@ -65,11 +71,12 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self,
         structure: Structure,
         *,
-        method: str = "sequential",
+        method: str = "refined",
         pairs: bool = True,
         choice: Choice = "first",
         n_groups: int = N_GROUPS,
         threads: int | None = None,
+        seed: int = 0,
     ) -> None:
         self.structure = structure
         self.method = method
@@ -77,47 +84,100 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.choice = choice
         self.n_groups = n_groups
         self.threads = threads
+        self.seed = seed
 
     def find_plan(self) -> MomentPlan:
-        """Return what has to be counted, for counting elsewhere; `fit` takes the moments."""
-        return self._find_schedule().plan()
+        """Return what can be counted in one pass, for counting elsewhere; `fit` takes the moments.
 
-    def fit(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> Self:
+        For "pooled" these are all coupled pairs and the triplets of a schedule. More accurate
+        triplets follow from the counts of the pairs (`plan_triplets`), for a second pass.
+        """
+        if self.method == "sequential":
+            return self._find_schedule().plan()
+        self._find_schedule()
+        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest")
+        return MomentPlan.coupled(self.structure) | rarest.plan()
+
+    def fit(
+        self,
+        records: Any,
+        y: Any = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> Self:
         """Learn from records, or from moments that were counted for `find_plan()`.
 
         Records are `Findings`, an array or sparse matrix of records x symptoms, a table of pandas,
-        polars, pyarrow or duckdb, a path or a list of paths; options as in `count_moments`. `y` is
-        not used: it is there for scikit-learn.
+        polars, pyarrow or duckdb, a path or a list of paths; options as in `count_moments`. The
+        method "refined" holds them in memory, a bit a finding. `y` is not used: it is there for
+        scikit-learn. `progress` is called with numbers of records, as often as they are looked at.
         """
         schedule = self._find_schedule()
-        self._set(schedule, self._count(records, schedule, options))
-        self._estimate = learn_sequential(self.moments_, schedule)
+        source = _as_source(records, self.structure)
+        if self.method == "refined" and not isinstance(source, Moments | Findings):
+            source, options = read_findings(source, self.structure, options), {}
+        if self.method == "sequential" or isinstance(source, Moments):
+            self._set(schedule, self._count(source, self.find_plan(), options, progress))
+            self._estimate = self._learn()
+        else:
+            self._fit_in_two_passes(source, schedule, options, progress)
         return self
+
+    def _fit_in_two_passes(
+        self,
+        source: Any,
+        schedule: Schedule,
+        options: ReadOptions,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Count pairs, choose triplets, count them; then learn, and polish on the records."""
+        pairs = MomentPlan.coupled(self.structure)
+        self._set(schedule, self._count(source, pairs, options, progress))
+        fitted = fit_pairs(self.moments_, schedule)
+        triplets = self._count(source, fitted.best_triplets(), options, progress)
+        if self.method == "pooled":
+            self._estimate = learn_pooled(self.moments_, schedule, triplets=triplets, pairs=fitted)
+            return
+        start = fit_pooled(fitted, schedule, triplets, with_groups=False).start(
+            self.structure, self.moments_.negative_moments(1)
+        )
+        self._estimate = learn_refined(source, schedule, start, seed=self.seed, progress=progress)
 
     def partial_fit(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> Self:
         """Learn from more records, besides those of earlier calls: their moments add up.
 
-        Solving waits until `network_` or `estimate_` is asked for, so that many calls are cheap.
+        Records are not kept, so "refined" learns as "pooled" does. Solving waits until `network_`
+        or `estimate_` is asked for, so that many calls are cheap.
         """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(records, **options)
-        asked = self.structure, self.pairs, self.choice
-        if asked != (self.schedule_.structure, self.schedule_.pairs, self.schedule_.choice):
-            raise ParameterError(
-                "structure, pairs or choice were changed since the first records were counted; "
-                "call fit with all records."
-            )
-        more = self._count(records, self.schedule_, options)
-        self._set(self.schedule_, self.moments_ + more)
+        schedule = self._find_schedule()
+        source = _as_source(records, self.structure)
+        more = self._count(source, self.find_plan(), options, None)
+        if self.__sklearn_is_fitted__():
+            asked = schedule.structure, self.pairs, self.choice, more.plan
+            known = self.schedule_
+            if asked != (known.structure, known.pairs, known.choice, self.moments_.plan):
+                raise ParameterError(
+                    "the first records were counted for something else (fit in two passes, or "
+                    "another structure, method, pairs or choice); begin anew with partial_fit on a "
+                    "clone, or call fit with all records."
+                )
+            more = self.moments_ + more
+        self._set(schedule, more)
         return self
+
+    def _learn(self) -> Estimate:
+        if self.method == "sequential":
+            return learn_sequential(self.moments_, self.schedule_)
+        return learn_pooled(self.moments_, self.schedule_)
 
     @property
     def estimate_(self) -> Estimate:
-        """What was learned, with standard errors, depths, steps and flags."""
+        """What was learned, with standard errors, depths and flags."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("this NoisyOrLearner has not learned yet: call fit first.")
         if self._estimate is None:
-            self._estimate = learn_sequential(self.moments_, self.schedule_)
+            self._estimate = self._learn()
         return self._estimate
 
     @property
@@ -140,21 +200,29 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             )
         return find_schedule(self.structure, pairs=self.pairs, choice=self.choice)
 
-    def _count(self, records: Any, schedule: Schedule, options: ReadOptions) -> Moments:
-        if isinstance(records, Moments):
-            return records
+    def _count(
+        self,
+        source: Any,
+        plan: MomentPlan,
+        options: ReadOptions,
+        progress: Callable[[int], None] | None,
+    ) -> Moments:
+        if isinstance(source, Moments):
+            return source
         return count_moments(
-            _as_source(records, self.structure),
-            schedule.plan(),
-            n_groups=self.n_groups,
-            threads=self.threads,
-            **options,
+            source, plan, n_groups=self.n_groups, threads=self.threads, progress=progress, **options
         )
 
     def _set(self, schedule: Schedule, moments: Moments) -> None:
         self.schedule_ = schedule
         self.moments_ = moments
         self._estimate = None
+
+
+def read_findings(source: Any, structure: Structure, options: ReadOptions) -> Findings:
+    """Read tables or files into memory."""
+    streams = record_streams(source, structure, RecordFormat(**options))
+    return Findings(structure, [block for stream in streams for block in stream.blocks])
 
 
 def _as_source(records: Any, structure: Structure) -> Any:

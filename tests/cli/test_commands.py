@@ -12,7 +12,17 @@ from noisyor import Findings, NoisyOrNetwork, __version__, datasets
 def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in "info", "sample", "schedule", "plan", "count", "merge", "fit", "demo":
+    for command in (
+        "info",
+        "sample",
+        "schedule",
+        "plan",
+        "count",
+        "plan-triplets",
+        "merge",
+        "fit",
+        "demo",
+    ):
         assert command in out
         assert "Example: noisyor" in run(command, "--help")[1]
     assert run("--version") == (0, f"noisyor {__version__}\n", "")

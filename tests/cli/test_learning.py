@@ -100,16 +100,17 @@ def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
 # --- fit ---
 
 
-def test_fit_from_records_gives_what_the_learner_gives(run, clinic):
+@pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
+def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
     code, out, err = run(
         "fit", clinic / "edges.csv", clinic / "records.parquet", "-o", clinic / "learned.json",
-        "--summary", clinic / "summary.csv",
+        "--summary", clinic / "summary.csv", "--method", method,
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert "Learned from 20,000 records (sequential)." in out
+    assert f"Learned from 20,000 records ({method})." in out
     learned = NoisyOrNetwork.load(clinic / "learned.json")
     structure = Structure.from_csv(clinic / "edges.csv")
-    learner = NoisyOrLearner(structure).fit(clinic / "records.parquet")
+    learner = NoisyOrLearner(structure, method=method).fit(clinic / "records.parquet")
     assert learned == learner.network_
     truth = datasets.clinic()
     assert learned.structure.diseases == truth.structure.diseases
@@ -124,7 +125,8 @@ def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
     parts = [network.sample(5000, seed=seed) for seed in (1, 2)]
     for name, findings in zip(("north", "south"), parts, strict=True):
         findings.to_parquet(clinic / f"{name}.parquet")
-    assert run("plan", clinic / "clinic.json", "-o", clinic / "clinic.plan")[0] == 0
+    sequential = "--method", "sequential"
+    assert run("plan", clinic / "clinic.json", "-o", clinic / "clinic.plan", *sequential)[0] == 0
     plan = MomentPlan.load(clinic / "clinic.plan")
     assert plan == find_schedule(network.structure).plan()
     for name in "north", "south":
@@ -134,13 +136,14 @@ def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
         )  # fmt: skip
         assert counted[0] == 0
     code, out, _ = run(
-        "fit", clinic / "clinic.json", clinic / "*th.moments", "-o", clinic / "a.json", "--json"
-    )
+        "fit", clinic / "clinic.json", clinic / "*th.moments", "-o", clinic / "a.json", "--json",
+        *sequential,
+    )  # fmt: skip
     assert code == 0
     assert json.loads(out)["records"] == 10_000
     together = run(
         "fit", clinic / "clinic.json", clinic / "north.parquet", clinic / "south.parquet",
-        "-o", clinic / "b.json", "--summary", clinic / "b.parquet", "--quiet",
+        "-o", clinic / "b.json", "--summary", clinic / "b.parquet", "--quiet", *sequential,
     )  # fmt: skip
     assert together == (0, "", "")
     assert (clinic / "a.json").read_bytes() == (clinic / "b.json").read_bytes()
@@ -149,7 +152,10 @@ def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
 
 def test_fit_says_what_was_not_learned(run, tmp_path):
     datasets.figure2(0).sample(1000, seed=0).to_parquet(tmp_path / "r.parquet")
-    code, out, err = run("fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "n.json")
+    code, out, err = run(
+        "fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "n.json",
+        "--method", "sequential",
+    )  # fmt: skip
     assert code == 0
     assert "no prior was learned" in err
     words = " ".join(out.split())
@@ -169,11 +175,14 @@ def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
         assert not output.exists()
         return err
 
-    assert "there is no method 'magic'; known: sequential" in refusal(
+    assert "there is no method 'magic'; known: refined, pooled, sequential" in refusal(
         "clinic", records, "--method", "magic"
     )
     run("count", "clinic", records, "-o", clinic / "pairs.moments")
-    assert "lack 73 of the 73 triplets" in refusal("clinic", clinic / "pairs.moments")
+    assert "no triplets, without which" in refusal("clinic", clinic / "pairs.moments")
+    assert "lack 73 of the 73 triplets" in refusal(
+        "clinic", clinic / "pairs.moments", "--method", "sequential"
+    )
     assert "holds moments and" in refusal("clinic", records, clinic / "pairs.moments")
     assert "different structures" in refusal("figure1", clinic / "pairs.moments")
     assert "does not exist" in refusal("clinic", clinic / "nothing.parquet")
@@ -185,10 +194,11 @@ def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
 
 def test_options_of_learning_reach_the_learner(run, tmp_path):
     network = datasets.qmr_shaped(0)
+    sequential = "--method", "sequential"
     plans = {}
     for option in (), ("--no-pairs",), ("--choice", "rarest"):
         path = tmp_path / "qmr.plan"
-        assert run("plan", "qmr_shaped", "-o", path, *option, "-q")[0] == 0
+        assert run("plan", "qmr_shaped", "-o", path, *option, *sequential, "-q")[0] == 0
         plans[option] = MomentPlan.load(path)
     assert plans["--no-pairs",] == find_schedule(network.structure, pairs=False).plan()
     assert plans["--choice", "rarest"] == find_schedule(network.structure, choice="rarest").plan()
@@ -197,8 +207,9 @@ def test_options_of_learning_reach_the_learner(run, tmp_path):
         "--plan", tmp_path / "qmr.plan")  # fmt: skip
     for option, fits in ((), False), (("--no-pairs",), False), (("--choice", "rarest"), True):
         code, _, err = run(
-            "fit", "qmr_shaped", tmp_path / "r.moments", "-o", tmp_path / "n.json", "-q", *option
-        )
+            "fit", "qmr_shaped", tmp_path / "r.moments", "-o", tmp_path / "n.json", "-q", *option,
+            *sequential,
+        )  # fmt: skip
         assert (code == 0) is fits
         assert fits or "r.moments': the moments lack" in err
 
@@ -206,7 +217,8 @@ def test_options_of_learning_reach_the_learner(run, tmp_path):
 def test_groups_reach_the_standard_errors(run, clinic):
     def errors(groups):
         run("fit", "clinic", clinic / "records.parquet", "-o", clinic / "n.json", "-q",
-            "--groups", groups, "--summary", clinic / "s.parquet")  # fmt: skip
+            "--groups", groups, "--summary", clinic / "s.parquet",
+            "--method", "sequential")  # fmt: skip
         return pq.read_table(clinic / "s.parquet").column("standard_error").null_count
 
     assert errors(50) < 100

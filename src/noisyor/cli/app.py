@@ -21,6 +21,7 @@ from noisyor.cli.interrupts import interruptible
 from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
 from noisyor.cli.plan import plan
+from noisyor.cli.plan_triplets import plan_triplets
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import schedule
 from noisyor.errors import NoisyOrError, NoisyOrWarning
@@ -67,7 +68,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in info, sample, schedule, plan, count, merge, fit, demo:
+for command in info, sample, schedule, plan, count, plan_triplets, merge, fit, demo:
     app.command()(ending_kindly(command))
 
 

@@ -62,11 +62,13 @@ def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
     import numpy as np
     from rich.table import Table
 
+    from noisyor.learning import Flag
+
     table = Table(
         title="The most frequent diseases, true and learned",
         title_justify="left",
     )
-    for title in "disease", "true prior", "learned", "standard error", "depth":
+    for title in "disease", "true prior", "learned", "standard error", "doubts":
         table.add_column(title, justify="left" if title == "disease" else "right")
     learned = estimate.priors
     for i in np.argsort(-network.priors)[:MOST_ROWS]:
@@ -76,7 +78,7 @@ def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
             f"{network.priors[i]:.4f}",
             f"{learned.values[i]:.4f}",
             "unknown" if np.isnan(error) else f"{error:.4f}",
-            str(learned.depths[i]) if learned.is_learned[i] else "not learned",
+            Flag(int(learned.flags[i])).reasons.split(":")[0] or "-",
         )
     return table
 
@@ -84,7 +86,7 @@ def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
 def _closing(network: "NoisyOrNetwork", estimate: "Estimate") -> str:
     import numpy as np
 
-    is_learned = estimate.failures.is_learned
-    wrong = np.abs(estimate.failures.values - network.failures)[is_learned]
+    is_sound = estimate.failures.flags == 0
+    wrong = np.abs(estimate.failures.values - network.failures)[is_sound]
     how_well = f", with a mean error of {wrong.mean():.3f}" if wrong.size else ""
-    return f"{len(wrong)} of {len(is_learned)} failures were learned{how_well}."
+    return f"{len(wrong)} of {len(is_sound)} failures were learned{how_well}."

@@ -18,13 +18,14 @@ from noisyor.cli.options import (
     StructureFile,
     Threads,
     TripletChoice,
+    options_of,
     record_format,
 )
 
 if TYPE_CHECKING:
     from noisyor.findings.reading import RecordFormat
+    from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
-    from noisyor.moments import MomentPlan, Moments
 
 
 def fit(
@@ -36,7 +37,9 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the network (.json).")
     ],
-    method: Annotated[str, typer.Option(help="How to learn: sequential.")] = "sequential",
+    method: Annotated[
+        str, typer.Option(help="How to learn: refined, pooled, or the paper's sequential.")
+    ] = "refined",
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -51,6 +54,7 @@ def fit(
     ids_per_file: IdsPerFile = False,
     groups: Groups = 50,
     threads: Threads = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For refined, which samples.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +64,6 @@ def fit(
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.cli.output import note
-    from noisyor.errors import NoisyOrError, some_of
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
@@ -70,14 +73,16 @@ def fit(
     if summary is not None:
         table_kind(summary)
     learner = NoisyOrLearner(
-        read_structure(structure), method=method, pairs=pairs, choice=choice.value
+        read_structure(structure),
+        method=method,
+        pairs=pairs,
+        choice=choice.value,
+        n_groups=groups,
+        threads=threads or None,
+        seed=seed,
     )
     form = record_format(layout, ignore_unknown, ids_per_file)
-    moments = _moments(files, learner.find_plan(), form, groups, threads or None, quiet)
-    try:
-        estimate = learner.fit(moments).estimate_
-    except NoisyOrError as error:
-        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    estimate = _learn(learner, files, form, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     estimate.network.save(output)
@@ -89,36 +94,29 @@ def fit(
         _show(estimate, output)
 
 
-def _moments(
-    files: list[Path],
-    plan: "MomentPlan",
-    form: "RecordFormat",
-    groups: int,
-    threads: int | None,
-    quiet: bool,
-) -> "Moments":
-    """Merge files of moments, or count files of records."""
-    from noisyor.cli.count import total_records
+def _learn(
+    learner: "NoisyOrLearner", files: list[Path], form: "RecordFormat", quiet: bool
+) -> "Estimate":
+    """Learn from files of moments, or from files of records, with a bar for every pass."""
     from noisyor.cli.merge import merged_moments
     from noisyor.cli.progress import progress_bar
-    from noisyor.errors import FileError
-    from noisyor.findings.reading import record_streams
-    from noisyor.moments.counting import MomentCounter
+    from noisyor.errors import FileError, NoisyOrError, some_of
 
     are_moments = [file.suffix.lower() == ".moments" for file in files]
-    if all(are_moments):
-        return merged_moments(files)
-    if any(are_moments):
+    if any(are_moments) and not all(are_moments):
         raise FileError(
             f"{files[are_moments.index(True)]} holds moments and "
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
-    counter = MomentCounter(plan, groups, threads)
-    streams = record_streams(files, plan.structure, form)
-    with progress_bar("counting", total_records(streams), quiet) as advance:
-        for stream in streams:
-            counter.add_blocks(stream.file_name, stream.blocks, advance)
-    return counter.take()
+    learner.find_plan()  # a wrong method or structure is told before anything is read
+    if all(are_moments):
+        moments = merged_moments(files)
+        try:
+            return learner.fit(moments).estimate_
+        except NoisyOrError as error:
+            raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    with progress_bar("learning", None, quiet) as advance:
+        return learner.fit(files, progress=advance, **options_of(form)).estimate_
 
 
 def _facts(estimate: "Estimate") -> dict[str, Any]:
@@ -148,16 +146,15 @@ def _show(estimate: "Estimate", output: Path) -> None:
     from rich.table import Table
 
     from noisyor.cli.output import show
-    from noisyor.learning import Flag
     from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, REASONS
 
     table = Table()
-    for title in "parameter", "all", "learned", "clipped", "median standard error":
+    for title in "parameter", "all", "learned", "flagged", "median standard error":
         table.add_column(title, justify="left" if title == "parameter" else "right")
     for name, part in estimate.parts.items():
         errors = part.standard_errors[np.isfinite(part.standard_errors)]
         error = f"{np.median(errors):.4f}" if errors.size else "unknown"
-        counts = len(part.values), int(part.is_learned.sum()), part.count(Flag.CLIPPED)
+        counts = len(part.values), int(part.is_learned.sum()), int((part.flags != 0).sum())
         table.add_row(f"{name}s", *(f"{n:,}" for n in counts), error)
     show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
     for flag, reason in REASONS.items():

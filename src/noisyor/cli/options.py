@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from noisyor.findings.reading import RecordFormat
+    from noisyor.findings.reading import ReadOptions, RecordFormat
 
 
 class Layout(StrEnum):
@@ -63,3 +63,12 @@ def record_format(
         ignore_unknown=ignore_unknown,
         ids_per_file=ids_per_file,
     )
+
+
+def options_of(form: "RecordFormat") -> "ReadOptions":
+    """Return a format as the options that readers take."""
+    return {
+        "layout": form.layout,
+        "ignore_unknown": form.ignore_unknown,
+        "ids_per_file": form.ids_per_file,
+    }

@@ -11,20 +11,26 @@ from noisyor.cli.options import Choice, Pairs, Quiet, StructureFile, TripletChoi
 def plan(
     structure: StructureFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the plan.")],
+    method: Annotated[
+        str, typer.Option(help="For which method: pooled (and refined), or sequential.")
+    ] = "pooled",
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     quiet: Quiet = False,
 ) -> None:
-    """Write down which symptoms, pairs and triplets the schedule of a structure needs.
+    """Write down which symptoms, pairs and triplets have to be counted to learn a structure.
 
     Example: noisyor plan clinic.json -o clinic.plan
     """
     from noisyor.cli.inputs import read_structure
     from noisyor.io.paths import check_writable
-    from noisyor.schedule import find_schedule
+    from noisyor.learner import NoisyOrLearner
 
     check_writable([output], inputs=[structure])
-    found = find_schedule(read_structure(structure), pairs=pairs, choice=choice.value).plan()
+    learner = NoisyOrLearner(
+        read_structure(structure), method=method, pairs=pairs, choice=choice.value
+    )
+    found = learner.find_plan()
     found.save(output)
     if not quiet:
         typer.echo(f"Planned into {output}: {found}")

@@ -1,8 +1,19 @@
-"""Algorithm 1, second pass: from moments to priors, failures and leaks; the Estimate."""
+"""Algorithm 1, second pass, and beyond it: from moments and records to an Estimate."""
 
 from noisyor.learning.adjust import remove_influence
 from noisyor.learning.decompose import decompose_triplet
 from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.polish.learn import learn_refined
+from noisyor.learning.pooled.learn import learn_pooled, plan_triplets
 from noisyor.learning.sequential import learn_sequential
 
-__all__ = ["Estimate", "Flag", "decompose_triplet", "learn_sequential", "remove_influence"]
+__all__ = [
+    "Estimate",
+    "Flag",
+    "decompose_triplet",
+    "learn_pooled",
+    "learn_refined",
+    "learn_sequential",
+    "plan_triplets",
+    "remove_influence",
+]

@@ -30,6 +30,8 @@ class Flag(IntFlag):
     NOT_SCHEDULED = 32
     UNSTABLE = 64
     RESTS_ON_CLIPPED = 128
+    WEAK = 256
+    UNCERTIFIED = 512
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -47,6 +49,8 @@ REASONS = {
     Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
     Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
     Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
+    Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
+    Flag.UNCERTIFIED: "no schedule certifies that it can be known from these records",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
 
@@ -67,7 +71,9 @@ class Learned:
     parents; -1 where it was not learned."""
     steps: Indices
     """The number of that step in the schedule; -1 where there is none (leaks have none)."""
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint16]
+    sources: tuple[str, ...] | None = None
+    """What each was learned from, in words, where that is no single step."""
 
     def __post_init__(self) -> None:
         for array in self.values, self.standard_errors, self.depths, self.steps, self.flags:
@@ -153,7 +159,6 @@ class Estimate:
         diseases = _names(structure.diseases, [*range(structure.n_diseases), *disease_of])
         symptoms = _names(structure.symptoms, [*symptom_of, *range(structure.n_symptoms)])
         parts = list(self.parts.values())
-        steps = np.concatenate([part.steps for part in parts])
         flags = np.concatenate([part.flags for part in parts])
         depths = np.concatenate([part.depths for part in parts])
         in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
@@ -169,7 +174,7 @@ class Estimate:
                 "lower": _or_null([part.intervals()[0] for part in parts]),
                 "upper": _or_null([part.intervals()[1] for part in parts]),
                 "depth": pa.array(depths, mask=depths < 0),
-                "moments": self._step_texts(steps),
+                "moments": self._sources(),
                 "flags": [in_words[flag] for flag in flags.tolist()],
             }
         )
@@ -179,6 +184,15 @@ class Estimate:
         from noisyor.io.writing import write_table
 
         write_table(path, self.summary())
+
+    def _sources(self) -> list[str | None]:
+        """Return in words what each parameter was learned from."""
+        sources: list[str | None] = []
+        for part in self.parts.values():
+            found = self._step_texts(part.steps) if part.sources is None else part.sources
+            known = zip(found, part.is_learned, strict=True)
+            sources += [source if is_learned else None for source, is_learned in known]
+        return sources
 
     def _step_texts(self, steps: Indices) -> list[str | None]:
         symptoms = self.structure.symptoms

@@ -62,13 +62,13 @@ def remove_influences(
 def take_first(
     targets: Integers,
     found: Floats,
-    found_flags: NDArray[np.uint8],
+    found_flags: NDArray[np.uint16],
     numbers: Integers,
     columns: int,
     not_scheduled: int,
     not_learned: int,
     values: Floats,
-    flags: NDArray[np.uint8],
+    flags: NDArray[np.uint16],
     steps: Integers,
 ) -> None:
     """Give each target the first value found for it by a step that did not fail.

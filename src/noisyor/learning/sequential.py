@@ -136,7 +136,7 @@ def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: I
         errors = jackknife_errors(solved.values, values, sizes)
         # Where a group decides whether a value is found at all, the values are no sample of it.
         failed = np.bitwise_or.reduce([each.flags for each in replicates])
-        failed &= np.uint8(Flag.NOT_LEARNED | Flag.CLIPPED)
-        flags[(failed != 0) & ~solved.is_unlearned] |= np.uint8(Flag.UNSTABLE)
+        failed &= np.uint16(Flag.NOT_LEARNED | Flag.CLIPPED)
+        flags[(failed != 0) & ~solved.is_unlearned] |= np.uint16(Flag.UNSTABLE)
     errors[flags != 0] = np.nan
     return Learned(solved.values, errors, depths, solved.steps, flags)

@@ -18,7 +18,7 @@ from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-Flags = NDArray[np.uint8]
+Flags = NDArray[np.uint16]
 
 CLIP = 1e-6
 """Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
@@ -38,7 +38,7 @@ class Values:
 
     def __init__(self, size: int, neutral: float) -> None:
         self.values = np.full(size, neutral)
-        self.flags = np.full(size, Flag.NOT_SCHEDULED, dtype=np.uint8)
+        self.flags = np.full(size, Flag.NOT_SCHEDULED, dtype=np.uint16)
         self.steps = np.full(size, -1, dtype=np.int64)
 
     @property
@@ -47,7 +47,7 @@ class Values:
         return np.asarray(self.flags & Flag.NOT_LEARNED, dtype=np.bool_)
 
     def take_first(
-        self, targets: Indices, found: Floats, flags: NDArray[np.uint8], numbers: Indices
+        self, targets: Indices, found: Floats, flags: NDArray[np.uint16], numbers: Indices
     ) -> None:
         """Learn what is still unlearned from the first step that found it, and clip it.
 
@@ -65,7 +65,7 @@ class Values:
     def clip(self) -> None:
         """Bring values from outside of (0, 1) to its bounds, and flag them."""
         outside = (self.values < CLIP) | (self.values > 1.0 - CLIP)
-        self.flags[outside] |= np.uint8(Flag.CLIPPED)
+        self.flags[outside] |= np.uint16(Flag.CLIPPED)
         np.clip(self.values, CLIP, 1.0 - CLIP, out=self.values)
 
 
@@ -77,14 +77,14 @@ class Solved:
         self.failures = Values(structure.n_edges, NEUTRAL_FAILURE)
         self.leaks = Values(structure.n_symptoms, NEUTRAL_LEAK)
 
-    def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint8]:
+    def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint16]:
         """Return a flag for what rests on the prior and the edges (-1: none) of each row."""
-        flags = np.append(self.failures.flags, np.uint8(0))[edges]
+        flags = np.append(self.failures.flags, np.uint16(0))[edges]
         together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
-        doubtful = np.uint8(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
+        doubtful = np.uint16(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
         doubts = np.where(together & doubtful, Flag.RESTS_ON_CLIPPED, 0)
         return np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts).astype(
-            np.uint8
+            np.uint16
         )
 
 
@@ -104,7 +104,7 @@ def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solv
 
 def _doubts_of_steps(steps: StepTable, solved: Solved) -> Flags:
     """Return flags of steps whose removed diseases were not learned after all, or clipped."""
-    each = np.append(solved.doubts(steps.removed_diseases, steps.removed_edges), np.uint8(0))
+    each = np.append(solved.doubts(steps.removed_diseases, steps.removed_edges), np.uint16(0))
     doubts = np.bitwise_or.reduceat(each, steps.removed_offsets[:-1])
     doubts[np.diff(steps.removed_offsets) == 0] = 0  # reduceat gives these their neighbour's
     return np.asarray(doubts)
@@ -117,7 +117,7 @@ def _learn_pairs(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solv
     p, c = solved.priors.values[diseases], excesses[pairs, 0]
     strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[known]))
     flags = doubts[pairs] | solved.doubts(diseases, known[:, np.newaxis])
-    flags[np.isnan(c)] |= np.uint8(Flag.NO_MOMENT)
+    flags[np.isnan(c)] |= np.uint16(Flag.NO_MOMENT)
     solved.failures.take_first(learned, failures_of(p, strengths), flags, steps.numbers[pairs])
 
 
@@ -129,13 +129,13 @@ def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: S
     """
     triplets = ~steps.is_pair
     found = decompose_excesses(excesses[triplets, :3], excesses[triplets, 3])
-    flags = np.zeros(len(found.priors), dtype=np.uint8)
+    flags = np.zeros(len(found.priors), dtype=np.uint16)
     flags[found.is_complex] = Flag.COMPLEX
     flags[found.is_degenerate] = Flag.DEGENERATE
     flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
     doubts = doubts[triplets]
     # Moments that were adjusted with neutral values say nothing of their own.
-    flags = np.where(doubts & Flag.RESTS_ON_UNLEARNED, doubts, flags | doubts).astype(np.uint8)
+    flags = np.where(doubts & Flag.RESTS_ON_UNLEARNED, doubts, flags | doubts).astype(np.uint16)
     numbers = steps.numbers[triplets]
     solved.priors.take_first(steps.diseases[triplets], found.priors, flags, numbers)
     solved.failures.take_first(steps.edges[triplets], found.failures, flags, numbers)
@@ -147,9 +147,9 @@ def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
     remaining = absent.copy()
     influences = 1.0 - solved.priors.values[diseases] * (1.0 - solved.failures.values)
     np.divide.at(remaining, symptoms, influences)
-    flags = np.zeros(len(absent), dtype=np.uint8)
+    flags = np.zeros(len(absent), dtype=np.uint16)
     doubts = solved.doubts(diseases, np.arange(structure.n_edges)[:, np.newaxis])
     np.bitwise_or.at(flags, symptoms, doubts)
-    flags[np.isnan(absent)] |= np.uint8(Flag.NO_MOMENT)
+    flags[np.isnan(absent)] |= np.uint16(Flag.NO_MOMENT)
     everyone = np.arange(len(absent))
     solved.leaks.take_first(everyone, 1.0 - remaining, flags, np.full(len(absent), -1))

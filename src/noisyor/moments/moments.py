@@ -274,16 +274,22 @@ class Moments:
             np.stack(of_triplets, axis=-1),
         )
 
-    def in_one_group(self) -> "Moments":
-        """Return the same counts with all records in a single group."""
-        present = tuple(
-            counts.sum(axis=0, keepdims=True, dtype=np.int64) for counts in self.present
-        )
-        margins = self.margins and Margins(
-            *(counts.sum(axis=0, keepdims=True, dtype=np.int64) for counts in self.margins)
-        )
-        records = self.group_records.sum(keepdims=True)
-        return Moments(self.plan, records, present, margins, self.hidden)
+    def in_groups(self, n_groups: int) -> "Moments":
+        """Return the same counts in fewer groups: group g joins group g modulo `n_groups`."""
+        if not 1 <= n_groups <= self.n_groups:
+            raise ParameterError(f"n_groups must be 1 to {self.n_groups}, not {n_groups!r}.")
+        if n_groups == self.n_groups:
+            return self
+
+        def joined(counts: Counts) -> Counts:
+            parts = (
+                counts[group::n_groups].sum(axis=0, dtype=np.int64) for group in range(n_groups)
+            )
+            return np.stack(list(parts))
+
+        present = tuple(joined(counts) for counts in self.present)
+        margins = self.margins and Margins(*(joined(counts) for counts in self.margins))
+        return Moments(self.plan, joined(self.group_records), present, margins, self.hidden)
 
     def suppressed(self, min_count: int) -> "Moments":
         """Return the counts fit for export: no cell that describes 1 to `min_count` - 1 records.
@@ -294,7 +300,7 @@ class Moments:
         """
         if min_count < 1:
             raise ParameterError(f"min_count must be at least 1, not {min_count}.")
-        whole = self.in_one_group()
+        whole = self.in_groups(1)
         is_hidden = [_has_small_cell(whole, order, min_count) for order in (1, 2, 3)]
         is_hidden[1] |= is_hidden[0][self.plan.pair_rows].any(axis=1)
         is_hidden[2] |= is_hidden[1][self.plan.triplet_rows].any(axis=1)

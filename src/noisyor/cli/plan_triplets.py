@@ -1,0 +1,39 @@
+"""`noisyor plan-triplets`: which triplets to count, given the counts of the pairs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noisyor.cli.options import Pairs, Quiet
+
+
+def plan_triplets(
+    moments: Annotated[
+        list[str], typer.Argument(help="Moments of all coupled pairs: what noisyor count writes.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the plan.")],
+    pairs: Pairs = True,
+    quiet: Quiet = False,
+) -> None:
+    """Choose the triplets that tell most about the priors; count all records again with the plan.
+
+    Example: noisyor plan-triplets all.moments -o triplets.plan
+    """
+    from noisyor.cli.inputs import expand_files
+    from noisyor.cli.merge import merged_moments
+    from noisyor.errors import NoisyOrError, some_of
+    from noisyor.io.paths import check_writable
+    from noisyor.learning import plan_triplets as choose
+    from noisyor.schedule import find_schedule
+
+    files = expand_files(moments)
+    check_writable([output], inputs=files)
+    counted = merged_moments(files)
+    try:
+        found = choose(counted, find_schedule(counted.plan.structure, pairs=pairs))
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    found.save(output)
+    if not quiet:
+        typer.echo(f"Planned into {output}: {found}")

@@ -1,0 +1,1 @@
+"""Polishing an estimate on the records themselves: stochastic EM."""

@@ -1,0 +1,176 @@
+"""Stochastic EM: sample each record's diseases, then set every parameter to its expectation.
+
+With the sampled diseases D, a present finding j was caused by disease i with the probability
+(1 - f_ij) / P(s_j = 1 | D). The M-step is then in closed form,
+
+    p_i = E[cases of i] / records       1 - f_ij = E[findings j caused by i] / E[cases of i]
+
+and the same for leaks. Weak priors, whose means are those of the current estimates, keep every
+value inside of its bounds. The last iterates are averaged, which takes the sampling noise off.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.findings.blocks import Block
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+
+class Expectations(NamedTuple):
+    """What the records are expected to hold, given the parameters."""
+
+    cases: Floats
+    """Of each disease."""
+    negligible_cases: Floats
+    """Of each disease, in records for which it is no candidate."""
+    caused: Floats
+    """Findings that each edge caused."""
+    unknown: Floats
+    """Cases in which the finding of each edge is unknown."""
+    leaked: Floats
+    """Findings of each symptom that came by themselves."""
+
+    @classmethod
+    def nothing(cls, structure: Structure) -> "Expectations":
+        """Return zeros."""
+        n_diseases, n_edges = structure.n_diseases, structure.n_edges
+        sizes = n_diseases, n_diseases, n_edges, n_edges, structure.n_symptoms
+        return cls(*(np.zeros(size) for size in sizes))
+
+
+class Information(NamedTuple):
+    """What the records tell: a matrix for each disease, of its failures and its prior; leaks."""
+
+    offsets: NDArray[np.int64]
+    matrices: Floats
+    """One after the other, row by row; only the lower triangles."""
+    leaks: Floats
+
+    @classmethod
+    def nothing(cls, structure: Structure) -> "Information":
+        """Return zeros."""
+        sizes = np.diff(structure.child_offsets) + 1
+        offsets = np.concatenate([[0], np.cumsum(sizes * sizes)])
+        return cls(offsets, np.zeros(offsets[-1]), np.zeros(structure.n_symptoms))
+
+
+class RecordSampler:
+    """Keeps the sampled diseases of some blocks of records."""
+
+    def __init__(self, structure: Structure, blocks: Sequence[Block]) -> None:
+        self.structure = structure
+        self.blocks = blocks
+        self.starts = np.concatenate([[0], np.cumsum([block.n_records for block in blocks])])
+        words = (structure.n_diseases + 63) // 64
+        self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)
+        self.candidates = np.zeros_like(self.states)
+        self.is_started = np.zeros(len(blocks), dtype=np.bool_)
+        self.negligible = [np.zeros(structure.n_diseases) for _ in blocks]
+
+    def expect(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> Expectations:
+        """Sample the diseases of the first blocks; return the expectations of the last sweep."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            parts = pool.map(
+                lambda k: self._expect_block(k, network, must_screen, n_sweeps, seed),
+                range(n_blocks),
+            )
+            total = Expectations.nothing(self.structure)
+            for part in parts:  # in their order, so that the sum does not depend on the threads
+                for whole, more in zip(total, part, strict=True):
+                    np.add(whole, more, out=whole)
+        return total
+
+    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Information":
+        """Return the information that the records bring on each disease and each leak."""
+        n_threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(n_threads) as pool:
+            parts = list(
+                pool.map(
+                    lambda first: self._inform(network, n_sweeps, seed, first, n_threads),
+                    range(n_threads),
+                )
+            )
+        total = parts[0]
+        for part in parts[1:]:
+            np.add(total.matrices, part.matrices, out=total.matrices)
+            np.add(total.leaks, part.leaks, out=total.leaks)
+        return total
+
+    def _inform(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int, step: int
+    ) -> "Information":
+        from noisyor.learning.polish.kernels import gather_information
+
+        structure = self.structure
+        found = Information.nothing(structure)
+        for k in range(first, len(self.blocks), step):
+            rows = slice(self.starts[k], self.starts[k + 1])
+            gather_information(
+                *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
+                np.ascontiguousarray(structure.edges[:, 1]), network.failures, network.leaks,
+                network.priors, log_base_odds(network), n_sweeps, seed, self.states[rows],
+                self.candidates[rows], *found,
+            )  # fmt: skip
+        return found
+
+    def _expect_block(
+        self, k: int, network: NoisyOrNetwork, must_screen: bool, n_sweeps: int, seed: int
+    ) -> Expectations:
+        from noisyor.learning.polish.kernels import sample_records
+
+        structure = self.structure
+        must_screen = must_screen or not self.is_started[k]
+        part = Expectations.nothing(structure)
+        if not must_screen:
+            part.negligible_cases[:] = self.negligible[k]
+        rows = slice(self.starts[k], self.starts[k + 1])
+        sample_records(
+            *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
+            np.ascontiguousarray(structure.edges[:, 1]), structure.parent_offsets,
+            structure.parent_diseases, 1.0 / network.failures[structure.parent_edges],
+            network.failures, network.leaks, log_base_odds(network), not self.is_started[k],
+            must_screen, n_sweeps, seed, self.states[rows], self.candidates[rows], *part,
+        )  # fmt: skip
+        self.is_started[k] = True
+        self.negligible[k] = part.negligible_cases
+        return part
+
+
+def log_base_odds(network: NoisyOrNetwork) -> Floats:
+    """Return the log odds of each disease in a record in which all its findings are absent."""
+    logits = np.log(network.priors) - np.log1p(-network.priors)
+    owners = network.structure.edges[:, 0]
+    return np.asarray(logits + np.bincount(owners, np.log(network.failures), minlength=len(logits)))
+
+
+def maximise(
+    network: NoisyOrNetwork, expected: Expectations, n_records: int, known: Floats
+) -> NoisyOrNetwork:
+    """Return the network that explains the expectations best, under weak priors (M-step)."""
+    structure = network.structure
+    diseases = structure.edges[:, 0]
+    cases = expected.cases + expected.negligible_cases
+    priors = (cases + 0.5) / (n_records + 1.0)
+    mean, size = beta_prior(1.0 - network.failures)
+    at_risk = cases[diseases] - expected.unknown
+    causes = (expected.caused + size * mean) / (at_risk + size)
+    leak_mean, _ = beta_prior(network.leaks)
+    leaks = (expected.leaked + leak_mean) / (known + 1.0)
+    return NoisyOrNetwork(structure, priors, 1.0 - causes, leaks)
+
+
+def beta_prior(values: Floats) -> tuple[float, float]:
+    """Return mean and size (a + b) of the Beta distribution with the values' two moments."""
+    mean = float(values.mean())
+    variance = max(float(values.var()), 1e-12)
+    return mean, float(np.clip(mean * (1.0 - mean) / variance - 1.0, 0.5, 20.0))

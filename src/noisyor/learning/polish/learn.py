@@ -1,0 +1,196 @@
+"""learn_refined: from the pooled start, stochastic EM on the records.
+
+It uses moments of all orders, which the records hold and the counts of pairs and triplets do not.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError, StructureError
+from noisyor.findings import Findings
+from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.polish.em import Information, RecordSampler, beta_prior, maximise
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import Schedule
+
+Floats = NDArray[np.float64]
+
+WARM_UP_RECORDS = 100_000
+"""With more records the first rounds look at so many only."""
+WARM_UPS = 5
+ROUNDS = 10
+"""Rounds over all records; half of them where the warm-up was on a part."""
+AVERAGED = 0.5
+"""The share of the rounds whose results are averaged, the last ones."""
+SCREEN_EVERY = 3
+"""Rounds after which every record's candidates are looked for anew."""
+SWEEPS = 2
+INFORMATION_SWEEPS = 4
+FEWEST_CASES = 5.0
+"""A prior that rests on fewer expected cases is weak."""
+
+
+def learn_refined(
+    findings: Findings,
+    schedule: Schedule,
+    start: NoisyOrNetwork,
+    *,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Estimate:
+    """Polish a good start on the records, by sampling each record's diseases.
+
+    Parameters
+    ----------
+    findings
+        The records, in memory.
+    schedule
+        Tells which parameters are certified to be identifiable.
+    start
+        From `learn_pooled`; never a random one: EM finds the nearest maximum.
+    seed
+        The same seed gives the same estimate, whatever the number of threads.
+    progress
+        Called with the number of records sampled since the last call.
+    """
+    structure = schedule.structure
+    if findings.structure.symptoms != structure.symptoms or start.structure != structure:
+        raise StructureError("findings, schedule and start have different structures.")
+    if not findings.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    sampler = RecordSampler(structure, findings.blocks)
+    known = findings.n_records - findings.count_unknown().astype(np.float64)
+    run = _Run(sampler, known, seed, progress or (lambda _: None))
+    n_blocks = len(findings.blocks)
+    n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
+    network, n_rounds = start, ROUNDS
+    if n_warm < n_blocks:
+        network = run.rounds(network, WARM_UPS, n_warm)[-1]
+        n_rounds = ROUNDS // 2
+    last = run.rounds(network, n_rounds, n_blocks)[int(AVERAGED * n_rounds) :]
+    learned = NoisyOrNetwork(
+        structure,
+        np.mean([each.priors for each in last], axis=0),
+        np.mean([each.failures for each in last], axis=0),
+        np.mean([each.leaks for each in last], axis=0),
+    )
+    information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
+    errors = standard_errors(learned, information, findings.n_records, known)
+    return _estimate(learned, errors, findings.n_records, schedule)
+
+
+class _Run:
+    """Rounds of stochastic EM, one after the other."""
+
+    def __init__(
+        self, sampler: RecordSampler, known: Floats, seed: int, progress: Callable[[int], None]
+    ) -> None:
+        self._known = known
+        self._sampler = sampler
+        self._seed = seed
+        self._progress = progress
+        self._n_done = 0
+
+    def rounds(self, network: NoisyOrNetwork, n: int, n_blocks: int) -> list[NoisyOrNetwork]:
+        """Return the networks after each of `n` rounds over the first blocks."""
+        n_records = int(self._sampler.starts[n_blocks])
+        share = n_records / self._sampler.starts[-1]
+        found = []
+        for number in range(n):
+            self._n_done += 1
+            expected = self._sampler.expect(
+                network,
+                n_blocks,
+                must_screen=number % SCREEN_EVERY == 0,
+                n_sweeps=SWEEPS,
+                seed=self._seed * 1000 + self._n_done,
+            )
+            network = maximise(network, expected, n_records, share * self._known)
+            self._progress(n_records)
+            found.append(network)
+        return found
+
+
+class Errors(NamedTuple):
+    """Standard errors of each kind."""
+
+    priors: Floats
+    failures: Floats
+    leaks: Floats
+
+
+def standard_errors(
+    network: NoisyOrNetwork, information: Information, n_records: int, known: Floats
+) -> Errors:
+    """Invert the information of each disease; the weak priors of the M-step count as records."""
+    structure = network.structure
+    mean, size = beta_prior(1.0 - network.failures)
+    f, p = network.failures, network.priors
+    of_prior = size * (1.0 - mean) / f**2 + size * mean / (1.0 - f) ** 2
+    priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
+    for disease in range(structure.n_diseases):
+        edges = structure.edges_of(disease)
+        m = edges.stop - edges.start + 1
+        rows = slice(information.offsets[disease], information.offsets[disease + 1])
+        matrix = information.matrices[rows].reshape(m, m).copy()
+        matrix += np.tril(matrix, -1).T
+        matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
+        matrix[-1, -1] += n_records / (p[disease] * (1.0 - p[disease]))
+        found = _inverse_diagonal(matrix)
+        failures[edges], priors[disease] = found[:-1], found[-1]
+    leaks = information.leaks + known / (1.0 - network.leaks) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Errors(priors, failures, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
+
+
+def _inverse_diagonal(matrix: Floats) -> Floats:
+    """Return the square roots of the inverse's diagonal; NaN where it is not positive."""
+    try:
+        variances = np.diag(np.linalg.inv(matrix))
+    except np.linalg.LinAlgError:
+        return np.full(len(matrix), np.nan)
+    return np.sqrt(np.where(variances > 0, variances, np.nan))
+
+
+def _estimate(
+    network: NoisyOrNetwork, errors: Errors, n_records: int, schedule: Schedule
+) -> Estimate:
+    """Mark what no schedule certifies, and what rests on too few cases."""
+    structure = schedule.structure
+    diseases, symptoms = structure.edges.T
+    _, size = beta_prior(1.0 - network.failures)
+    cases = n_records * network.priors
+    beyond = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    beyond[symptoms[schedule.depths < 0]] = True
+    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
+    np.maximum.at(leak_depths, symptoms, schedule.depths + 1)
+    never = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    return Estimate(
+        structure,
+        "refined",
+        n_records,
+        _learned(network.priors, errors.priors, schedule.prior_depths,
+                 schedule.prior_depths < 0, cases < FEWEST_CASES),
+        _learned(network.failures, errors.failures, schedule.depths, schedule.depths < 0,
+                 cases[diseases] < size),
+        _learned(network.leaks, errors.leaks, leak_depths, beyond, never),
+        schedule,
+    )  # fmt: skip
+
+
+def _learned(
+    values: Floats,
+    errors: Floats,
+    depths: NDArray[np.int64],
+    beyond: NDArray[np.bool_],
+    is_weak: NDArray[np.bool_],
+) -> Learned:
+    flags = np.where(beyond, Flag.UNCERTIFIED, 0).astype(np.uint16)
+    flags[is_weak] |= np.uint16(Flag.WEAK)
+    return Learned(
+        np.array(values), np.where(beyond, np.nan, errors), np.array(depths),
+        np.full(len(values), -1), flags, ("records",) * len(values),
+    )  # fmt: skip

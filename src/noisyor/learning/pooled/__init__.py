@@ -1,0 +1,1 @@
+"""Learning from all admissible pairs and the best triplets."""

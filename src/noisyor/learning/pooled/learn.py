@@ -1,0 +1,268 @@
+"""learn_pooled: all coupled pairs and the best triplets, each weighted by what it tells.
+
+Strengths from the pairs, in rounds and then jointly; lambdas, hence priors, from the triplets; then
+failures, and leaks from what is left. Uncertain values are shrunk towards the others of their kind.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.learning.decompose import failures_of
+from noisyor.learning.estimate import (
+    NEUTRAL_FAILURE,
+    NEUTRAL_LEAK,
+    NEUTRAL_PRIOR,
+    Estimate,
+    Flag,
+    Learned,
+)
+from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
+from noisyor.learning.pooled.errors import strengths_without
+from noisyor.learning.pooled.pairs import PairFit, PairTable, check_coupled, pair_table
+from noisyor.learning.pooled.shrink import Shrunk, shrink_leaks, shrink_priors, shrink_probabilities
+from noisyor.learning.pooled.triplets import (
+    LambdaFit,
+    choose_triplets,
+    priors_of,
+    triplet_table,
+)
+from noisyor.moments import MomentPlan, Moments
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import Schedule
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+MOST_GROUPS = 25
+"""Groups are joined in pairs beyond this: more cost time and tell hardly more."""
+
+
+def plan_triplets(moments: Moments, schedule: Schedule) -> MomentPlan:
+    """Return all coupled pairs and the triplets that tell most, given the counts of the pairs.
+
+    What `learn_pooled` needs: count all records again with this plan.
+    """
+    return MomentPlan.coupled(schedule.structure) | fit_pairs(moments, schedule).best_triplets()
+
+
+def fit_pairs(moments: Moments, schedule: Schedule) -> "FittedPairs":
+    """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
+    check_coupled(moments, schedule)
+    table = pair_table(moments.plan, schedule.depths)
+    fit = PairFit(moments, table)
+    fit.run()
+    return FittedPairs(moments, table, fit)
+
+
+class FittedPairs(NamedTuple):
+    """The pairs, and the strengths fitted to them."""
+
+    moments: Moments
+    table: PairTable
+    fit: PairFit
+
+    def best_triplets(self) -> MomentPlan:
+        """Return the plan of the triplets that tell most about the priors."""
+        odds = self.moments.values(1).odds[:, 0]
+        triplets = choose_triplets(self.table, self.fit.strengths, odds)
+        return MomentPlan(self.table.structure, triplets=triplets)
+
+
+class PooledFit(NamedTuple):
+    """Strengths and lambdas, with those of each group of records left out."""
+
+    strengths: Floats
+    lambdas: Floats
+    n_pairs: NDArray[np.int64]
+    n_triplets: NDArray[np.int64]
+    group_strengths: Floats
+    group_lambdas: Floats
+
+    def start(self, structure: Structure, absent: Floats) -> NoisyOrNetwork:
+        """Return a network to start from: all values well inside of their bounds.
+
+        What no schedule reaches starts at the middle of what was learned.
+        """
+        owners = structure.edges[:, 0]
+        found = priors_of(self.lambdas)
+        usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
+        priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.5)
+        failures = np.clip(failures_from(priors, self.strengths, owners), 0.02, 0.98)
+        reached = self.strengths > 0
+        failures[~reached] = failures[reached].mean() if reached.any() else 0.5
+        leaks = leaks_from(structure, np.nan_to_num(absent, nan=0.99), priors, failures)
+        return NoisyOrNetwork(structure, priors, failures, np.clip(leaks, 1e-3, 0.5))
+
+
+def learn_pooled(
+    moments: Moments,
+    schedule: Schedule,
+    *,
+    triplets: Moments | None = None,
+    pairs: FittedPairs | None = None,
+) -> Estimate:
+    """Learn all that a schedule reaches from all coupled pairs and some triplets.
+
+    Parameters
+    ----------
+    moments
+        All coupled pairs (`MomentPlan.coupled`), and triplets if `triplets` is not given.
+    schedule
+        From `find_schedule`: its rounds say which pairs are admissible when.
+    triplets
+        The triplets, counted apart, over the same records and in the same groups.
+    pairs
+        The fit of the pairs, where it was made before.
+    """
+    check_coupled(moments, schedule)
+    if not len((triplets or moments).plan.triplets):
+        raise ParameterError(
+            "the moments have no triplets, without which priors cannot be learned; choose some "
+            "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`) and count all records "
+            "again with that plan."
+        )
+    fitted = pairs or fit_pairs(moments, schedule)
+    fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
+    return to_estimate(fit, moments, schedule)
+
+
+def fit_pooled(
+    pairs: FittedPairs, schedule: Schedule, triplets: Moments, *, with_groups: bool
+) -> PooledFit:
+    """Fit lambdas to the triplets; with groups, also strengths and lambdas without each of them."""
+    structure = schedule.structure
+    moments, triplets = (_in_fewer_groups(each) for each in (pairs.moments, triplets))
+    third = LambdaFit(triplets, triplet_table(structure, triplets.plan, pairs.table))
+    strengths = pairs.fit.strengths.copy()
+    lambdas = third.run(strengths)
+    groups = np.flatnonzero(moments.group_records > 0).tolist()
+    if len(groups) < FEWEST_GROUPS or not with_groups:
+        groups = []
+    group_strengths = strengths_without(pairs.fit, pairs.table, moments, groups)
+    group_lambdas = np.array(
+        [
+            third.run(each, lambdas, without=group, rounds=1)
+            for each, group in zip(group_strengths, groups, strict=True)
+        ]
+    ).reshape(-1, structure.n_diseases)
+    owners = structure.edges[:, 0]
+    reached = np.bincount(owners, schedule.depths >= 0, minlength=structure.n_diseases)
+    n_pairs = np.maximum(reached[owners] - 1, 0).astype(np.int64)
+    return PooledFit(strengths, lambdas, n_pairs, third.n_triplets, group_strengths, group_lambdas)
+
+
+def _in_fewer_groups(moments: Moments) -> Moments:
+    """Join groups of records until there are few enough for the jackknife."""
+    n = moments.n_groups
+    while n > MOST_GROUPS and n % 2 == 0:
+        n //= 2
+    return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
+
+
+def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimate:
+    """Turn strengths and lambdas into priors, failures and leaks with their errors."""
+    structure = schedule.structure
+    moments = _in_fewer_groups(moments)
+    groups = np.flatnonzero(moments.group_records > 0)[: len(fit.group_lambdas)]
+    sizes = moments.group_records[groups]
+    raw, replicates = priors_of(fit.lambdas), priors_of(fit.group_lambdas)
+    lambda_errors = _errors(fit.lambdas, fit.group_lambdas, sizes)
+    priors = shrink_priors(raw, fit.lambdas, lambda_errors)
+    # A replicate's prior moves as far as the shrunk prior does when lambda moves.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.minimum(priors.standard_errors / _errors(raw, replicates, sizes), 1.0)
+    moves = np.nan_to_num(share * (replicates - raw))
+    group_priors = np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9)
+    owners = structure.edges[:, 0]
+    raw = failures_from(priors.values, fit.strengths, owners)
+    replicates = np.array(
+        [
+            failures_from(p, v, owners)
+            for p, v in zip(group_priors, fit.group_strengths, strict=True)
+        ]
+    ).reshape(len(groups), -1)
+    failures = shrink_probabilities(raw, _errors(raw, replicates, sizes))
+    raw_leaks = leaks_from(structure, moments.negative_moments(1), priors.values, raw)
+    group_leaks = np.array(
+        [
+            leaks_from(structure, moments.negative_moments(1, without=int(g)), p, f)
+            for g, p, f in zip(groups, group_priors, replicates, strict=True)
+        ]
+    ).reshape(len(groups), -1)
+    leaks = shrink_leaks(raw_leaks, _errors(raw_leaks, group_leaks, sizes))
+    return _estimate(priors, failures, leaks, fit, moments, schedule)
+
+
+def failures_from(priors: Floats, strengths: Floats, owners: NDArray[np.int64]) -> Floats:
+    """Return f of each edge from its strength v = sqrt(q) t and its disease's prior."""
+    p = priors[owners]
+    return failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
+
+
+def leaks_from(structure: Structure, absent: Floats, priors: Floats, failures: Floats) -> Floats:
+    """Return what the diseases do not account for (Eq. 5); it may come out negative."""
+    diseases, symptoms = structure.edges.T
+    remaining = absent.copy()
+    np.divide.at(remaining, symptoms, 1.0 - priors[diseases] * (1.0 - failures))
+    return np.asarray(1.0 - remaining)
+
+
+def _errors(whole: Floats, replicates: Floats, sizes: NDArray[np.int64]) -> Floats:
+    if not len(sizes):
+        return np.zeros(len(whole))
+    return jackknife_errors(whole, replicates, sizes)
+
+
+def _estimate(
+    priors: Shrunk, failures: Shrunk, leaks: Shrunk, fit: PooledFit, moments: Moments,
+    schedule: Schedule,
+) -> Estimate:  # fmt: skip
+    """Mark what the schedule does not reach, and what the data hardly tell."""
+    structure = schedule.structure
+    diseases, symptoms = structure.edges.T
+    lost_priors = (schedule.prior_depths < 0) | ~np.isfinite(fit.lambdas)
+    lost_failures = (schedule.depths < 0) | lost_priors[diseases]
+    lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    lost_leaks[symptoms[lost_failures]] = True
+    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
+    np.maximum.at(leak_depths, symptoms, schedule.depths + 1)
+    has_errors = len(fit.group_lambdas) > 0
+    sources = (
+        [f"{n:,} triplets" for n in fit.n_triplets],
+        [f"{n:,} pairs" for n in fit.n_pairs],
+        ["marginal"] * structure.n_symptoms,
+    )
+    parts = [
+        _learned(part, lost, neutral, depths, has_errors, source)
+        for part, lost, neutral, depths, source in zip(
+            (priors, failures, leaks),
+            (lost_priors, lost_failures, lost_leaks),
+            (NEUTRAL_PRIOR, NEUTRAL_FAILURE, NEUTRAL_LEAK),
+            (schedule.prior_depths, schedule.depths, leak_depths),
+            sources,
+            strict=True,
+        )
+    ]
+    flags = parts[2].flags.copy()
+    flags[lost_leaks] = Flag.RESTS_ON_UNLEARNED
+    learned_leaks = replace(parts[2], flags=flags)
+    return Estimate(
+        structure, "pooled", moments.n_records, parts[0], parts[1], learned_leaks, schedule
+    )
+
+
+def _learned(
+    shrunk: Shrunk, lost: NDArray[np.bool_], neutral: float, depths: NDArray[np.int64],
+    has_errors: bool, sources: list[str],
+) -> Learned:  # fmt: skip
+    flags = np.where(lost, Flag.NOT_SCHEDULED, 0).astype(np.uint16)
+    flags[shrunk.is_weak & ~lost] = Flag.WEAK
+    errors = np.where(lost | (not has_errors), np.nan, shrunk.standard_errors)
+    return Learned(
+        np.where(lost, neutral, shrunk.values), errors, np.where(lost, -1, depths),
+        np.full(len(flags), -1), flags, tuple(sources),
+    )  # fmt: skip
