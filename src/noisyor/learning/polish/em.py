@@ -62,6 +62,13 @@ class Information(NamedTuple):
         return cls(offsets, np.zeros(offsets[-1]), np.zeros(structure.n_symptoms))
 
 
+class Scores(NamedTuple):
+    """By failures, priors and leaks, in this order: derivatives and their products."""
+
+    total: Floats
+    information: Floats
+
+
 class RecordSampler:
     """Keeps the sampled diseases of some blocks of records."""
 
@@ -105,6 +112,49 @@ class RecordSampler:
             np.add(total.matrices, part.matrices, out=total.matrices)
             np.add(total.leaks, part.leaks, out=total.leaks)
         return total
+
+    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Scores":
+        """Return the derivatives of the log likelihood, and the information of the records."""
+        n_threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(n_threads) as pool:
+            parts = list(
+                pool.map(
+                    lambda first: self._score(network, n_sweeps, seed, first, n_threads),
+                    range(n_threads),
+                )
+            )
+        total = np.sum([part.total for part in parts], axis=0)
+        products = np.sum([part.information for part in parts], axis=0)
+        nothing = np.concatenate(
+            [
+                np.zeros(self.structure.n_edges),
+                -1.0 / (1.0 - network.priors),
+                -1.0 / (1.0 - network.leaks),
+            ]
+        )
+        n_records = float(self.starts[-1])
+        cross = np.outer(nothing, total)
+        information = (products + products.T) / 2.0 + cross + cross.T
+        information += n_records * np.outer(nothing, nothing)
+        return Scores(np.asarray(total + n_records * nothing), np.asarray(information))
+
+    def _score(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int, step: int
+    ) -> "Scores":
+        from noisyor.learning.polish.kernels import gather_scores
+
+        structure = self.structure
+        size = structure.n_edges + structure.n_diseases + structure.n_symptoms
+        found = Scores(np.zeros(size), np.zeros((size, size)))
+        for k in range(first, len(self.blocks), step):
+            rows = slice(self.starts[k], self.starts[k + 1])
+            gather_scores(
+                *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
+                np.ascontiguousarray(structure.edges[:, 1]), network.failures, network.leaks,
+                network.priors, log_base_odds(network), n_sweeps, seed, self.states[rows],
+                self.candidates[rows], *found,
+            )  # fmt: skip
+        return found
 
     def _inform(
         self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int, step: int

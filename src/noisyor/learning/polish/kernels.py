@@ -26,6 +26,8 @@ SEED_OF_RECORD = np.uint64(0x2545F4914F6CDD1D)
 NEGLIGIBLE = 1e-5
 """Diseases with smaller odds are no candidates; their expectation is counted all the same."""
 HUGE = 1e200
+MOST_ENUMERATED = 10
+"""Records with more candidates are sampled; with fewer all states of them are summed up."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -175,6 +177,13 @@ def open_record(
 
 
 @numba.njit(nogil=True, cache=True)
+def close_record(symptoms: NDArray[np.int32], leaks: Floats, absent: Floats) -> None:
+    """Take all diseases out of the findings' probabilities to be absent."""
+    for x in range(len(symptoms)):
+        absent[x] = 1.0 - leaks[symptoms[x]]
+
+
+@numba.njit(nogil=True, cache=True)
 def list_elements(words: Words, n: int, elements: Integers) -> int:
     """Write down the elements of a set of bits; return how many there are."""
     n_found = 0
@@ -183,6 +192,88 @@ def list_elements(words: Words, n: int, elements: Integers) -> int:
             elements[n_found] = element
             n_found += 1
     return n_found
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def enumerate_states(
+    n_findings: int, chosen: Integers, child_offsets: Integers, edge_symptoms: Integers,
+    failures: Floats, slots: NDArray[np.int32], base: Floats, absent: Floats, h: Floats,
+    is_on: NDArray[np.bool_], state: Words, entry_offsets: Integers, entry_edges: Integers,
+    entry_places: Integers, probabilities: Floats, with_disease: Floats, inverses: Floats,
+) -> None:  # fmt: skip
+    """Sum over all states of a record's candidates, one flip after the other (Gray code).
+
+    Finds P(disease present) for each candidate, E[d / P(finding present | D)] for each of its
+    present findings (an entry), and E[1 / P(finding present | D)] for each finding. The most
+    probable state is kept. All diseases must be off when it begins, and are again at the end.
+    """
+    log_odds_of = np.empty(len(chosen))
+    n_entries = 0
+    for place in range(len(chosen)):
+        disease = chosen[place]
+        entry_offsets[place] = n_entries
+        log_odds_of[place] = base[disease]
+        for edge in range(child_offsets[disease], child_offsets[disease + 1]):
+            x = slots[edge_symptoms[edge]] - 1
+            if x >= 0:
+                log_odds_of[place] -= np.log(failures[edge])
+                if h[x] > 0.0:
+                    entry_edges[n_entries] = edge
+                    entry_places[n_entries] = x
+                    with_disease[n_entries] = 0.0
+                    n_entries += 1
+        probabilities[place] = 0.0
+    entry_offsets[len(chosen)] = n_entries
+    inverses[:n_findings] = 0.0
+    log_weight, reference, total = 0.0, 0.0, 0.0
+    best, best_weight = 0, -np.inf
+    on = 0
+    for number in range(1 << len(chosen)):
+        if number > 0:
+            place = 0
+            while not (number >> place) & 1:
+                place += 1
+            on ^= 1 << place
+            turned_on = (on >> place) & 1 == 1
+            log_weight += log_odds_of[place] if turned_on else -log_odds_of[place]
+            ratio = 1.0
+            for entry in range(entry_offsets[place], entry_offsets[place + 1]):
+                x = entry_places[entry]
+                f = failures[entry_edges[entry]]
+                before = 1.0 - absent[x]
+                absent[x] = absent[x] * f if turned_on else absent[x] / f
+                ratio *= (1.0 - absent[x]) / before
+                if ratio > HUGE or ratio < 1.0 / HUGE:
+                    log_weight += np.log(ratio)
+                    ratio = 1.0
+            log_weight += np.log(ratio)
+        if log_weight > best_weight:
+            best, best_weight = on, log_weight
+        if log_weight > reference + 20.0:
+            # What was summed so far is small beside this: bring it to the new scale.
+            scale = np.exp(reference - log_weight)
+            total *= scale
+            probabilities[: len(chosen)] *= scale
+            with_disease[:n_entries] *= scale
+            inverses[:n_findings] *= scale
+            reference = log_weight
+        weight = np.exp(log_weight - reference)
+        if weight < 1e-12 * total:
+            continue
+        total += weight
+        for x in range(n_findings):
+            inverses[x] += weight / (1.0 - absent[x])
+        for place in range(len(chosen)):
+            if (on >> place) & 1:
+                probabilities[place] += weight
+                for entry in range(entry_offsets[place], entry_offsets[place + 1]):
+                    with_disease[entry] += weight / (1.0 - absent[entry_places[entry]])
+    probabilities[: len(chosen)] /= total
+    with_disease[:n_entries] /= total
+    inverses[:n_findings] /= total
+    for place in range(len(chosen)):
+        is_on[chosen[place]] = (best >> place) & 1 == 1
+        set_bit(state, chosen[place], is_on[chosen[place]])
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -202,6 +293,12 @@ def sample_records(
     products = np.empty(n_diseases)
     chosen = np.empty(n_diseases, dtype=np.int64)
     absent, w, h = np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms)
+    entry_offsets = np.empty(MOST_ENUMERATED + 1, dtype=np.int64)
+    entry_edges = np.empty(MOST_ENUMERATED * n_symptoms, dtype=np.int64)
+    entry_places = np.empty(MOST_ENUMERATED * n_symptoms, dtype=np.int64)
+    probabilities = np.empty(MOST_ENUMERATED)
+    with_disease = np.empty(MOST_ENUMERATED * n_symptoms)
+    inverses = np.empty(n_symptoms)
     for record in range(len(offsets) - 1):
         random = np.uint64(seed) * SEED_OF_RUN + np.uint64(first_record + record) * SEED_OF_RECORD
         symptoms = listed[offsets[record] : offsets[record + 1]]
@@ -216,6 +313,26 @@ def sample_records(
             screen(symptoms, parent_offsets, parent_diseases, inverse_failures, base_odds, w, h,
                    is_on, products, candidates[record], negligible_cases)  # fmt: skip
         n_chosen = list_elements(candidates[record], n_diseases, chosen)
+        if n_chosen <= MOST_ENUMERATED:
+            close_record(symptoms, leaks, absent)
+            enumerate_states(len(symptoms), chosen[:n_chosen], child_offsets, edge_symptoms,
+                             failures, slots, base, absent, h, is_on, states[record],
+                             entry_offsets, entry_edges, entry_places, probabilities,
+                             with_disease, inverses)  # fmt: skip
+            for place in range(n_chosen):
+                cases[chosen[place]] += probabilities[place]
+                for edge in range(child_offsets[chosen[place]], child_offsets[chosen[place] + 1]):
+                    x = slots[edge_symptoms[edge]] - 1
+                    if x >= 0 and h[x] == 0.0:
+                        unknown[edge] += probabilities[place]
+                for entry in range(entry_offsets[place], entry_offsets[place + 1]):
+                    edge = entry_edges[entry]
+                    caused[edge] += (1.0 - failures[edge]) * with_disease[entry]
+            for x in range(len(symptoms)):
+                if h[x] > 0.0:
+                    leaked[symptoms[x]] += leaks[symptoms[x]] * inverses[x]
+                slots[symptoms[x]] = 0
+            continue
         for turn_number in range(n_sweeps):
             for disease in chosen[:n_chosen]:
                 first, last = child_offsets[disease], child_offsets[disease + 1]
@@ -314,3 +431,103 @@ def gather_information(
         for x in range(len(symptoms)):
             leak_information[symptoms[x]] -= 1.0 / (1.0 - leaks[symptoms[x]]) ** 2
             slots[symptoms[x]] = 0
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather_scores(
+    offsets: Integers, listed: NDArray[np.int32], is_unknown: NDArray[np.bool_], first_record: int,
+    child_offsets: Integers, edge_symptoms: Integers, failures: Floats, leaks: Floats,
+    priors: Floats, base: Floats, n_sweeps: int, seed: int, states: Words, candidates: Words,
+    total: Floats, products: Floats,
+) -> None:  # fmt: skip
+    """Add up the records' expected scores, and the products of each two of them.
+
+    Parameters are numbered: failures, priors, leaks. The score of a record in which every disease
+    is impossible and every finding absent is left out here: -1 / (1 - p), -1 / (1 - leak). The
+    expectations over two halves of the sweeps are multiplied, so that the noise of sampling does
+    not add to the products.
+    """
+    n_diseases, n_symptoms, n_edges = len(base), len(leaks), len(failures)
+    slots = np.zeros(n_symptoms, dtype=np.int32)
+    is_on = np.zeros(n_diseases, dtype=np.bool_)
+    chosen = np.empty(n_diseases, dtype=np.int64)
+    absent, w, h = np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms)
+    s = np.empty(n_symptoms + 1)
+    entry_offsets = np.empty(MOST_ENUMERATED + 1, dtype=np.int64)
+    entry_edges = np.empty(MOST_ENUMERATED * n_symptoms, dtype=np.int64)
+    entry_places = np.empty(MOST_ENUMERATED * n_symptoms, dtype=np.int64)
+    probabilities = np.empty(MOST_ENUMERATED)
+    with_disease = np.empty(MOST_ENUMERATED * n_symptoms)
+    inverses = np.empty(n_symptoms)
+    halves = np.zeros((2, len(total)))
+    touched = np.empty(len(total), dtype=np.int64)
+    for record in range(len(offsets) - 1):
+        random = np.uint64(seed) * SEED_OF_RUN + np.uint64(first_record + record) * SEED_OF_RECORD
+        symptoms = listed[offsets[record] : offsets[record + 1]]
+        open_record(symptoms, is_unknown[offsets[record] : offsets[record + 1]], child_offsets,
+                    edge_symptoms, failures, leaks, states[record], slots, is_on, absent, w,
+                    h)  # fmt: skip
+        n_chosen = list_elements(candidates[record], n_diseases, chosen)
+        n_turns = 2 * n_sweeps
+        if n_chosen <= MOST_ENUMERATED:
+            n_turns = 0
+            close_record(symptoms, leaks, absent)
+            enumerate_states(len(symptoms), chosen[:n_chosen], child_offsets, edge_symptoms,
+                             failures, slots, base, absent, h, is_on, states[record],
+                             entry_offsets, entry_edges, entry_places, probabilities,
+                             with_disease, inverses)  # fmt: skip
+            for place in range(n_chosen):
+                disease = chosen[place]
+                probability, p = probabilities[place] * n_sweeps, priors[disease]
+                halves[0, n_edges + disease] = probability / (p * (1.0 - p))
+                for edge in range(child_offsets[disease], child_offsets[disease + 1]):
+                    if slots[edge_symptoms[edge]] == 0:
+                        halves[0, edge] = probability / failures[edge]
+                for entry in range(entry_offsets[place], entry_offsets[place + 1]):
+                    edge = entry_edges[entry]
+                    halves[0, edge] = (
+                        probability - n_sweeps * with_disease[entry]
+                    ) / failures[edge]
+            for x in range(len(symptoms)):
+                inverse = inverses[x] if h[x] > 0.0 else 1.0
+                at = n_edges + n_diseases + symptoms[x]
+                halves[0, at] = n_sweeps * inverse / (1.0 - leaks[symptoms[x]])
+            halves[1] = halves[0]
+        for turn_number in range(n_turns):
+            half = halves[turn_number // n_sweeps]
+            for disease in chosen[:n_chosen]:
+                first, last = child_offsets[disease], child_offsets[disease + 1]
+                odds = log_odds(first, last, edge_symptoms, failures, slots, base[disease],
+                                is_on[disease], absent, w, h)  # fmt: skip
+                probability = 1.0 / (1.0 + np.exp(-odds))
+                score(first, last, edge_symptoms, failures, slots, is_on[disease], absent, h, s)
+                for edge in range(first, last):
+                    half[edge] += probability * s[edge - first]
+                p = priors[disease]
+                half[n_edges + disease] += probability / (p * (1.0 - p))
+                random, uniform = next_uniform(random)
+                if (uniform < probability) != is_on[disease]:
+                    is_on[disease] = not is_on[disease]
+                    turn(first, last, edge_symptoms, failures, slots, is_on[disease], absent, w, h)
+                    set_bit(states[record], disease, is_on[disease])
+            for x in range(len(symptoms)):
+                # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
+                leak = leaks[symptoms[x]]
+                half[n_edges + n_diseases + symptoms[x]] += (h[x] + 1.0) / (1.0 - leak)
+        n_touched = 0
+        for disease in chosen[:n_chosen]:
+            for edge in range(child_offsets[disease], child_offsets[disease + 1]):
+                touched[n_touched] = edge
+                n_touched += 1
+            touched[n_touched] = n_edges + disease
+            n_touched += 1
+        for x in range(len(symptoms)):
+            touched[n_touched] = n_edges + n_diseases + symptoms[x]
+            n_touched += 1
+            slots[symptoms[x]] = 0
+        for a in touched[:n_touched]:
+            total[a] += (halves[0, a] + halves[1, a]) / (2.0 * n_sweeps)
+            for b in touched[:n_touched]:
+                products[a, b] += halves[0, a] * halves[1, b] / (n_sweeps * n_sweeps)
+        for a in touched[:n_touched]:
+            halves[0, a] = halves[1, a] = 0.0

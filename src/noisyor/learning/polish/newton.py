@@ -1,0 +1,106 @@
+"""The last steps on small networks: Fisher scoring with the information of all parameters.
+
+EM is slow where two diseases can explain the same findings: what is missing is then nearly all.
+A Fisher step takes the correlations of all parameters into account, I^-1 g with the derivatives g
+and the information I of the records, both from sampled diseases; the steps become smaller and the
+results are averaged, which takes the sampling noise off (Robbins and Monro). On the logit scale,
+so that every value stays inside of its bounds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.learning.polish.em import RecordSampler, beta_prior
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+FULL_STEPS = 5
+STEPS = 10
+SWEEPS = 4
+LONGEST_STEP = 1.0
+"""On the logit scale."""
+
+
+class Fitted(NamedTuple):
+    """A network, and the standard errors of its failures, priors and leaks."""
+
+    network: NoisyOrNetwork
+    failure_errors: Floats
+    prior_errors: Floats
+    leak_errors: Floats
+
+
+def fisher_scoring(sampler: RecordSampler, start: NoisyOrNetwork, seed: int) -> Fitted:
+    """Return the maximum of the likelihood, under the weak priors of EM, near a start."""
+    structure = start.structure
+    position = _logits(start)
+    information = np.zeros((len(position), len(position)))
+    for step in range(STEPS):
+        network = _network(structure, position)
+        if step % 5 == 0:  # as parameters move, other diseases become possible
+            sampler.expect(
+                network, len(sampler.blocks), must_screen=True, n_sweeps=1, seed=seed + 500 + step
+            )
+        scores = sampler.score(network, SWEEPS, seed + 700 + step)
+        slopes = _slopes(network)
+        share = 1.0 if step < FULL_STEPS else 1.0 / (step - FULL_STEPS + 2)
+        # The information is averaged too: it is needed to a few digits only.
+        weight = 1.0 / (step + 1) if step < FULL_STEPS else share / 2.0
+        fresh = slopes[:, np.newaxis] * scores.information * slopes
+        information += weight * (fresh - information)
+        gradient, curvature = _weak_priors(network)
+        move = np.linalg.solve(information + np.diag(curvature), slopes * scores.total + gradient)
+        position = position + share * np.clip(move, -LONGEST_STEP, LONGEST_STEP)
+    network = _network(structure, position)
+    _, curvature = _weak_priors(network)
+    variances = np.diag(np.linalg.inv(information + np.diag(curvature)))
+    errors = _slopes(network) * np.sqrt(np.where(variances > 0, variances, np.nan))
+    cuts = structure.n_edges, structure.n_edges + structure.n_diseases
+    return Fitted(network, *np.split(errors, cuts))
+
+
+def _logits(network: NoisyOrNetwork) -> Floats:
+    values = np.concatenate([network.failures, network.priors, network.leaks])
+    values = np.clip(values, 1e-6, 1.0 - 1e-6)
+    return np.asarray(np.log(values) - np.log1p(-values))
+
+
+def _network(structure: Structure, logits: Floats) -> NoisyOrNetwork:
+    values = 1.0 / (1.0 + np.exp(-np.clip(logits, -14.0, 14.0)))
+    cuts = structure.n_edges, structure.n_edges + structure.n_diseases
+    failures, priors, leaks = np.split(values, cuts)
+    return NoisyOrNetwork(structure, priors, failures, leaks)
+
+
+def _slopes(network: NoisyOrNetwork) -> Floats:
+    values = np.concatenate([network.failures, network.priors, network.leaks])
+    return np.asarray(values * (1.0 - values))
+
+
+def _weak_priors(network: NoisyOrNetwork) -> tuple[Floats, Floats]:
+    """Return derivative and curvature of the weak priors, the same as those of the M-step.
+
+    A Beta prior of mean m and size n has the derivative n (m - x) by the logit of x.
+    """
+    mean, size = beta_prior(1.0 - network.failures)
+    leak_mean, _ = beta_prior(network.leaks)
+    values = np.concatenate([network.failures, network.priors, network.leaks])
+    sizes = np.concatenate(
+        [
+            np.full(len(network.failures), size),
+            np.ones(len(network.priors)),
+            np.ones(len(network.leaks)),
+        ]
+    )
+    means = np.concatenate(
+        [
+            np.full(len(network.failures), 1.0 - mean),
+            np.full(len(network.priors), 0.5),
+            np.full(len(network.leaks), leak_mean),
+        ]
+    )
+    return sizes * (means - values), sizes * values * (1.0 - values)
