@@ -8,7 +8,7 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation", "counting", "learning"]
+BENCHMARKS = ["foundation", "counting", "learning", "accuracy"]
 
 
 def main() -> None:

@@ -72,7 +72,11 @@ class Scores(NamedTuple):
 class RecordSampler:
     """Keeps the sampled diseases of some blocks of records."""
 
-    def __init__(self, structure: Structure, blocks: Sequence[Block]) -> None:
+    def __init__(
+        self, structure: Structure, blocks: Sequence[Block], negligible: float = 1e-5
+    ) -> None:
+        self.least_odds = negligible
+        """Diseases with smaller odds are no candidates of a record."""
         self.structure = structure
         self.blocks = blocks
         self.starts = np.concatenate([[0], np.cumsum([block.n_records for block in blocks])])
@@ -113,6 +117,13 @@ class RecordSampler:
             np.add(total.leaks, part.leaks, out=total.leaks)
         return total
 
+    def share_enumerated(self) -> float:
+        """Return the share of the records whose candidates are few enough to be summed up."""
+        from noisyor.learning.polish.kernels import MOST_ENUMERATED
+
+        n_candidates = np.bitwise_count(self.candidates).sum(axis=1)
+        return float(np.mean(n_candidates <= MOST_ENUMERATED))
+
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Scores":
         """Return the derivatives of the log likelihood, and the information of the records."""
         n_threads = os.cpu_count() or 1
@@ -150,9 +161,10 @@ class RecordSampler:
             rows = slice(self.starts[k], self.starts[k + 1])
             gather_scores(
                 *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
-                np.ascontiguousarray(structure.edges[:, 1]), network.failures, network.leaks,
-                network.priors, log_base_odds(network), n_sweeps, seed, self.states[rows],
-                self.candidates[rows], *found,
+                np.ascontiguousarray(structure.edges[:, 1]), structure.parent_offsets,
+                structure.parent_diseases, 1.0 / network.failures[structure.parent_edges],
+                network.failures, network.leaks, network.priors, log_base_odds(network),
+                self.least_odds, n_sweeps, seed, self.states[rows], self.candidates[rows], *found,
             )  # fmt: skip
         return found
 
@@ -179,7 +191,7 @@ class RecordSampler:
         from noisyor.learning.polish.kernels import sample_records
 
         structure = self.structure
-        must_screen = must_screen or not self.is_started[k]
+        must_screen = must_screen or not self.is_started[k] or self.least_odds > 1e-4
         part = Expectations.nothing(structure)
         if not must_screen:
             part.negligible_cases[:] = self.negligible[k]
@@ -188,8 +200,9 @@ class RecordSampler:
             *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
             np.ascontiguousarray(structure.edges[:, 1]), structure.parent_offsets,
             structure.parent_diseases, 1.0 / network.failures[structure.parent_edges],
-            network.failures, network.leaks, log_base_odds(network), not self.is_started[k],
-            must_screen, n_sweeps, seed, self.states[rows], self.candidates[rows], *part,
+            network.failures, network.leaks, log_base_odds(network), self.least_odds,
+            not self.is_started[k], must_screen, n_sweeps, seed, self.states[rows],
+            self.candidates[rows], *part,
         )  # fmt: skip
         self.is_started[k] = True
         self.negligible[k] = part.negligible_cases

@@ -23,10 +23,10 @@ Words = NDArray[np.uint64]
 SEED_STEP = np.uint64(0x9E3779B97F4A7C15)
 SEED_OF_RUN = np.uint64(0xD1342543DE82EF95)
 SEED_OF_RECORD = np.uint64(0x2545F4914F6CDD1D)
-NEGLIGIBLE = 1e-5
-"""Diseases with smaller odds are no candidates; their expectation is counted all the same."""
+NOTHING = 1e-7
+"""Probabilities that are not worth the time to count them."""
 HUGE = 1e200
-MOST_ENUMERATED = 10
+MOST_ENUMERATED = 12
 """Records with more candidates are sampled; with fewer all states of them are summed up."""
 
 
@@ -114,19 +114,22 @@ def gather(
 def screen(
     symptoms: NDArray[np.int32], parent_offsets: Integers, parent_diseases: Integers,
     inverse_failures: Floats, base_odds: Floats, w: Floats, h: Floats, is_on: NDArray[np.bool_],
-    products: Floats, candidates: Words, cases: Floats,
+    negligible: float, products: Floats, candidates: Words, cases: Floats,
 ) -> None:  # fmt: skip
-    """Find the odds of all diseases at once; those that are not negligible become candidates."""
+    """Find the odds of all diseases at once; those that are not negligible become candidates.
+
+    The others' expected cases are counted; their odds are left in `products`, 0 for candidates.
+    """
     products[:] = 1.0
     for x in range(len(symptoms)):
         for place in range(parent_offsets[symptoms[x]], parent_offsets[symptoms[x] + 1]):
             products[parent_diseases[place]] *= inverse_failures[place] * w[x] - h[x]
     for disease in range(len(products)):
         odds = base_odds[disease] * products[disease]
-        is_candidate = is_on[disease] or not odds < NEGLIGIBLE
+        is_candidate = is_on[disease] or not odds < negligible
         set_bit(candidates, disease, is_candidate)
-        if not is_candidate:
-            cases[disease] += odds
+        products[disease] = 0.0 if is_candidate else odds
+        cases[disease] += products[disease]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -281,9 +284,9 @@ def sample_records(
     offsets: Integers, listed: NDArray[np.int32], is_unknown: NDArray[np.bool_], first_record: int,
     child_offsets: Integers, edge_symptoms: Integers, parent_offsets: Integers,
     parent_diseases: Integers, inverse_failures: Floats, failures: Floats, leaks: Floats,
-    base: Floats, is_start: bool, must_screen: bool, n_sweeps: int, seed: int, states: Words,
-    candidates: Words, cases: Floats, negligible_cases: Floats, caused: Floats, unknown: Floats,
-    leaked: Floats,
+    base: Floats, negligible: float, is_start: bool, must_screen: bool, n_sweeps: int, seed: int,
+    states: Words, candidates: Words, cases: Floats, negligible_cases: Floats, caused: Floats,
+    unknown: Floats, leaked: Floats,
 ) -> None:  # fmt: skip
     """Sample the diseases of each record `n_sweeps` times; add the last sweep's expectations."""
     n_diseases, n_symptoms = len(base), len(leaks)
@@ -311,7 +314,13 @@ def sample_records(
                     states[record])  # fmt: skip
         if must_screen:
             screen(symptoms, parent_offsets, parent_diseases, inverse_failures, base_odds, w, h,
-                   is_on, products, candidates[record], negligible_cases)  # fmt: skip
+                   is_on, negligible, products, candidates[record],
+                   negligible_cases)  # fmt: skip
+            for disease in range(n_diseases):
+                if products[disease] > NOTHING:
+                    gather(child_offsets[disease], child_offsets[disease + 1], edge_symptoms,
+                           failures, slots, products[disease], False, absent, h, caused,
+                           unknown)  # fmt: skip
         n_chosen = list_elements(candidates[record], n_diseases, chosen)
         if n_chosen <= MOST_ENUMERATED:
             close_record(symptoms, leaks, absent)
@@ -406,7 +415,7 @@ def gather_information(
                 odds = log_odds(first, last, edge_symptoms, failures, slots, base[disease],
                                 is_on[disease], absent, w, h)  # fmt: skip
                 probability = 1.0 / (1.0 + np.exp(-odds))
-                if probability > NEGLIGIBLE:
+                if probability > NOTHING:
                     m = last - first + 1
                     score(first, last, edge_symptoms, failures, slots, is_on[disease], absent, h, s)
                     s[m - 1] = 1.0 / (priors[disease] * (1.0 - priors[disease]))
@@ -414,7 +423,7 @@ def gather_information(
                     for a in range(m - 1):
                         matrix[a * m + a] += probability / n_sweeps * s[a] * s[a]
                     missing = probability * (1.0 - probability) / n_sweeps
-                    if missing > NEGLIGIBLE:
+                    if missing > 1e-5:
                         for a in range(m):
                             for b in range(a + 1):
                                 matrix[a * m + b] -= missing * s[a] * s[b]
@@ -436,9 +445,10 @@ def gather_information(
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def gather_scores(
     offsets: Integers, listed: NDArray[np.int32], is_unknown: NDArray[np.bool_], first_record: int,
-    child_offsets: Integers, edge_symptoms: Integers, failures: Floats, leaks: Floats,
-    priors: Floats, base: Floats, n_sweeps: int, seed: int, states: Words, candidates: Words,
-    total: Floats, products: Floats,
+    child_offsets: Integers, edge_symptoms: Integers, parent_offsets: Integers,
+    parent_diseases: Integers, inverse_failures: Floats, failures: Floats, leaks: Floats,
+    priors: Floats, base: Floats, negligible: float, n_sweeps: int, seed: int, states: Words,
+    candidates: Words, total: Floats, products: Floats,
 ) -> None:  # fmt: skip
     """Add up the records' expected scores, and the products of each two of them.
 
@@ -459,6 +469,9 @@ def gather_scores(
     probabilities = np.empty(MOST_ENUMERATED)
     with_disease = np.empty(MOST_ENUMERATED * n_symptoms)
     inverses = np.empty(n_symptoms)
+    base_odds = np.exp(base)
+    odds_of = np.empty(n_diseases)
+    cases = np.zeros(n_diseases)
     halves = np.zeros((2, len(total)))
     touched = np.empty(len(total), dtype=np.int64)
     for record in range(len(offsets) - 1):
@@ -467,6 +480,17 @@ def gather_scores(
         open_record(symptoms, is_unknown[offsets[record] : offsets[record + 1]], child_offsets,
                     edge_symptoms, failures, leaks, states[record], slots, is_on, absent, w,
                     h)  # fmt: skip
+        screen(symptoms, parent_offsets, parent_diseases, inverse_failures, base_odds, w, h, is_on,
+               negligible, odds_of, candidates[record], cases)  # fmt: skip
+        n_touched = 0
+        for disease in range(n_diseases):
+            if odds_of[disease] > NOTHING:  # too small for the products, not for the sums
+                first, last = child_offsets[disease], child_offsets[disease + 1]
+                score(first, last, edge_symptoms, failures, slots, False, absent, h, s)
+                for edge in range(first, last):
+                    total[edge] += odds_of[disease] * s[edge - first]
+                p = priors[disease]
+                total[n_edges + disease] += odds_of[disease] / (p * (1.0 - p))
         n_chosen = list_elements(candidates[record], n_diseases, chosen)
         n_turns = 2 * n_sweeps
         if n_chosen <= MOST_ENUMERATED:
@@ -485,9 +509,9 @@ def gather_scores(
                         halves[0, edge] = probability / failures[edge]
                 for entry in range(entry_offsets[place], entry_offsets[place + 1]):
                     edge = entry_edges[entry]
-                    halves[0, edge] = (
-                        probability - n_sweeps * with_disease[entry]
-                    ) / failures[edge]
+                    halves[0, edge] = (probability - n_sweeps * with_disease[entry]) / failures[
+                        edge
+                    ]
             for x in range(len(symptoms)):
                 inverse = inverses[x] if h[x] > 0.0 else 1.0
                 at = n_edges + n_diseases + symptoms[x]
@@ -514,7 +538,6 @@ def gather_scores(
                 # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
                 leak = leaks[symptoms[x]]
                 half[n_edges + n_diseases + symptoms[x]] += (h[x] + 1.0) / (1.0 - leak)
-        n_touched = 0
         for disease in chosen[:n_chosen]:
             for edge in range(child_offsets[disease], child_offsets[disease + 1]):
                 touched[n_touched] = edge

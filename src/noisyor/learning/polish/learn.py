@@ -13,6 +13,7 @@ from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.estimate import Estimate, Flag, Learned
 from noisyor.learning.polish.em import Information, RecordSampler, beta_prior, maximise
+from noisyor.learning.polish.newton import fisher_scoring
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
 
@@ -29,6 +30,10 @@ SCREEN_EVERY = 3
 """Rounds after which every record's candidates are looked for anew."""
 SWEEPS = 2
 INFORMATION_SWEEPS = 4
+MOST_TOGETHER = 3000
+"""Parameters whose information is inverted together; of more, each disease's on its own."""
+FEW_CANDIDATES, MANY_CANDIDATES = 1e-3, 1e-5
+"""Odds below which a disease is no candidate: few candidates can be summed up exactly."""
 FEWEST_CASES = 5.0
 """A prior that rests on fewer expected cases is weak."""
 
@@ -61,7 +66,9 @@ def learn_refined(
         raise StructureError("findings, schedule and start have different structures.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    sampler = RecordSampler(structure, findings.blocks)
+    size = structure.n_edges + structure.n_diseases + structure.n_symptoms
+    negligible = FEW_CANDIDATES if size <= MOST_TOGETHER else MANY_CANDIDATES
+    sampler = RecordSampler(structure, findings.blocks, negligible)
     known = findings.n_records - findings.count_unknown().astype(np.float64)
     run = _Run(sampler, known, seed, progress or (lambda _: None))
     n_blocks = len(findings.blocks)
@@ -77,8 +84,12 @@ def learn_refined(
         np.mean([each.failures for each in last], axis=0),
         np.mean([each.leaks for each in last], axis=0),
     )
-    information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
-    errors = standard_errors(learned, information, findings.n_records, known)
+    if size <= MOST_TOGETHER:
+        learned, *errors_by_kind = fisher_scoring(sampler, learned, seed)
+        errors = Errors(*errors_by_kind)
+    else:
+        information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
+        errors = standard_errors(learned, information, findings.n_records, known)
     return _estimate(learned, errors, findings.n_records, schedule)
 
 
@@ -117,8 +128,8 @@ class _Run:
 class Errors(NamedTuple):
     """Standard errors of each kind."""
 
-    priors: Floats
     failures: Floats
+    priors: Floats
     leaks: Floats
 
 
@@ -143,7 +154,7 @@ def standard_errors(
         failures[edges], priors[disease] = found[:-1], found[-1]
     leaks = information.leaks + known / (1.0 - network.leaks) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Errors(priors, failures, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
+        return Errors(failures, priors, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
 
 
 def _inverse_diagonal(matrix: Floats) -> Floats:

@@ -19,9 +19,15 @@ from noisyor.structure import Structure
 Floats = NDArray[np.float64]
 
 FULL_STEPS = 5
-STEPS = 10
+STEPS = 15
+MOST_STEPS = 60
+SCREEN_EVERY = 5
+MOSTLY = 0.98
+"""With so many records summed up exactly, there is no noise to be averaged."""
+ENOUGH = 0.05
+"""Steps end when none is longer than this part of its standard error, given the others."""
 SWEEPS = 4
-LONGEST_STEP = 1.0
+LONGEST_STEP = 0.5
 """On the logit scale."""
 
 
@@ -39,22 +45,27 @@ def fisher_scoring(sampler: RecordSampler, start: NoisyOrNetwork, seed: int) -> 
     structure = start.structure
     position = _logits(start)
     information = np.zeros((len(position), len(position)))
-    for step in range(STEPS):
+    for step in range(MOST_STEPS):
         network = _network(structure, position)
-        if step % 5 == 0:  # as parameters move, other diseases become possible
+        if step % SCREEN_EVERY == 0:  # as parameters move, other diseases become possible
             sampler.expect(
                 network, len(sampler.blocks), must_screen=True, n_sweeps=1, seed=seed + 500 + step
             )
+            is_exact = sampler.share_enumerated() > MOSTLY
         scores = sampler.score(network, SWEEPS, seed + 700 + step)
         slopes = _slopes(network)
-        share = 1.0 if step < FULL_STEPS else 1.0 / (step - FULL_STEPS + 2)
-        # The information is averaged too: it is needed to a few digits only.
-        weight = 1.0 / (step + 1) if step < FULL_STEPS else share / 2.0
-        fresh = slopes[:, np.newaxis] * scores.information * slopes
-        information += weight * (fresh - information)
         gradient, curvature = _weak_priors(network)
-        move = np.linalg.solve(information + np.diag(curvature), slopes * scores.total + gradient)
+        fresh = slopes[:, np.newaxis] * scores.information * slopes
+        share = 1.0 if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
+        information += (1.0 if is_exact else max(share / 2.0, 1.0 / (step + 1))) * (
+            fresh - information
+        )
+        whole = information + np.diag(curvature)
+        move = np.linalg.solve(whole, slopes * scores.total + gradient)
         position = position + share * np.clip(move, -LONGEST_STEP, LONGEST_STEP)
+        is_small = (np.abs(move) * np.sqrt(np.diag(whole))).max() < ENOUGH
+        if is_small if is_exact else step + 1 == STEPS:
+            break
     network = _network(structure, position)
     _, curvature = _weak_priors(network)
     variances = np.diag(np.linalg.inv(information + np.diag(curvature)))

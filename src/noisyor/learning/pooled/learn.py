@@ -90,7 +90,7 @@ class PooledFit(NamedTuple):
         owners = structure.edges[:, 0]
         found = priors_of(self.lambdas)
         usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
-        priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.5)
+        priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.95)
         failures = np.clip(failures_from(priors, self.strengths, owners), 0.02, 0.98)
         reached = self.strengths > 0
         failures[~reached] = failures[reached].mean() if reached.any() else 0.5
@@ -119,7 +119,8 @@ def learn_pooled(
         The fit of the pairs, where it was made before.
     """
     check_coupled(moments, schedule)
-    if not len((triplets or moments).plan.triplets):
+    is_some_prior_reached = bool((schedule.prior_depths >= 0).any())
+    if is_some_prior_reached and not len((triplets or moments).plan.triplets):
         raise ParameterError(
             "the moments have no triplets, without which priors cannot be learned; choose some "
             "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`) and count all records "
@@ -184,7 +185,7 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimat
             failures_from(p, v, owners)
             for p, v in zip(group_priors, fit.group_strengths, strict=True)
         ]
-    ).reshape(len(groups), -1)
+    ).reshape(len(groups), structure.n_edges)
     failures = shrink_probabilities(raw, _errors(raw, replicates, sizes))
     raw_leaks = leaks_from(structure, moments.negative_moments(1), priors.values, raw)
     group_leaks = np.array(
@@ -192,7 +193,7 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimat
             leaks_from(structure, moments.negative_moments(1, without=int(g)), p, f)
             for g, p, f in zip(groups, group_priors, replicates, strict=True)
         ]
-    ).reshape(len(groups), -1)
+    ).reshape(len(groups), structure.n_symptoms)
     leaks = shrink_leaks(raw_leaks, _errors(raw_leaks, group_leaks, sizes))
     return _estimate(priors, failures, leaks, fit, moments, schedule)
 

@@ -98,6 +98,8 @@ class PairFit:
     def misfit(self) -> float:
         """Return the mean of the squared standardised residuals."""
         used = (self.weights > 0) & (self._table.latest < NEVER)
+        if not used.any():
+            return 0.0
         return float(np.mean(self.weights[used] * (self.ratios[used] - 1.0) ** 2))
 
     def run(self) -> None:

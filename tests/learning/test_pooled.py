@@ -1,0 +1,153 @@
+"""Pooled learning: all pairs and the best triplets."""
+
+import numpy as np
+import pytest
+
+from noisyor import (
+    Findings,
+    MomentPlan,
+    Moments,
+    NoisyOrLearner,
+    count_moments,
+    datasets,
+    find_schedule,
+    learn_pooled,
+    learn_sequential,
+    plan_triplets,
+)
+from noisyor.errors import ParameterError, StructureError
+from noisyor.learning import Flag
+from noisyor.learning.pooled.pairs import NEVER, pair_table
+from noisyor.learning.pooled.shrink import shrink_probabilities
+from noisyor.learning.pooled.triplets import lambdas_of, priors_of
+
+
+@pytest.mark.parametrize("name", ["figure1", "clinic"])
+def test_exact_moments_give_the_truth(name):
+    network = datasets.clinic() if name == "clinic" else datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    pairs = Moments.exact(network, MomentPlan.coupled(network.structure))
+    moments = Moments.exact(network, plan_triplets(pairs, schedule))
+    estimate = learn_pooled(moments, schedule)
+    assert np.abs(estimate.priors.values - network.priors).max() < 0.02
+    assert np.abs(estimate.failures.values - network.failures).max() < 0.05
+
+
+def test_pairs_are_ready_when_their_other_parents_are_known(rng):
+    """Against the definition, for every pair and every disease of random structures."""
+    for _ in range(50):
+        structure = datasets.clinic().structure.subset(
+            symptoms=rng.choice(60, 30, replace=False).tolist()
+        )
+        schedule = find_schedule(structure)
+        table = pair_table(MomentPlan.coupled(structure), schedule.depths)
+        for disease in range(structure.n_diseases):
+            children = structure.children(disease)
+            a, b = np.triu_indices(len(children), 1)
+            rows = table.rows[table.offsets[disease] : table.offsets[disease + 1]]
+            for x, y, row in zip(children[a], children[b], rows, strict=True):
+                assert table.pairs[row].tolist() == [x, y]
+                others = (set(structure.parents(int(x))) & set(structure.parents(int(y)))) - {
+                    disease
+                }
+                depths = [
+                    schedule.depths[structure.edge_index(int(k), int(z))]
+                    for k in others
+                    for z in (x, y)
+                ]
+                expected = max((NEVER if d < 0 else d for d in depths), default=-1)
+                owned = table.owner[row] == disease
+                assert (table.second[row] if owned else table.latest[row]) == expected
+
+
+def errors(estimate, network):
+    return np.abs(estimate.failures.values - network.failures).mean()
+
+
+def test_pooling_beats_one_triplet_an_edge_by_far():
+    network = datasets.clinic()
+    findings = network.sample(50_000, seed=0)
+    pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_
+    sequential = NoisyOrLearner(network.structure, method="sequential").fit(findings).estimate_
+    assert errors(pooled, network) < 0.75 * errors(sequential, network)
+    assert pooled.method == "pooled"
+
+
+def test_standard_errors_cover():
+    network = datasets.clinic()
+    covered = []
+    for seed in range(5):
+        findings = network.sample(50_000, seed=seed)
+        part = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_.failures
+        lower, upper = part.intervals()
+        covered.append(((lower <= network.failures) & (network.failures <= upper))[part.flags == 0])
+    assert 0.90 < np.concatenate(covered).mean() < 0.98
+
+
+def test_sites_learn_what_all_records_in_one_place_would():
+    network = datasets.clinic()
+    structure = network.structure
+    # Ids put every record into the same group wherever it is counted.
+    records = [network.sample(3000, seed=seed).to_numpy() for seed in (1, 2)]
+    ids = np.arange(3000), np.arange(3000, 6000)
+    parts = [
+        Findings.from_numpy(rows, structure, record_ids=numbers)
+        for rows, numbers in zip(records, ids, strict=True)
+    ]
+    pairs = sum(count_moments(part, MomentPlan.coupled(structure)) for part in parts)
+    plan = plan_triplets(pairs, find_schedule(structure))
+    moments = sum(count_moments(part, plan) for part in parts)
+    together = NoisyOrLearner(structure, method="pooled").fit(moments).network_
+    everything = Findings.from_numpy(
+        np.concatenate(records), structure, record_ids=np.concatenate(ids)
+    )
+    whole = NoisyOrLearner(structure, method="pooled").fit(everything).network_
+    assert together.priors == pytest.approx(whole.priors, rel=1e-6)
+    assert together.failures == pytest.approx(whole.failures, abs=1e-6)
+
+
+def test_what_the_schedule_does_not_reach_stays_neutral():
+    network = datasets.figure2(0)
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, seed=0))
+    assert (estimate.estimate_.failures.flags == Flag.NOT_SCHEDULED).all()
+    assert (estimate.network_.failures == 0.5).all()
+
+
+def test_moments_that_do_not_do_are_refused():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    records = network.sample(100, seed=0)
+    with pytest.raises(ParameterError, match="lack .* pairs that share a disease"):
+        learn_pooled(count_moments(records, MomentPlan(network.structure)), schedule)
+    with pytest.raises(ParameterError, match="no triplets"):
+        learn_pooled(count_moments(records, MomentPlan.coupled(network.structure)), schedule)
+    with pytest.raises(StructureError, match="different structures"):
+        learn_pooled(
+            count_moments(records, schedule.plan()), find_schedule(datasets.figure2(0).structure)
+        )
+
+
+def test_shrinking_leaves_the_certain_and_moves_the_uncertain():
+    raw = np.concatenate([np.linspace(0.3, 0.7, 50), [1.4, -0.5, np.nan]])
+    given = np.concatenate([np.full(50, 0.001), [0.5, 0.5, 0.5]])
+    shrunk = shrink_probabilities(raw, given)
+    assert shrunk.values[:50] == pytest.approx(raw[:50], abs=0.003)
+    assert 0.5 < shrunk.values[50] < 0.75
+    assert 0.25 < shrunk.values[51] < 0.5
+    assert shrunk.values[52] == pytest.approx(0.5, abs=0.02)
+    assert shrunk.is_weak[52]
+    assert not shrunk.is_weak[:50].any()
+
+
+def test_lambda_and_prior_are_each_others_inverse():
+    priors = np.array([1e-9, 1e-3, 0.3, 0.5, 0.9])
+    assert priors_of(lambdas_of(priors)) == pytest.approx(priors, rel=1e-9)
+
+
+def test_pooled_and_sequential_agree_with_many_records():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    findings = network.sample(500_000, seed=0)
+    pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
+    one = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
+    assert pooled.failures == pytest.approx(one.failures, abs=0.05)
