@@ -26,7 +26,9 @@ MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
 SWEEPS_A_ROUND = 4
 SWEEPS_A_CHECK = 5
-MOST_SWEEPS = 12
+MOST_CHECKS = 12
+MANY_PAIRS = 100_000
+"""With fewer pairs time does not matter, and sweeps go on until nothing changes."""
 INNER = 3
 ENOUGH = 5e-4
 """Sweeps end when the misfit falls by less than this between two checks, relatively."""
@@ -113,12 +115,14 @@ class PairFit:
 
     def _run_jointly(self) -> None:
         before = self.misfit()
-        for _ in range(MOST_SWEEPS):
+        is_large = len(self._table.pairs) > MANY_PAIRS
+        most, enough = (MOST_CHECKS, ENOUGH) if is_large else (50 * MOST_CHECKS, ENOUGH / 1000)
+        for _ in range(most):
             for _ in range(SWEEPS_A_CHECK):
                 self._sweep(NEVER)
             self.weights = self._weights()
             after = self.misfit()
-            if before - after < ENOUGH * after:
+            if before - after < enough * after:
                 break
             before = after
 
