@@ -2,7 +2,7 @@
 
 >>> from noisyor import NoisyOrLearner, datasets
 >>> clinic = datasets.clinic()
->>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(100_000, seed=0))
+>>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0))
 >>> learner.network_  # doctest: +ELLIPSIS
 NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
 >>> learner.estimate_

@@ -24,7 +24,7 @@ def clinic(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
     network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(20_000, seed=0).to_parquet(tmp_path / "records.parquet")
+    network.sample(5000, seed=0).to_parquet(tmp_path / "records.parquet")
     return tmp_path
 
 
@@ -107,7 +107,7 @@ def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
         "--summary", clinic / "summary.csv", "--method", method,
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert f"Learned from 20,000 records ({method})." in out
+    assert f"Learned from 5,000 records ({method})." in out
     learned = NoisyOrNetwork.load(clinic / "learned.json")
     structure = Structure.from_csv(clinic / "edges.csv")
     learner = NoisyOrLearner(structure, method=method).fit(clinic / "records.parquet")
