@@ -24,7 +24,7 @@ def clinic(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
     network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(5000, seed=0).to_parquet(tmp_path / "records.parquet")
+    network.sample(2000, seed=0).to_parquet(tmp_path / "records.parquet")
     return tmp_path
 
 
@@ -107,14 +107,14 @@ def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
         "--summary", clinic / "summary.csv", "--method", method,
     )  # fmt: skip
     assert (code, err) == (0, "")
-    assert f"Learned from 5,000 records ({method})." in out
+    assert f"Learned from 2,000 records ({method})." in out
     learned = NoisyOrNetwork.load(clinic / "learned.json")
     structure = Structure.from_csv(clinic / "edges.csv")
     learner = NoisyOrLearner(structure, method=method).fit(clinic / "records.parquet")
     assert learned == learner.network_
     truth = datasets.clinic()
     assert learned.structure.diseases == truth.structure.diseases
-    assert np.abs(learned.priors - truth.priors).mean() < 0.03
+    assert np.abs(learned.priors - truth.priors).mean() < 0.04
     table = pyarrow.csv.read_csv(clinic / "summary.csv")
     assert table.num_rows == 20 + 120 + 60
     assert table.column("value").to_pylist()[:20] == pytest.approx(learned.priors.tolist())

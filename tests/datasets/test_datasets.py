@@ -34,7 +34,7 @@ def test_figure_1_is_learned_in_two_rounds_and_figure_2_not_at_all():
     assert len(left) == 8
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 def test_qmr_shaped_has_the_size_and_troubles_of_qmr(seed):
     network = datasets.qmr_shaped(seed)
     structure = network.structure

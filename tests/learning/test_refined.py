@@ -46,7 +46,7 @@ def naive_expectations(network, records):
 
 @pytest.mark.parametrize("unknown", [0.0, 0.2])
 def test_expectations_agree_with_the_sum_over_all_states(rng, unknown):
-    for _ in range(40):
+    for _ in range(25):
         network = inner_network(rng)
         records = random_records(rng, 20, network.structure.n_symptoms, unknown)
         sampler = RecordSampler(
@@ -114,7 +114,7 @@ def test_the_scores_are_the_derivatives_of_the_log_likelihood(rng):
 
 def test_refining_beats_pooling_and_its_intervals_cover():
     learned, start, inside = [], [], []
-    for seed in range(20):
+    for seed in range(12):
         network = datasets.figure1(seed)
         findings = network.sample(2000, seed=seed + 50)
         refined = NoisyOrLearner(network.structure).fit(findings).estimate_

@@ -13,7 +13,7 @@ MOST_ROWS = 10
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 20_000,
+    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 5_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
 ) -> None:
     """Sample patients of the built-in clinic, forget their diseases, and learn the clinic anew.
