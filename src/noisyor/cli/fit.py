@@ -97,7 +97,7 @@ def fit(
 def _learn(
     learner: "NoisyOrLearner", files: list[Path], form: "RecordFormat", quiet: bool
 ) -> "Estimate":
-    """Learn from files of moments, or from files of records, with a bar for every pass."""
+    """Learn from files of moments, or from files of records with a progress bar."""
     from noisyor.cli.merge import merged_moments
     from noisyor.cli.progress import progress_bar
     from noisyor.errors import FileError, NoisyOrError, some_of

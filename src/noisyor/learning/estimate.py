@@ -65,7 +65,7 @@ class Learned:
 
     values: Floats
     standard_errors: Floats
-    """NaN where a parameter has a flag, or the records came in fewer than ten groups."""
+    """NaN where a flag forbids one, or where the records came in too few groups."""
     depths: Indices
     """The round of the step it was learned in, for a leak one more than the deepest of its
     parents; -1 where it was not learned."""

@@ -208,7 +208,7 @@ def enumerate_states(
 
     Finds P(disease present) for each candidate, E[d / P(finding present | D)] for each of its
     present findings (an entry), and E[1 / P(finding present | D)] for each finding. The most
-    probable state is kept. All diseases must be off when it begins, and are again at the end.
+    probable state is kept. `absent` must be without any disease; it is left in the last state.
     """
     log_odds_of = np.empty(len(chosen))
     n_entries = 0
