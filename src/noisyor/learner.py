@@ -118,7 +118,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.method == "refined" and not isinstance(source, Moments | Findings):
             source, options = read_findings(source, self.structure, options), {}
         if self.method == "sequential" or isinstance(source, Moments):
-            self._set(schedule, self._count(source, self.find_plan(), options, progress))
+            self._set(schedule, self._count_once(source, options, progress))
             self._estimate = self._learn()
         else:
             self._fit_in_two_passes(source, schedule, options, progress)
@@ -152,7 +152,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         schedule = self._find_schedule()
         source = _as_source(records, self.structure)
-        more = self._count(source, self.find_plan(), options, None)
+        more = self._count_once(source, options, None)
         if self.__sklearn_is_fitted__():
             asked = schedule.structure, self.pairs, self.choice, more.plan
             known = self.schedule_
@@ -200,6 +200,14 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             )
         return find_schedule(self.structure, pairs=self.pairs, choice=self.choice)
 
+    def _count_once(
+        self, source: Any, options: ReadOptions, progress: Callable[[int], None] | None
+    ) -> Moments:
+        """Return moments as they are, or count what one pass can give."""
+        if isinstance(source, Moments):
+            return source
+        return self._count(source, self.find_plan(), options, progress)
+
     def _count(
         self,
         source: Any,
@@ -207,8 +215,6 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         options: ReadOptions,
         progress: Callable[[int], None] | None,
     ) -> Moments:
-        if isinstance(source, Moments):
-            return source
         return count_moments(
             source, plan, n_groups=self.n_groups, threads=self.threads, progress=progress, **options
         )

@@ -17,9 +17,9 @@ from noisyor import (
 )
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
+from noisyor.learning.decompose import lambdas_of, priors_of
 from noisyor.learning.pooled.pairs import NEVER, pair_table
 from noisyor.learning.pooled.shrink import shrink_probabilities
-from noisyor.learning.pooled.triplets import lambdas_of, priors_of
 
 
 @pytest.mark.parametrize("name", ["figure1", "clinic"])
@@ -46,7 +46,7 @@ def test_pairs_are_ready_when_their_other_parents_are_known(rng):
             a, b = np.triu_indices(len(children), 1)
             rows = table.rows[table.offsets[disease] : table.offsets[disease + 1]]
             for x, y, row in zip(children[a], children[b], rows, strict=True):
-                assert table.pairs[row].tolist() == [x, y]
+                assert table.plan.pairs[row].tolist() == [x, y]
                 others = (set(structure.parents(int(x))) & set(structure.parents(int(y)))) - {
                     disease
                 }

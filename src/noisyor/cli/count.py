@@ -16,7 +16,7 @@ from noisyor.cli.options import (
     ReadLayout,
     StructureFile,
     Threads,
-    record_format,
+    read_options,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def count(
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.errors import StructureError
+    from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
     from noisyor.moments import MomentPlan
 
@@ -66,7 +67,7 @@ def count(
     wanted = MomentPlan.load(plan) if plan is not None else MomentPlan.coupled(known)
     if wanted.structure != known:
         raise StructureError(f"the plan {plan} was made for another structure than the one given.")
-    form = record_format(layout, ignore_unknown, ids_per_file)
+    form = RecordFormat(**read_options(layout, ignore_unknown, ids_per_file))
     job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=quiet)
     moments = job.run(files, resume)
     if min_count > 1:

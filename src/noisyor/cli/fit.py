@@ -18,12 +18,11 @@ from noisyor.cli.options import (
     StructureFile,
     Threads,
     TripletChoice,
-    options_of,
-    record_format,
+    read_options,
 )
 
 if TYPE_CHECKING:
-    from noisyor.findings.reading import RecordFormat
+    from noisyor.findings.reading import ReadOptions
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
 
@@ -81,8 +80,8 @@ def fit(
         threads=threads or None,
         seed=seed,
     )
-    form = record_format(layout, ignore_unknown, ids_per_file)
-    estimate = _learn(learner, files, form, quiet)
+    options = read_options(layout, ignore_unknown, ids_per_file)
+    estimate = _learn(learner, files, options, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     estimate.network.save(output)
@@ -95,7 +94,7 @@ def fit(
 
 
 def _learn(
-    learner: "NoisyOrLearner", files: list[Path], form: "RecordFormat", quiet: bool
+    learner: "NoisyOrLearner", files: list[Path], options: "ReadOptions", quiet: bool
 ) -> "Estimate":
     """Learn from files of moments, or from files of records with a progress bar."""
     from noisyor.cli.merge import merged_moments
@@ -108,7 +107,6 @@ def _learn(
             f"{files[are_moments.index(True)]} holds moments and "
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
-    learner.find_plan()  # a wrong method or structure is told before anything is read
     if all(are_moments):
         moments = merged_moments(files)
         try:
@@ -116,7 +114,7 @@ def _learn(
         except NoisyOrError as error:
             raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     with progress_bar("learning", None, quiet) as advance:
-        return learner.fit(files, progress=advance, **options_of(form)).estimate_
+        return learner.fit(files, progress=advance, **options).estimate_
 
 
 def _facts(estimate: "Estimate") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from noisyor.findings.reading import ReadOptions, RecordFormat
+    from noisyor.findings.reading import ReadOptions
 
 
 class Layout(StrEnum):
@@ -52,23 +52,10 @@ Choice = Annotated[
 ]
 
 
-def record_format(
-    layout: Layout | None, ignore_unknown: bool, ids_per_file: bool
-) -> "RecordFormat":
+def read_options(layout: Layout | None, ignore_unknown: bool, ids_per_file: bool) -> "ReadOptions":
     """Return how records stand in their files."""
-    from noisyor.findings.reading import RecordFormat
-
-    return RecordFormat(
-        layout=layout.value if layout else "auto",
-        ignore_unknown=ignore_unknown,
-        ids_per_file=ids_per_file,
-    )
-
-
-def options_of(form: "RecordFormat") -> "ReadOptions":
-    """Return a format as the options that readers take."""
     return {
-        "layout": form.layout,
-        "ignore_unknown": form.ignore_unknown,
-        "ids_per_file": form.ids_per_file,
+        "layout": layout.value if layout else "auto",
+        "ignore_unknown": ignore_unknown,
+        "ids_per_file": ids_per_file,
     }

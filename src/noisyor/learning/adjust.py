@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.learning.decompose import strengths_of
+from noisyor.learning.decompose import lambdas_of, strengths_of
 
 if TYPE_CHECKING:
     from noisyor.learning.steps import StepTable
+    from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
@@ -80,11 +81,20 @@ def adjusted_excesses(
 
     adjusted = np.array(excesses)
     if len(steps.removed_diseases):
-        variances = priors * (1.0 - priors)
         owners = steps.edge_diseases
-        strengths = np.sqrt(variances[owners]) * strengths_of(priors[owners], failures)
+        strengths = np.sqrt(priors * (1.0 - priors))[owners] * strengths_of(
+            priors[owners], failures
+        )
         remove_influences(
             steps.removed_offsets, steps.removed_diseases, steps.removed_edges,
-            (1.0 - 2.0 * priors) / np.sqrt(variances), strengths, adjusted,
+            lambdas_of(priors), strengths, adjusted,
         )  # fmt: skip
     return adjusted
+
+
+def leaks_from(structure: "Structure", absent: Floats, priors: Floats, failures: Floats) -> Floats:
+    """Return what the diseases do not account for (Eq. 5); it may come out negative."""
+    diseases, symptoms = structure.edges.T
+    remaining = absent.copy()
+    np.divide.at(remaining, symptoms, 1.0 - priors[diseases] * (1.0 - failures))
+    return np.asarray(1.0 - remaining)

@@ -175,3 +175,15 @@ def failures_of(priors: Floats, strengths: Floats) -> Floats:
     """Return f = 1 - t / (1 + p t), written so that a small failure keeps its digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((1.0 - (1.0 - priors) * strengths) / (1.0 + priors * strengths))
+
+
+def priors_of(lambdas: Floats) -> Floats:
+    """Return p = (1 - lambda / sqrt(4 + lambda^2)) / 2, without cancelling for small priors."""
+    root = np.sqrt(4.0 + lambdas * lambdas)
+    small = 2.0 / (root * (root + np.abs(lambdas)))
+    return np.asarray(np.where(lambdas > 0, small, 1.0 - small))
+
+
+def lambdas_of(priors: Floats) -> Floats:
+    """Return lambda = (1 - 2 p) / sqrt(p (1 - p))."""
+    return np.asarray((1.0 - 2.0 * priors) / np.sqrt(priors * (1.0 - priors)))

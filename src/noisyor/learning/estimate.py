@@ -94,6 +94,15 @@ class Learned:
         return int(np.count_nonzero(self.flags & flag))
 
 
+def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
+    """Return the depths of the leaks: each rests on all parents of its symptom, so it is one more
+    than the deepest of them.
+    """
+    depths = np.zeros(structure.n_symptoms, dtype=np.int64)
+    np.maximum.at(depths, structure.edges[:, 1], edge_depths + 1)
+    return depths
+
+
 class StandardErrors(NamedTuple):
     """One per prior, failure and leak, in the network's order; NaN where unknown."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.solving import Inputs, Solved, Values, solve
 from noisyor.learning.steps import step_tables
@@ -115,11 +115,9 @@ def _estimate(
     structure = schedule.structure
     rounds = np.append(schedule.step_rounds, -1)
     failure_depths = rounds[solved.failures.steps]
-    # A leak rests on all parents of its symptom, so it is one deeper than the deepest of them.
-    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
-    np.maximum.at(leak_depths, structure.edges[:, 1], failure_depths + 1)
-    leak_depths[solved.leaks.is_unlearned] = -1
-    depths = rounds[solved.priors.steps], failure_depths, leak_depths
+    of_leaks = leak_depths(structure, failure_depths)
+    of_leaks[solved.leaks.is_unlearned] = -1
+    depths = rounds[solved.priors.steps], failure_depths, of_leaks
     parts = [
         _learned(part, [getattr(each, name) for each in replicates], sizes, depth)
         for (name, part), depth in zip(vars(solved).items(), depths, strict=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.learning.adjust import adjusted_excesses
+from noisyor.learning.adjust import adjusted_excesses, leaks_from
 from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
 from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Flag
 from noisyor.learning.steps import StepTable
@@ -144,12 +144,10 @@ def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: S
 def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
     """Let the leaks account for what the diseases do not (Eq. 5)."""
     diseases, symptoms = structure.edges.T
-    remaining = absent.copy()
-    influences = 1.0 - solved.priors.values[diseases] * (1.0 - solved.failures.values)
-    np.divide.at(remaining, symptoms, influences)
+    leaks = leaks_from(structure, absent, solved.priors.values, solved.failures.values)
     flags = np.zeros(len(absent), dtype=np.uint16)
     doubts = solved.doubts(diseases, np.arange(structure.n_edges)[:, np.newaxis])
     np.bitwise_or.at(flags, symptoms, doubts)
     flags[np.isnan(absent)] |= np.uint16(Flag.NO_MOMENT)
     everyone = np.arange(len(absent))
-    solved.leaks.take_first(everyone, 1.0 - remaining, flags, np.full(len(absent), -1))
+    solved.leaks.take_first(everyone, leaks, flags, np.full(len(absent), -1))

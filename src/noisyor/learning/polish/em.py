@@ -10,18 +10,23 @@ value inside of its bounds. The last iterates are averaged, which takes the samp
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Block
+from noisyor.learning.pooled.shrink import beta_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
+Part = TypeVar("Part")
+
+PARTS = 4
+"""Sums over blocks are made in so many parts, whatever the number of threads: so they are equal."""
 
 
 class Expectations(NamedTuple):
@@ -73,9 +78,9 @@ class RecordSampler:
     """Keeps the sampled diseases of some blocks of records."""
 
     def __init__(
-        self, structure: Structure, blocks: Sequence[Block], negligible: float = 1e-5
+        self, structure: Structure, blocks: Sequence[Block], least_odds: float = 1e-5
     ) -> None:
-        self.least_odds = negligible
+        self.least_odds = least_odds
         """Diseases with smaller odds are no candidates of a record."""
         self.structure = structure
         self.blocks = blocks
@@ -84,7 +89,7 @@ class RecordSampler:
         self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)
         self.candidates = np.zeros_like(self.states)
         self.is_started = np.zeros(len(blocks), dtype=np.bool_)
-        self.negligible = [np.zeros(structure.n_diseases) for _ in blocks]
+        self.negligible_cases = [np.zeros(structure.n_diseases) for _ in blocks]
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -103,14 +108,7 @@ class RecordSampler:
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Information":
         """Return the information that the records bring on each disease and each leak."""
-        n_threads = os.cpu_count() or 1
-        with ThreadPoolExecutor(n_threads) as pool:
-            parts = list(
-                pool.map(
-                    lambda first: self._inform(network, n_sweeps, seed, first, n_threads),
-                    range(n_threads),
-                )
-            )
+        parts = in_parts(lambda first: self._inform(network, n_sweeps, seed, first))
         total = parts[0]
         for part in parts[1:]:
             np.add(total.matrices, part.matrices, out=total.matrices)
@@ -126,14 +124,7 @@ class RecordSampler:
 
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Scores":
         """Return the derivatives of the log likelihood, and the information of the records."""
-        n_threads = os.cpu_count() or 1
-        with ThreadPoolExecutor(n_threads) as pool:
-            parts = list(
-                pool.map(
-                    lambda first: self._score(network, n_sweeps, seed, first, n_threads),
-                    range(n_threads),
-                )
-            )
+        parts = in_parts(lambda first: self._score(network, n_sweeps, seed, first))
         total = np.sum([part.total for part in parts], axis=0)
         products = np.sum([part.information for part in parts], axis=0)
         nothing = np.concatenate(
@@ -149,15 +140,13 @@ class RecordSampler:
         information += n_records * np.outer(nothing, nothing)
         return Scores(np.asarray(total + n_records * nothing), np.asarray(information))
 
-    def _score(
-        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int, step: int
-    ) -> "Scores":
+    def _score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int) -> "Scores":
         from noisyor.learning.polish.kernels import gather_scores
 
         structure = self.structure
         size = structure.n_edges + structure.n_diseases + structure.n_symptoms
         found = Scores(np.zeros(size), np.zeros((size, size)))
-        for k in range(first, len(self.blocks), step):
+        for k in range(first, len(self.blocks), PARTS):
             rows = slice(self.starts[k], self.starts[k + 1])
             gather_scores(
                 *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
@@ -169,13 +158,13 @@ class RecordSampler:
         return found
 
     def _inform(
-        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int, step: int
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int
     ) -> "Information":
         from noisyor.learning.polish.kernels import gather_information
 
         structure = self.structure
         found = Information.nothing(structure)
-        for k in range(first, len(self.blocks), step):
+        for k in range(first, len(self.blocks), PARTS):
             rows = slice(self.starts[k], self.starts[k + 1])
             gather_information(
                 *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
@@ -191,10 +180,10 @@ class RecordSampler:
         from noisyor.learning.polish.kernels import sample_records
 
         structure = self.structure
-        must_screen = must_screen or not self.is_started[k] or self.least_odds > 1e-4
+        must_screen = must_screen or not self.is_started[k]
         part = Expectations.nothing(structure)
         if not must_screen:
-            part.negligible_cases[:] = self.negligible[k]
+            part.negligible_cases[:] = self.negligible_cases[k]
         rows = slice(self.starts[k], self.starts[k + 1])
         sample_records(
             *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
@@ -205,8 +194,14 @@ class RecordSampler:
             self.candidates[rows], *part,
         )  # fmt: skip
         self.is_started[k] = True
-        self.negligible[k] = part.negligible_cases
+        self.negligible_cases[k] = part.negligible_cases
         return part
+
+
+def in_parts(work: Callable[[int], Part]) -> list[Part]:
+    """Return what `work` makes of each part of the blocks: part k has block k, k + PARTS, ..."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, range(PARTS)))
 
 
 def log_base_odds(network: NoisyOrNetwork) -> Floats:
@@ -224,16 +219,13 @@ def maximise(
     diseases = structure.edges[:, 0]
     cases = expected.cases + expected.negligible_cases
     priors = (cases + 0.5) / (n_records + 1.0)
-    mean, size = beta_prior(1.0 - network.failures)
+    mean, size = failure_prior(network)
     at_risk = cases[diseases] - expected.unknown
     causes = (expected.caused + size * mean) / (at_risk + size)
-    leak_mean, _ = beta_prior(network.leaks)
-    leaks = (expected.leaked + leak_mean) / (known + 1.0)
+    leaks = (expected.leaked + network.leaks.mean()) / (known + 1.0)
     return NoisyOrNetwork(structure, priors, 1.0 - causes, leaks)
 
 
-def beta_prior(values: Floats) -> tuple[float, float]:
-    """Return mean and size (a + b) of the Beta distribution with the values' two moments."""
-    mean = float(values.mean())
-    variance = max(float(values.var()), 1e-12)
-    return mean, float(np.clip(mean * (1.0 - mean) / variance - 1.0, 0.5, 20.0))
+def failure_prior(network: NoisyOrNetwork) -> tuple[float, float]:
+    """Return mean and size of the weak prior of 1 - f, which all edges share."""
+    return beta_prior(1.0 - network.failures, least_size=0.5)

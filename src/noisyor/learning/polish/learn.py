@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
-from noisyor.learning.estimate import Estimate, Flag, Learned
-from noisyor.learning.polish.em import Information, RecordSampler, beta_prior, maximise
-from noisyor.learning.polish.newton import fisher_scoring
+from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
+from noisyor.learning.polish.em import Information, RecordSampler, failure_prior, maximise
+from noisyor.learning.polish.fisher import fisher_scoring
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
 
@@ -32,8 +32,9 @@ SWEEPS = 2
 INFORMATION_SWEEPS = 4
 MOST_TOGETHER = 3000
 """Parameters whose information is inverted together; of more, each disease's on its own."""
-FEW_CANDIDATES, MANY_CANDIDATES = 1e-3, 1e-5
-"""Odds below which a disease is no candidate: few candidates can be summed up exactly."""
+LEAST_ODDS, LEAST_ODDS_SMALL = 1e-5, 1e-3
+"""Odds below which a disease is no candidate of a record. On small networks fewer candidates can be
+summed up exactly; the others then count for so much that they are looked at in every round."""
 FEWEST_CASES = 5.0
 """A prior that rests on fewer expected cases is weak."""
 
@@ -67,10 +68,13 @@ def learn_refined(
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     size = structure.n_edges + structure.n_diseases + structure.n_symptoms
-    negligible = FEW_CANDIDATES if size <= MOST_TOGETHER else MANY_CANDIDATES
-    sampler = RecordSampler(structure, findings.blocks, negligible)
+    is_small = size <= MOST_TOGETHER
+    sampler = RecordSampler(
+        structure, findings.blocks, LEAST_ODDS_SMALL if is_small else LEAST_ODDS
+    )
     known = findings.n_records - findings.count_unknown().astype(np.float64)
-    run = _Run(sampler, known, seed, progress or (lambda _: None))
+    screen_every = 1 if is_small else SCREEN_EVERY
+    run = _Run(sampler, known, seed, screen_every, progress or (lambda _: None))
     n_blocks = len(findings.blocks)
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
     network, n_rounds = start, ROUNDS
@@ -84,7 +88,7 @@ def learn_refined(
         np.mean([each.failures for each in last], axis=0),
         np.mean([each.leaks for each in last], axis=0),
     )
-    if size <= MOST_TOGETHER:
+    if is_small:
         learned, *errors_by_kind = fisher_scoring(sampler, learned, seed)
         errors = Errors(*errors_by_kind)
     else:
@@ -97,8 +101,14 @@ class _Run:
     """Rounds of stochastic EM, one after the other."""
 
     def __init__(
-        self, sampler: RecordSampler, known: Floats, seed: int, progress: Callable[[int], None]
+        self,
+        sampler: RecordSampler,
+        known: Floats,
+        seed: int,
+        screen_every: int,
+        progress: Callable[[int], None],
     ) -> None:
+        self._screen_every = screen_every
         self._known = known
         self._sampler = sampler
         self._seed = seed
@@ -115,7 +125,7 @@ class _Run:
             expected = self._sampler.expect(
                 network,
                 n_blocks,
-                must_screen=number % SCREEN_EVERY == 0,
+                must_screen=number % self._screen_every == 0,
                 n_sweeps=SWEEPS,
                 seed=self._seed * 1000 + self._n_done,
             )
@@ -138,7 +148,7 @@ def standard_errors(
 ) -> Errors:
     """Invert the information of each disease; the weak priors of the M-step count as records."""
     structure = network.structure
-    mean, size = beta_prior(1.0 - network.failures)
+    mean, size = failure_prior(network)
     f, p = network.failures, network.priors
     of_prior = size * (1.0 - mean) / f**2 + size * mean / (1.0 - f) ** 2
     priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
@@ -172,12 +182,10 @@ def _estimate(
     """Mark what no schedule certifies, and what rests on too few cases."""
     structure = schedule.structure
     diseases, symptoms = structure.edges.T
-    _, size = beta_prior(1.0 - network.failures)
+    _, size = failure_prior(network)
     cases = n_records * network.priors
     beyond = np.zeros(structure.n_symptoms, dtype=np.bool_)
     beyond[symptoms[schedule.depths < 0]] = True
-    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
-    np.maximum.at(leak_depths, symptoms, schedule.depths + 1)
     never = np.zeros(structure.n_symptoms, dtype=np.bool_)
     return Estimate(
         structure,
@@ -187,7 +195,8 @@ def _estimate(
                  schedule.prior_depths < 0, cases < FEWEST_CASES),
         _learned(network.failures, errors.failures, schedule.depths, schedule.depths < 0,
                  cases[diseases] < size),
-        _learned(network.leaks, errors.leaks, leak_depths, beyond, never),
+        _learned(network.leaks, errors.leaks, leak_depths(structure, schedule.depths), beyond,
+                 never),
         schedule,
     )  # fmt: skip
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.learning.decompose import failures_of
+from noisyor.learning.adjust import leaks_from
+from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
     NEUTRAL_FAILURE,
     NEUTRAL_LEAK,
@@ -19,6 +20,7 @@ from noisyor.learning.estimate import (
     Estimate,
     Flag,
     Learned,
+    leak_depths,
 )
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.pooled.errors import strengths_without
@@ -27,7 +29,6 @@ from noisyor.learning.pooled.shrink import Shrunk, shrink_leaks, shrink_priors, 
 from noisyor.learning.pooled.triplets import (
     LambdaFit,
     choose_triplets,
-    priors_of,
     triplet_table,
 )
 from noisyor.moments import MomentPlan, Moments
@@ -46,12 +47,12 @@ def plan_triplets(moments: Moments, schedule: Schedule) -> MomentPlan:
 
     What `learn_pooled` needs: count all records again with this plan.
     """
+    check_coupled(moments, schedule)
     return MomentPlan.coupled(schedule.structure) | fit_pairs(moments, schedule).best_triplets()
 
 
 def fit_pairs(moments: Moments, schedule: Schedule) -> "FittedPairs":
     """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
-    check_coupled(moments, schedule)
     table = pair_table(moments.plan, schedule.depths)
     fit = PairFit(moments, table)
     fit.run()
@@ -118,7 +119,8 @@ def learn_pooled(
     pairs
         The fit of the pairs, where it was made before.
     """
-    check_coupled(moments, schedule)
+    if pairs is None:
+        check_coupled(moments, schedule)
     is_some_prior_reached = bool((schedule.prior_depths >= 0).any())
     if is_some_prior_reached and not len((triplets or moments).plan.triplets):
         raise ParameterError(
@@ -204,14 +206,6 @@ def failures_from(priors: Floats, strengths: Floats, owners: NDArray[np.int64]) 
     return failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
 
 
-def leaks_from(structure: Structure, absent: Floats, priors: Floats, failures: Floats) -> Floats:
-    """Return what the diseases do not account for (Eq. 5); it may come out negative."""
-    diseases, symptoms = structure.edges.T
-    remaining = absent.copy()
-    np.divide.at(remaining, symptoms, 1.0 - priors[diseases] * (1.0 - failures))
-    return np.asarray(1.0 - remaining)
-
-
 def _errors(whole: Floats, replicates: Floats, sizes: NDArray[np.int64]) -> Floats:
     if not len(sizes):
         return np.zeros(len(whole))
@@ -229,8 +223,6 @@ def _estimate(
     lost_failures = (schedule.depths < 0) | lost_priors[diseases]
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
     lost_leaks[symptoms[lost_failures]] = True
-    leak_depths = np.zeros(structure.n_symptoms, dtype=np.int64)
-    np.maximum.at(leak_depths, symptoms, schedule.depths + 1)
     has_errors = len(fit.group_lambdas) > 0
     sources = (
         [f"{n:,} triplets" for n in fit.n_triplets],
@@ -243,7 +235,7 @@ def _estimate(
             (priors, failures, leaks),
             (lost_priors, lost_failures, lost_leaks),
             (NEUTRAL_PRIOR, NEUTRAL_FAILURE, NEUTRAL_LEAK),
-            (schedule.prior_depths, schedule.depths, leak_depths),
+            (schedule.prior_depths, schedule.depths, leak_depths(structure, schedule.depths)),
             sources,
             strict=True,
         )

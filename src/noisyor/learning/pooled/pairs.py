@@ -37,16 +37,23 @@ ENOUGH = 5e-4
 class PairTable(NamedTuple):
     """Which pairs each disease couples, and in which round their other parents are known."""
 
-    structure: Structure
-    pairs: Indices
+    plan: MomentPlan
     offsets: Indices
     """The pairs of disease i are `rows[offsets[i] : offsets[i + 1]]`, in order of (a, b)."""
     rows: Indices
     """Rows in the moments' plan; -1 where a pair was not counted."""
     depths: Indices
     latest: Indices
+    """For each pair, the largest depth of an edge to it from a parent of both; NEVER, or -1."""
     owner: Indices
+    """The parent that has it."""
     second: Indices
+    """The largest among the other parents."""
+
+    @property
+    def structure(self) -> Structure:
+        """The structure whose pairs these are."""
+        return self.plan.structure
 
 
 def pair_table(plan: MomentPlan, depths: Indices) -> PairTable:
@@ -63,7 +70,7 @@ def pair_table(plan: MomentPlan, depths: Indices) -> PairTable:
     find_incidences(structure.child_offsets, symptoms, starts, seconds, offsets, rows)
     latest, owner, second = np.full((3, len(plan.pairs)), -1, dtype=np.int64)
     find_readiness(structure.child_offsets, offsets, rows, depths, NEVER, latest, owner, second)
-    return PairTable(structure, plan.pairs, offsets, rows, depths, latest, owner, second)
+    return PairTable(plan, offsets, rows, depths, latest, owner, second)
 
 
 class PairFit:
@@ -115,7 +122,7 @@ class PairFit:
 
     def _run_jointly(self) -> None:
         before = self.misfit()
-        is_large = len(self._table.pairs) > MANY_PAIRS
+        is_large = len(self._table.plan.pairs) > MANY_PAIRS
         most, enough = (MOST_CHECKS, ENOUGH) if is_large else (50 * MOST_CHECKS, ENOUGH / 1000)
         for _ in range(most):
             for _ in range(SWEEPS_A_CHECK):

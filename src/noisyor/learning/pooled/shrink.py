@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.learning.decompose import lambdas_of
+
 Floats = NDArray[np.float64]
 
 GRID = 200
@@ -28,11 +30,20 @@ class Shrunk(NamedTuple):
     is_weak: NDArray[np.bool_]
 
 
+def beta_prior(values: Floats, least_size: float) -> tuple[float, float]:
+    """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
+    mean = float(values.mean())
+    variance = max(float(values.var()), 1e-12)
+    return mean, float(np.clip(mean * (1.0 - mean) / variance - 1.0, least_size, 20.0))
+
+
 def shrink_probabilities(raw: Floats, errors: Floats) -> Shrunk:
     """Shrink probabilities towards a Beta distribution fitted to the well-known ones."""
     usable = np.isfinite(raw) & np.isfinite(errors)
     sample = raw[usable & (errors < CERTAIN * _spread(raw[usable]))]
-    mean, size = _beta_of(sample)
+    mean, size = 0.5, 2.0
+    if len(sample) >= 10:
+        mean, size = beta_prior(np.clip(sample, 0.01, 0.99), least_size=1.0)
     grid = (np.arange(GRID) + 0.5) / GRID
     log_prior = (mean * size - 1.0) * np.log(grid) + ((1.0 - mean) * size - 1.0) * np.log1p(-grid)
     shrunk = _posterior(grid, grid, log_prior, raw, errors)
@@ -56,8 +67,7 @@ def shrink_priors(raw: Floats, observed: Floats, errors: Floats) -> Shrunk:
     with np.errstate(invalid="ignore"):
         sample = raw[observed > 4.0 * errors]
     grid, log_prior = _log_normal(sample, -4.0, 1.5)
-    return _posterior(grid, (1.0 - 2.0 * grid) / np.sqrt(grid * (1.0 - grid)), log_prior,
-                      observed, errors)  # fmt: skip
+    return _posterior(grid, lambdas_of(grid), log_prior, observed, errors)
 
 
 def _log_normal(sample: Floats, center: float, spread: float) -> tuple[Floats, Floats]:
@@ -71,15 +81,6 @@ def _log_normal(sample: Floats, center: float, spread: float) -> tuple[Floats, F
 
 def _spread(values: Floats) -> float:
     return float(np.subtract(*np.percentile(values, [84, 16])) / 2.0) if len(values) else 0.0
-
-
-def _beta_of(sample: Floats) -> tuple[float, float]:
-    """Return mean and size (a + b) of the Beta distribution with a sample's two moments."""
-    inside = np.clip(sample, 0.01, 0.99)
-    if len(inside) < 10:
-        return 0.5, 2.0
-    mean, variance = float(inside.mean()), float(inside.var())
-    return mean, float(np.clip(mean * (1.0 - mean) / max(variance, 1e-6) - 1.0, 1.0, 20.0))
 
 
 def _posterior(

@@ -94,9 +94,7 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
     a, b, c = (matrix[plan.triplets[:, column]] for column in (0, 1, 2))
     places, diseases = a.multiply(b).multiply(c).nonzero()
     symptoms = plan.triplets[places]
-    rows = np.searchsorted(
-        _keys(pairs.pairs), _keys(symptoms[:, [0, 1, 0, 2, 1, 2]].reshape(-1, 2))
-    )
+    rows = pairs.plan.rows_of(2, symptoms[:, [0, 1, 0, 2, 1, 2]].reshape(-1, 2))
     ready = (np.append(pairs.latest, NEVER)[rows] < NEVER).reshape(-1, 3).all(axis=1)
     diseases, symptoms = diseases[ready].astype(np.int64), symptoms[ready]
     removed = couplings_of(parent_bits(structure), diseases, symptoms)
@@ -118,10 +116,6 @@ def structure_matrix(structure: Structure) -> Any:
     diseases, symptoms = structure.edges.T
     shape = structure.n_symptoms, structure.n_diseases
     return csr_array((np.ones(len(diseases), dtype=np.int8), (symptoms, diseases)), shape)
-
-
-def _keys(pairs: Indices) -> Indices:
-    return pairs[:, 0] * (1 << 31) + pairs[:, 1]
 
 
 class LambdaFit:
@@ -174,15 +168,3 @@ class LambdaFit:
 
 START = 10.0
 """Lambda of a prior of about 0.01."""
-
-
-def priors_of(lambdas: Floats) -> Floats:
-    """Return p = (1 - lambda / sqrt(4 + lambda^2)) / 2, without cancelling for small priors."""
-    root = np.sqrt(4.0 + lambdas * lambdas)
-    small = 2.0 / (root * (root + np.abs(lambdas)))
-    return np.asarray(np.where(lambdas > 0, small, 1.0 - small))
-
-
-def lambdas_of(priors: Floats) -> Floats:
-    """Return lambda = (1 - 2 p) / sqrt(p (1 - p))."""
-    return np.asarray((1.0 - 2.0 * priors) / np.sqrt(priors * (1.0 - priors)))

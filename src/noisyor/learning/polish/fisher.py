@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.learning.polish.em import RecordSampler, beta_prior
+from noisyor.learning.polish.em import RecordSampler, failure_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -97,8 +97,7 @@ def _weak_priors(network: NoisyOrNetwork) -> tuple[Floats, Floats]:
 
     A Beta prior of mean m and size n has the derivative n (m - x) by the logit of x.
     """
-    mean, size = beta_prior(1.0 - network.failures)
-    leak_mean, _ = beta_prior(network.leaks)
+    mean, size = failure_prior(network)
     values = np.concatenate([network.failures, network.priors, network.leaks])
     sizes = np.concatenate(
         [
@@ -111,7 +110,7 @@ def _weak_priors(network: NoisyOrNetwork) -> tuple[Floats, Floats]:
         [
             np.full(len(network.failures), 1.0 - mean),
             np.full(len(network.priors), 0.5),
-            np.full(len(network.leaks), leak_mean),
+            np.full(len(network.leaks), network.leaks.mean()),
         ]
     )
     return sizes * (means - values), sizes * values * (1.0 - values)
