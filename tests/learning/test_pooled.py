@@ -19,7 +19,7 @@ from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
 from noisyor.learning.decompose import lambdas_of, priors_of
 from noisyor.learning.pooled.pairs import NEVER, pair_table
-from noisyor.learning.pooled.shrink import shrink_probabilities
+from noisyor.learning.pooled.shrink import shrink_failures
 
 
 @pytest.mark.parametrize("name", ["figure1", "clinic"])
@@ -130,7 +130,7 @@ def test_moments_that_do_not_do_are_refused():
 def test_shrinking_leaves_the_certain_and_moves_the_uncertain():
     raw = np.concatenate([np.linspace(0.3, 0.7, 50), [1.4, -0.5, np.nan]])
     given = np.concatenate([np.full(50, 0.001), [0.5, 0.5, 0.5]])
-    shrunk = shrink_probabilities(raw, given)
+    shrunk = shrink_failures(raw, given)
     assert shrunk.values[:50] == pytest.approx(raw[:50], abs=0.003)
     assert 0.5 < shrunk.values[50] < 0.75
     assert 0.25 < shrunk.values[51] < 0.5

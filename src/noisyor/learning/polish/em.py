@@ -12,7 +12,7 @@ value inside of its bounds. The last iterates are averaged, which takes the samp
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from noisyor.findings.blocks import Block
 from noisyor.learning.pooled.shrink import beta_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    from noisyor.learning.polish.record_kernels import FlatNetwork, Records
 
 Floats = NDArray[np.float64]
 Part = TypeVar("Part")
@@ -95,9 +98,10 @@ class RecordSampler:
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> Expectations:
         """Sample the diseases of the first blocks; return the expectations of the last sweep."""
+        net = flat(network)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             parts = pool.map(
-                lambda k: self._expect_block(k, network, must_screen, n_sweeps, seed),
+                lambda k: self._expect_block(k, net, must_screen, n_sweeps, seed),
                 range(n_blocks),
             )
             total = Expectations.nothing(self.structure)
@@ -117,7 +121,7 @@ class RecordSampler:
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
-        from noisyor.learning.polish.kernels import MOST_ENUMERATED
+        from noisyor.learning.polish.record_kernels import MOST_ENUMERATED
 
         n_candidates = np.bitwise_count(self.candidates).sum(axis=1)
         return float(np.mean(n_candidates <= MOST_ENUMERATED))
@@ -143,18 +147,10 @@ class RecordSampler:
     def _score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int) -> "Scores":
         from noisyor.learning.polish.kernels import gather_scores
 
-        structure = self.structure
-        size = structure.n_edges + structure.n_diseases + structure.n_symptoms
-        found = Scores(np.zeros(size), np.zeros((size, size)))
+        size = self.structure.n_edges + self.structure.n_diseases + self.structure.n_symptoms
+        found, net = Scores(np.zeros(size), np.zeros((size, size))), flat(network)
         for k in range(first, len(self.blocks), PARTS):
-            rows = slice(self.starts[k], self.starts[k + 1])
-            gather_scores(
-                *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
-                np.ascontiguousarray(structure.edges[:, 1]), structure.parent_offsets,
-                structure.parent_diseases, 1.0 / network.failures[structure.parent_edges],
-                network.failures, network.leaks, network.priors, log_base_odds(network),
-                self.least_odds, n_sweeps, seed, self.states[rows], self.candidates[rows], *found,
-            )  # fmt: skip
+            gather_scores(net, self._records(k), self.least_odds, n_sweeps, seed, *found)
         return found
 
     def _inform(
@@ -162,53 +158,64 @@ class RecordSampler:
     ) -> "Information":
         from noisyor.learning.polish.kernels import gather_information
 
-        structure = self.structure
-        found = Information.nothing(structure)
+        found, net = Information.nothing(self.structure), flat(network)
         for k in range(first, len(self.blocks), PARTS):
-            rows = slice(self.starts[k], self.starts[k + 1])
-            gather_information(
-                *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
-                np.ascontiguousarray(structure.edges[:, 1]), network.failures, network.leaks,
-                network.priors, log_base_odds(network), n_sweeps, seed, self.states[rows],
-                self.candidates[rows], *found,
-            )  # fmt: skip
+            gather_information(net, self._records(k), n_sweeps, seed, *found)
         return found
 
     def _expect_block(
-        self, k: int, network: NoisyOrNetwork, must_screen: bool, n_sweeps: int, seed: int
+        self, k: int, net: "FlatNetwork", must_screen: bool, n_sweeps: int, seed: int
     ) -> Expectations:
         from noisyor.learning.polish.kernels import sample_records
 
-        structure = self.structure
         must_screen = must_screen or not self.is_started[k]
-        part = Expectations.nothing(structure)
+        part = Expectations.nothing(self.structure)
         if not must_screen:
-            part.negligible_cases[:] = self.negligible_cases[k]
-        rows = slice(self.starts[k], self.starts[k + 1])
+            part = part._replace(negligible_cases=self.negligible_cases[k])
         sample_records(
-            *self.blocks[k].listed(), self.starts[k], structure.child_offsets,
-            np.ascontiguousarray(structure.edges[:, 1]), structure.parent_offsets,
-            structure.parent_diseases, 1.0 / network.failures[structure.parent_edges],
-            network.failures, network.leaks, log_base_odds(network), self.least_odds,
-            not self.is_started[k], must_screen, n_sweeps, seed, self.states[rows],
-            self.candidates[rows], *part,
+            net, self._records(k), self.least_odds, not self.is_started[k], must_screen, n_sweeps,
+            seed, *part,
         )  # fmt: skip
         self.is_started[k] = True
         self.negligible_cases[k] = part.negligible_cases
         return part
+
+    def _records(self, k: int) -> "Records":
+        """Return a block of records with what is kept of them."""
+        from noisyor.learning.polish.record_kernels import Records
+
+        rows = slice(self.starts[k], self.starts[k + 1])
+        return Records(
+            *self.blocks[k].listed(), int(self.starts[k]), self.states[rows], self.candidates[rows]
+        )
+
+
+def flat(network: NoisyOrNetwork) -> "FlatNetwork":
+    """Return a network as arrays for compiled code."""
+    from noisyor.learning.polish.record_kernels import FlatNetwork
+
+    structure = network.structure
+    logits = np.log(network.priors) - np.log1p(-network.priors)
+    owners = structure.edges[:, 0]
+    base: Floats = logits + np.bincount(owners, np.log(network.failures), minlength=len(logits))
+    return FlatNetwork(
+        structure.child_offsets,
+        np.ascontiguousarray(structure.edges[:, 1]),
+        structure.parent_offsets,
+        structure.parent_diseases,
+        1.0 / network.failures[structure.parent_edges],
+        network.priors,
+        network.failures,
+        network.leaks,
+        base,
+        np.exp(base),
+    )
 
 
 def in_parts(work: Callable[[int], Part]) -> list[Part]:
     """Return what `work` makes of each part of the blocks: part k has block k, k + PARTS, ..."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, range(PARTS)))
-
-
-def log_base_odds(network: NoisyOrNetwork) -> Floats:
-    """Return the log odds of each disease in a record in which all its findings are absent."""
-    logits = np.log(network.priors) - np.log1p(-network.priors)
-    owners = network.structure.edges[:, 0]
-    return np.asarray(logits + np.bincount(owners, np.log(network.failures), minlength=len(logits)))
 
 
 def maximise(

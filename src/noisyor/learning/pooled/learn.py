@@ -25,7 +25,7 @@ from noisyor.learning.estimate import (
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.pooled.errors import strengths_without
 from noisyor.learning.pooled.pairs import PairFit, PairTable, check_coupled, pair_table
-from noisyor.learning.pooled.shrink import Shrunk, shrink_leaks, shrink_priors, shrink_probabilities
+from noisyor.learning.pooled.shrink import Shrunk, shrink_failures, shrink_leaks, shrink_priors
 from noisyor.learning.pooled.triplets import (
     LambdaFit,
     choose_triplets,
@@ -188,7 +188,7 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimat
             for p, v in zip(group_priors, fit.group_strengths, strict=True)
         ]
     ).reshape(len(groups), structure.n_edges)
-    failures = shrink_probabilities(raw, _errors(raw, replicates, sizes))
+    failures = shrink_failures(raw, _errors(raw, replicates, sizes))
     raw_leaks = leaks_from(structure, moments.negative_moments(1), priors.values, raw)
     group_leaks = np.array(
         [

@@ -1,11 +1,13 @@
 """Shrinking uncertain estimates towards what the others show (empirical Bayes).
 
 A raw estimate with its standard error is taken as a normal observation of the parameter, the other
-parameters of its kind as a sample of where it may lie. The posterior mean lies inside of the bounds
-by construction; its standard deviation is the standard error. Where the data say little, the
-result is near the mean of all, and is flagged.
+parameters of its kind as a sample of where it may lie: a Beta distribution for failures, a
+log-normal one for priors and leaks, fitted by EM to all observations, however uncertain. The
+posterior mean lies inside of the bounds by construction; its standard deviation is the standard
+error. Where the data say little, the result is near the mean of all, and is flagged.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +18,13 @@ from noisyor.learning.decompose import lambdas_of
 Floats = NDArray[np.float64]
 
 GRID = 200
-CERTAIN = 0.5
-"""Estimates whose standard error is smaller than this part of the spread make up the sample."""
+ROUNDS = 20
+MOST_FITTED = 2000
+"""The distribution is fitted to so many observations at most."""
+DEFAULT_COUNTS = 10.0
+"""As so many parameters the default distribution counts: few parameters do not make one."""
+OUTSIDERS = 0.05
+"""The share of the default distribution, wide, in the fitted one: a value far off is possible."""
 WEAK = 0.8
 """An estimate is weak if its data leave more than this part of the prior's standard deviation."""
 
@@ -30,81 +37,122 @@ class Shrunk(NamedTuple):
     is_weak: NDArray[np.bool_]
 
 
+class Family(NamedTuple):
+    """Distributions of one kind of parameter, on a grid of values."""
+
+    grid: Floats
+    scale: Floats
+    """The grid on the scale on which mean and variance describe a distribution."""
+    density: Callable[[float, float], Floats]
+    """Of each grid point, given mean and variance."""
+    mean: float
+    variance: float
+
+
 def beta_prior(values: Floats, least_size: float) -> tuple[float, float]:
     """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
-    mean = float(values.mean())
-    variance = max(float(values.var()), 1e-12)
-    return mean, float(np.clip(mean * (1.0 - mean) / variance - 1.0, least_size, 20.0))
+    mean, variance = float(values.mean()), float(values.var())
+    return mean, _beta_size(mean, variance, least_size)
 
 
-def shrink_probabilities(raw: Floats, errors: Floats) -> Shrunk:
-    """Shrink probabilities towards a Beta distribution fitted to the well-known ones."""
-    usable = np.isfinite(raw) & np.isfinite(errors)
-    sample = raw[usable & (errors < CERTAIN * _spread(raw[usable]))]
-    mean, size = 0.5, 2.0
-    if len(sample) >= 10:
-        mean, size = beta_prior(np.clip(sample, 0.01, 0.99), least_size=1.0)
+def _beta_size(mean: float, variance: float, least_size: float) -> float:
+    return float(np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, least_size, 20.0))
+
+
+def _beta_family() -> Family:
     grid = (np.arange(GRID) + 0.5) / GRID
-    log_prior = (mean * size - 1.0) * np.log(grid) + ((1.0 - mean) * size - 1.0) * np.log1p(-grid)
-    shrunk = _posterior(grid, grid, log_prior, raw, errors)
-    # Where the grid is coarser than the observation, the observation is as good as it gets.
-    sharp = usable & (errors < 1.5 / GRID) & (raw > grid[0]) & (raw < grid[-1])
-    shrunk.values[sharp], shrunk.standard_errors[sharp] = raw[sharp], errors[sharp]
-    shrunk.is_weak[sharp] = False
-    return shrunk
+
+    def density(mean: float, variance: float) -> Floats:
+        size = _beta_size(mean, variance, 1.0)
+        above, below = mean * size - 1.0, (1.0 - mean) * size - 1.0
+        return np.asarray(np.exp(above * np.log(grid) + below * np.log1p(-grid)))
+
+    return Family(grid, grid, density, 0.5, 1.0 / 12.0)
+
+
+def _log_normal_family(center: float, spread: float) -> Family:
+    logs = np.linspace(np.log(1e-6), np.log(0.995), 5 * GRID)
+
+    def density(mean: float, variance: float) -> Floats:
+        return np.asarray(np.exp(-0.5 * (logs - mean) ** 2 / max(variance, 0.1)))
+
+    return Family(np.exp(logs), logs, density, center, spread**2)
+
+
+FAILURES = _beta_family()
+LEAKS = _log_normal_family(-5.0, 2.0)
+PRIORS = _log_normal_family(-4.0, 1.5)
+
+
+def shrink_failures(raw: Floats, errors: Floats) -> Shrunk:
+    """Shrink failures towards a Beta distribution."""
+    return _shrink(FAILURES, FAILURES.grid, raw, raw, errors)
 
 
 def shrink_leaks(raw: Floats, errors: Floats) -> Shrunk:
     """Shrink leaks, which are positive and small, towards a log-normal distribution."""
-    with np.errstate(invalid="ignore"):
-        sample = raw[raw > 3.0 * errors]
-    grid, log_prior = _log_normal(sample, -5.0, 2.0)
-    return _posterior(grid, grid, log_prior, raw, errors)
+    return _shrink(LEAKS, LEAKS.grid, raw, raw, errors)
 
 
 def shrink_priors(raw: Floats, observed: Floats, errors: Floats) -> Shrunk:
     """Shrink priors, seen through lambda = (1 - 2 p) / sqrt(p (1 - p)), towards a log-normal."""
-    with np.errstate(invalid="ignore"):
-        sample = raw[observed > 4.0 * errors]
-    grid, log_prior = _log_normal(sample, -4.0, 1.5)
-    return _posterior(grid, lambdas_of(grid), log_prior, observed, errors)
+    return _shrink(PRIORS, lambdas_of(PRIORS.grid), raw, observed, errors)
 
 
-def _log_normal(sample: Floats, center: float, spread: float) -> tuple[Floats, Floats]:
-    """Return a grid and the logarithm of the density there; the defaults serve few values."""
-    if len(sample) >= 10:
-        logs = np.log(sample)
-        center, spread = float(logs.mean()), max(float(logs.std()), 0.3)
-    grid = np.linspace(center - 4.0 * spread, min(center + 4.0 * spread, np.log(0.995)), 4 * GRID)
-    return np.exp(grid), -0.5 * ((grid - center) / spread) ** 2
-
-
-def _spread(values: Floats) -> float:
-    return float(np.subtract(*np.percentile(values, [84, 16])) / 2.0) if len(values) else 0.0
-
-
-def _posterior(
-    grid: Floats, predicted: Floats, log_prior: Floats, observed: Floats, errors: Floats
+def _shrink(
+    family: Family, predicted: Floats, raw: Floats, observed: Floats, errors: Floats
 ) -> Shrunk:
-    """Return the posterior of each parameter on a grid, whose points predict the observation."""
-    prior = np.exp(log_prior - log_prior.max())
-    prior /= prior.sum()
-    prior_mean = float(prior @ grid)
-    prior_spread = float(np.sqrt(prior @ (grid - prior_mean) ** 2))
-    values = np.full(len(observed), prior_mean)
-    spreads = np.full(len(observed), prior_spread)
+    """Return the posterior of each parameter; its values predict what is observed of it."""
     usable = np.flatnonzero(np.isfinite(observed) & np.isfinite(errors))
-    step = np.abs(np.gradient(predicted))
-    for rows in np.array_split(usable, len(usable) // 2000 + 1):
-        # At least as wide as the grid's steps, so that no observation falls between two points.
-        width = np.sqrt(errors[rows, np.newaxis] ** 2 + (step / 2.0) ** 2)
-        weights = log_prior - 0.5 * ((observed[rows, np.newaxis] - predicted) / width) ** 2
-        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    prior = _fit(family, predicted, observed[usable], errors[usable])
+    mean = float(prior @ family.grid)
+    prior_spread = float(np.sqrt(prior @ (family.grid - mean) ** 2))
+    values, spreads = np.full(len(raw), mean), np.full(len(raw), prior_spread)
+    for rows in np.array_split(usable, len(usable) // MOST_FITTED + 1):
+        weights = prior * _likelihood(predicted, observed[rows], errors[rows])
         weights /= weights.sum(axis=1, keepdims=True)
-        values[rows] = weights @ grid
-        around = (grid - values[rows, np.newaxis]) ** 2
+        values[rows] = weights @ family.grid
+        around = (family.grid - values[rows, np.newaxis]) ** 2
         spreads[rows] = np.sqrt((weights * around).sum(axis=1))
+    steps = np.gradient(family.grid)
     # An observation far beyond the grid has no width there: it contradicts the others.
-    at_edge = spreads < np.interp(values, grid, np.gradient(grid)) / 2.0
+    at_edge = spreads < np.interp(values, family.grid, steps) / 2.0
     spreads[at_edge] = np.nan
-    return Shrunk(values, spreads, at_edge | (spreads > WEAK * prior_spread))
+    # Where the grid is coarser than the observation, the observation is as good as it gets.
+    slopes = np.abs(np.interp(raw, family.grid, steps / np.gradient(predicted)))
+    inside = (raw > family.grid[0]) & (raw < family.grid[-1])
+    sharp = inside & (errors * slopes < 1.5 * np.interp(raw, family.grid, steps))
+    values[sharp], spreads[sharp] = raw[sharp], (errors * slopes)[sharp]
+    return Shrunk(values, spreads, ~sharp & (at_edge | ~(spreads <= WEAK * prior_spread)))
+
+
+def _fit(family: Family, predicted: Floats, observed: Floats, errors: Floats) -> Floats:
+    """Return the distribution that the observations come from, with some room for outsiders."""
+    rows = np.linspace(0, len(observed) - 1, min(len(observed), MOST_FITTED)).astype(np.int64)
+    likelihood = _likelihood(predicted, observed[rows], errors[rows])
+    default = _normalised(family.density(family.mean, family.variance))
+    mean, variance = family.mean, family.variance
+    for _ in range(ROUNDS):
+        density = _normalised(family.density(mean, variance))
+        prior = (1.0 - OUTSIDERS) * density + OUTSIDERS * default
+        posterior = prior * likelihood
+        # Observations that are the outsiders' do not move the others' mean and variance.
+        posterior *= (1.0 - OUTSIDERS) * density / prior / posterior.sum(axis=1, keepdims=True)
+        total = posterior.sum(axis=0) + DEFAULT_COUNTS * default
+        total /= total.sum()
+        mean = float(total @ family.scale)
+        variance = float(total @ (family.scale - mean) ** 2)
+    return prior
+
+
+def _normalised(density: Floats) -> Floats:
+    return np.asarray(density / density.sum())
+
+
+def _likelihood(predicted: Floats, observed: Floats, errors: Floats) -> Floats:
+    """Return how well each grid point (column) agrees with each observation (row)."""
+    # At least as wide as the grid's steps, so that no observation falls between two points.
+    width = np.sqrt(errors[:, np.newaxis] ** 2 + (np.gradient(predicted) / 2.0) ** 2)
+    exponents = -0.5 * ((observed[:, np.newaxis] - predicted) / width) ** 2
+    exponents -= exponents.max(axis=1, keepdims=True)
+    return np.asarray(np.exp(exponents) + 1e-300)

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 
 CANDIDATES = 20
 """Triplets are made of so many of a disease's best symptoms."""
+MOST_CANDIDATES = 120
+"""Of so many where those have no triplet without unlearned parents."""
 TRIPLETS_A_DISEASE = 120
 """And the best of them are counted."""
 ROUNDS = 6
@@ -72,12 +74,17 @@ def _best_triplets(worth: Floats, ready: NDArray[np.bool_], most: int) -> Indice
     usable[np.triu_indices(m, 1)] = ready
     usable |= usable.T
     ranked = np.argsort(-np.where(usable.sum(axis=1) > 1, worth, -1.0), kind="stable")
-    best = np.sort(ranked[:CANDIDATES])
-    members = best[_combinations(len(best))]
-    a, b, c = members.T
-    members = members[usable[a, b] & usable[a, c] & usable[b, c]]
+    members = _usable_triplets(np.sort(ranked[:CANDIDATES]), usable)
+    if not len(members):  # the best symptoms may have unlearned parents in common
+        members = _usable_triplets(np.sort(ranked[:MOST_CANDIDATES]), usable)
     order = np.argsort(-np.prod(worth[members], axis=1), kind="stable")
     return np.asarray(members[np.sort(order[:most])])
+
+
+def _usable_triplets(symptoms: Indices, usable: NDArray[np.bool_]) -> Indices:
+    members = symptoms[_combinations(len(symptoms))]
+    a, b, c = members.T
+    return np.asarray(members[usable[a, b] & usable[a, c] & usable[b, c]])
 
 
 @functools.cache
