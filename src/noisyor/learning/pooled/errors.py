@@ -6,6 +6,9 @@ of its normal equations, with J_ab = v_b / (1 + v_a v_b):
     sum_b w J_ab (J_ab x_a + J_ba x_b) = sum_b w J_ab d_ab
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,10 +24,14 @@ def strengths_without(
     """Return, for each group, the strengths that the other groups' records give."""
     whole = np.log1p(np.maximum(moments.excesses(2), -0.99))
     changes = np.empty((len(whole), len(groups)), dtype=np.float32)
-    for row, group in enumerate(groups):
-        without = moments.excesses(2, without=group)
-        changes[:, row] = np.log1p(np.maximum(without, -0.99)) - whole
-    changes[~np.isfinite(changes)] = 0.0
+
+    def fill(column: int) -> None:
+        without = moments.excesses(2, without=groups[column])
+        change = np.log1p(np.maximum(without, -0.99)) - whole
+        changes[:, column] = np.where(np.isfinite(change), change, 0.0)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(fill, range(len(groups))))
     strengths = np.repeat(fit.strengths[np.newaxis], len(groups), axis=0)
     structure = table.structure
     usable = np.append((table.latest < NEVER) & (fit.weights > 0), False)

@@ -44,30 +44,38 @@ def find_incidences(
 @numba.njit(nogil=True, cache=True)
 def find_readiness(
     child_offsets: Integers, offsets: Integers, rows: Integers, depths: Integers, never: int,
-    latest: Integers, owner: Integers, second: Integers,
+    latest: Integers, ready: NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Find for each pair in which round its parents are known.
+    """Find for each pair in which round its parents are known, and from when it serves a disease.
 
-    `latest` is the largest depth of an edge from a common parent to the pair, `owner` the parent
-    that has it, and `second` the largest depth among the other parents. -1 where there is none.
+    `latest` is the largest depth of an edge from a common parent to the pair; -1 where there is
+    none, `never` where it is not learned. A pair serves disease i from the round on in which its
+    own edges are learned and those of the other parents were learned before: `ready`, one for each
+    disease and pair of its children.
     """
-    for disease in range(len(child_offsets) - 1):
-        at = offsets[disease]
-        for a in range(child_offsets[disease], child_offsets[disease + 1]):
-            for b in range(a + 1, child_offsets[disease + 1]):
-                row = rows[at]
-                at += 1
-                if row < 0:
-                    continue
-                known = max(depths[a], depths[b])
-                if depths[a] < 0 or depths[b] < 0:
-                    known = never
-                if known > latest[row]:
-                    second[row] = latest[row]
-                    latest[row] = known
-                    owner[row] = disease
-                elif known > second[row]:
-                    second[row] = known
+    owner = np.full(len(latest), -1, dtype=np.int32)
+    second = np.full(len(latest), -1, dtype=np.int32)
+    for is_second_pass in (False, True):
+        for disease in range(len(child_offsets) - 1):
+            at = offsets[disease] - 1
+            for a in range(child_offsets[disease], child_offsets[disease + 1]):
+                for b in range(a + 1, child_offsets[disease + 1]):
+                    at += 1
+                    row = rows[at]
+                    own = max(depths[a], depths[b])
+                    if depths[a] < 0 or depths[b] < 0:
+                        own = never
+                    if is_second_pass:
+                        others = never
+                        if row >= 0:
+                            others = second[row] if owner[row] == disease else latest[row]
+                        ready[at] = max(own, others + 1) if own < never else never + 1
+                    elif row >= 0 and own > latest[row]:
+                        second[row] = latest[row]
+                        latest[row] = own
+                        owner[row] = disease
+                    elif row >= 0 and own > second[row]:
+                        second[row] = own
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -85,46 +93,120 @@ def take_off(
 
 @numba.njit(nogil=True, cache=True)
 def sweep(
-    child_offsets: Integers, offsets: Integers, rows: Integers, depths: Integers,
-    latest: Integers, owner: Integers, second: Integers, round_: int,
-    never: int, weights: Floats, inner: int, floor: float, ratios: Floats, strengths: Floats,
+    child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
+    round_: int, weights: Floats, inner: int, floor: float, ratios: Floats, strengths: Floats,
 ) -> None:  # fmt: skip
     """Fit every disease once to what the others leave of its pairs.
 
-    `ratios` hold R over the parts of all diseases; they are kept up to date. A pair serves
-    disease i in a round if the other parents of both its symptoms were learned before it.
-    Coordinate descent on sum w (c_ab - v_a v_b)^2, each v bounded from below.
+    `ratios` hold R over the parts of all diseases; they are kept up to date. `weights` has one for
+    each disease and pair of its children. Coordinate descent on sum w (c_ab - v_a v_b)^2, each v
+    bounded from below.
     """
     for disease in range(len(child_offsets) - 1):
         first, last = child_offsets[disease], child_offsets[disease + 1]
         m = last - first
-        c = np.zeros((m, m))
+        v = strengths[first:last]
+        weighted = np.zeros((m, m))
         w = np.zeros((m, m))
-        at = offsets[disease]
+        at = offsets[disease] - 1
         for a in range(m):
             for b in range(a + 1, m):
-                row = rows[at]
                 at += 1
-                if row < 0:
-                    continue
-                ratios[row] *= 1.0 + strengths[first + a] * strengths[first + b]
-                own = max(depths[first + a], depths[first + b])
-                others = second[row] if owner[row] == disease else latest[row]
-                is_known = depths[first + a] >= 0 and depths[first + b] >= 0
-                if is_known and own <= round_ and others < min(round_, never):
-                    c[a, b] = c[b, a] = ratios[row] - 1.0
-                    w[a, b] = w[b, a] = weights[row]
-        v = strengths[first:last]
+                row = rows[at]
+                if row >= 0:
+                    ratios[row] *= 1.0 + v[a] * v[b]
+                    if ready[at] <= round_:
+                        w[a, b] = w[b, a] = weights[at]
+                        weighted[a, b] = weighted[b, a] = weights[at] * (ratios[row] - 1.0)
         for _ in range(inner):
             for a in range(m):
-                above = below = 0.0
-                for b in range(m):
-                    weighted = w[a, b] * v[b]
-                    above += weighted * c[a, b]
-                    below += weighted * v[b]
+                above, below = dot_products(weighted[a], w[a], v)
                 if below > 0.0:
                     v[a] = max(above / below, floor)
         take_off(first, last, offsets[disease], rows, strengths, ratios)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
+    """Return sum w c v and sum w v v."""
+    above = below = 0.0
+    for b in range(len(v)):
+        above += weighted[b] * v[b]
+        below += w[b] * v[b] * v[b]
+    return above, below
+
+
+@numba.njit(nogil=True, cache=True)
+def newton_sweep(
+    child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
+    round_: int, weights: Floats, floor: float, ratios: Floats, strengths: Floats,
+) -> None:  # fmt: skip
+    """Move all strengths of every disease together, by a Gauss-Newton step if that is better.
+
+    Where one symptom is in nearly all of a disease's pairs, coordinates alone are slow to find out
+    how much is its strength and how much the others'.
+    """
+    for disease in range(len(child_offsets) - 1):
+        first, last = child_offsets[disease], child_offsets[disease + 1]
+        m, start = last - first, offsets[disease]
+        v = strengths[first:last]
+        matrix, gradient, before = np.zeros((m, m)), np.zeros(m), 0.0
+        at = start - 1
+        for a in range(m):
+            for b in range(a + 1, m):
+                at += 1
+                row = rows[at]
+                if row >= 0:
+                    part = 1.0 + v[a] * v[b]
+                    ratios[row] *= part
+                    if ready[at] <= round_:
+                        w, rest = weights[at], ratios[row] - part
+                        matrix[a, a] += w * v[b] * v[b]
+                        matrix[b, b] += w * v[a] * v[a]
+                        matrix[b, a] = w * v[a] * v[b]
+                        gradient[a] += w * v[b] * rest
+                        gradient[b] += w * v[a] * rest
+                        before += w * rest * rest
+        if solve_normal_equations(matrix, gradient):
+            for share in (1.0, 0.3, 0.1):
+                moved = np.maximum(v + share * gradient, floor)
+                at, after = start - 1, 0.0
+                for a in range(m):
+                    for b in range(a + 1, m):
+                        at += 1
+                        if rows[at] >= 0 and ready[at] <= round_:
+                            rest = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
+                            after += weights[at] * rest * rest
+                if after < before:
+                    v[:] = moved
+                    break
+        take_off(first, last, start, rows, strengths, ratios)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def solve_normal_equations(matrix: Floats, right: Floats) -> bool:
+    """Solve by Cholesky's method, in place, from the lower triangle; False if it is singular."""
+    for a in range(len(right)):
+        # A little more on the diagonal: two symptoms alone leave it singular.
+        matrix[a, a] = matrix[a, a] * (1.0 + 1e-6) if matrix[a, a] > 0.0 else 1.0
+        for b in range(a + 1):
+            total = matrix[a, b]
+            for k in range(b):
+                total -= matrix[a, k] * matrix[b, k]
+            if b < a:
+                matrix[a, b] = total / matrix[b, b]
+            elif total > 0.0:
+                matrix[a, a] = np.sqrt(total)
+            else:
+                return False
+        for k in range(a):
+            right[a] -= matrix[a, k] * right[k]
+        right[a] /= matrix[a, a]
+    for a in range(len(right) - 1, -1, -1):
+        right[a] /= matrix[a, a]
+        for k in range(a):
+            right[k] -= matrix[a, k] * right[a]
+    return True
 
 
 @numba.njit(nogil=True, cache=True)

@@ -4,6 +4,8 @@ Strengths from the pairs, in rounds and then jointly; lambdas, hence priors, fro
 failures, and leaks from what is left. Uncertain values are shrunk towards the others of their kind.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,13 +58,14 @@ def fit_pairs(moments: Moments, schedule: Schedule) -> "FittedPairs":
     table = pair_table(moments.plan, schedule.depths)
     fit = PairFit(moments, table)
     fit.run()
-    return FittedPairs(moments, table, fit)
+    return FittedPairs(_in_fewer_groups(moments), table, fit)
 
 
 class FittedPairs(NamedTuple):
     """The pairs, and the strengths fitted to them."""
 
     moments: Moments
+    """In no more groups than the jackknife needs."""
     table: PairTable
     fit: PairFit
 
@@ -130,7 +133,7 @@ def learn_pooled(
         )
     fitted = pairs or fit_pairs(moments, schedule)
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
-    return to_estimate(fit, moments, schedule)
+    return to_estimate(fit, fitted.moments, schedule)
 
 
 def fit_pooled(
@@ -138,7 +141,7 @@ def fit_pooled(
 ) -> PooledFit:
     """Fit lambdas to the triplets; with groups, also strengths and lambdas without each of them."""
     structure = schedule.structure
-    moments, triplets = (_in_fewer_groups(each) for each in (pairs.moments, triplets))
+    moments, triplets = pairs.moments, _in_fewer_groups(triplets)
     third = LambdaFit(triplets, triplet_table(structure, triplets.plan, pairs.table))
     strengths = pairs.fit.strengths.copy()
     lambdas = third.run(strengths)
@@ -146,12 +149,13 @@ def fit_pooled(
     if len(groups) < FEWEST_GROUPS or not with_groups:
         groups = []
     group_strengths = strengths_without(pairs.fit, pairs.table, moments, groups)
-    group_lambdas = np.array(
-        [
-            third.run(each, lambdas, without=group, rounds=1)
-            for each, group in zip(group_strengths, groups, strict=True)
-        ]
-    ).reshape(-1, structure.n_diseases)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(
+            lambda each, group: third.run(each, lambdas, without=group, rounds=1),
+            group_strengths,
+            groups,
+        )
+        group_lambdas = np.array(list(found)).reshape(-1, structure.n_diseases)
     owners = structure.edges[:, 0]
     reached = np.bincount(owners, schedule.depths >= 0, minlength=structure.n_diseases)
     n_pairs = np.maximum(reached[owners] - 1, 0).astype(np.int64)
@@ -169,7 +173,6 @@ def _in_fewer_groups(moments: Moments) -> Moments:
 def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimate:
     """Turn strengths and lambdas into priors, failures and leaks with their errors."""
     structure = schedule.structure
-    moments = _in_fewer_groups(moments)
     groups = np.flatnonzero(moments.group_records > 0)[: len(fit.group_lambdas)]
     sizes = moments.group_records[groups]
     raw, replicates = priors_of(fit.lambdas), priors_of(fit.group_lambdas)

@@ -25,12 +25,12 @@ FLOOR = 1e-4
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
 SWEEPS_A_ROUND = 4
-SWEEPS_A_CHECK = 5
+SWEEPS_A_CHECK = 4
 MOST_CHECKS = 12
 MANY_PAIRS = 100_000
 """With fewer pairs time does not matter, and sweeps go on until nothing changes."""
 INNER = 3
-ENOUGH = 5e-4
+ENOUGH = 1e-4
 """Sweeps end when the misfit falls by less than this between two checks, relatively."""
 
 
@@ -42,13 +42,11 @@ class PairTable(NamedTuple):
     """The pairs of disease i are `rows[offsets[i] : offsets[i + 1]]`, in order of (a, b)."""
     rows: Indices
     """Rows in the moments' plan; -1 where a pair was not counted."""
+    ready: NDArray[np.int32]
+    """The round from which on each of `rows` serves its disease; more than NEVER: in none."""
     depths: Indices
     latest: Indices
     """For each pair, the largest depth of an edge to it from a parent of both; NEVER, or -1."""
-    owner: Indices
-    """The parent that has it."""
-    second: Indices
-    """The largest among the other parents."""
 
     @property
     def structure(self) -> Structure:
@@ -68,9 +66,9 @@ def pair_table(plan: MomentPlan, depths: Indices) -> PairTable:
     symptoms = np.ascontiguousarray(structure.edges[:, 1])
     seconds = np.ascontiguousarray(plan.pairs[:, 1])
     find_incidences(structure.child_offsets, symptoms, starts, seconds, offsets, rows)
-    latest, owner, second = np.full((3, len(plan.pairs)), -1, dtype=np.int64)
-    find_readiness(structure.child_offsets, offsets, rows, depths, NEVER, latest, owner, second)
-    return PairTable(plan, offsets, rows, depths, latest, owner, second)
+    latest, ready = np.full(len(plan.pairs), -1), np.empty(len(rows), dtype=np.int32)
+    find_readiness(structure.child_offsets, offsets, rows, depths, NEVER, latest, ready)
+    return PairTable(plan, offsets, rows, ready, depths, latest)
 
 
 class PairFit:
@@ -115,18 +113,16 @@ class PairFit:
         """Fit round by round, then jointly until the misfit hardly falls any more."""
         for round_ in range(int(self._table.depths.max(initial=-1)) + 1):
             self._start(round_)
-            for _ in range(SWEEPS_A_ROUND):
-                self._sweep(round_)
+            self._sweep(round_, SWEEPS_A_ROUND)
             self.weights = self._weights()
         self._run_jointly()
 
     def _run_jointly(self) -> None:
         before = self.misfit()
         is_large = len(self._table.plan.pairs) > MANY_PAIRS
-        most, enough = (MOST_CHECKS, ENOUGH) if is_large else (50 * MOST_CHECKS, ENOUGH / 1000)
+        most, enough = (MOST_CHECKS, ENOUGH) if is_large else (50 * MOST_CHECKS, ENOUGH / 200)
         for _ in range(most):
-            for _ in range(SWEEPS_A_CHECK):
-                self._sweep(NEVER)
+            self._sweep(NEVER, SWEEPS_A_CHECK)
             self.weights = self._weights()
             after = self.misfit()
             if before - after < enough * after:
@@ -157,15 +153,16 @@ class PairFit:
                 self.strengths, self.ratios,
             )  # fmt: skip
 
-    def _sweep(self, round_: int) -> None:
-        from noisyor.learning.pooled.kernels import sweep
+    def _sweep(self, round_: int, n_sweeps: int) -> None:
+        """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
+        from noisyor.learning.pooled.kernels import newton_sweep, sweep
 
         table = self._table
-        sweep(
-            table.structure.child_offsets, table.offsets, table.rows, table.depths, table.latest,
-            table.owner, table.second, round_, NEVER, self.weights, INNER, FLOOR,
-            self.ratios, self.strengths,
-        )  # fmt: skip
+        places = table.structure.child_offsets, table.offsets, table.rows, table.ready, round_
+        weights = self.weights[table.rows]
+        for _ in range(n_sweeps):
+            sweep(*places, weights, INNER, FLOOR, self.ratios, self.strengths)
+        newton_sweep(*places, weights, FLOOR, self.ratios, self.strengths)
 
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:
