@@ -281,15 +281,18 @@ class Moments:
         if n_groups == self.n_groups:
             return self
 
+        dtype = counter_type(self.n_records)
+
         def joined(counts: Counts) -> Counts:
-            parts = (
-                counts[group::n_groups].sum(axis=0, dtype=np.int64) for group in range(n_groups)
-            )
-            return np.stack(list(parts))
+            parts = np.zeros((n_groups, *counts.shape[1:]), dtype=dtype)
+            for group in range(self.n_groups):
+                parts[group % n_groups] += counts[group].astype(dtype, copy=False)
+            return parts
 
         present = tuple(joined(counts) for counts in self.present)
         margins = self.margins and Margins(*(joined(counts) for counts in self.margins))
-        return Moments(self.plan, joined(self.group_records), present, margins, self.hidden)
+        records = joined(self.group_records).astype(np.int64)
+        return Moments(self.plan, records, present, margins, self.hidden)
 
     def suppressed(self, min_count: int) -> "Moments":
         """Return the counts fit for export: no cell that describes 1 to `min_count` - 1 records.
