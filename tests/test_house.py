@@ -21,6 +21,7 @@ ROOMS = [
     "structure",
     "findings",
     "network",
+    "fixed",
     "datasets",
     "moments",
     "schedule",

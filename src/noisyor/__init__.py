@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.findings import Findings
+    from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import (
         Estimate,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Estimate": "noisyor.learning",
     "Findings": "noisyor.findings",
+    "Fixed": "noisyor.fixed",
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",
     "NoisyOrError": "noisyor.errors",
@@ -56,6 +58,7 @@ _HOMES = {
 __all__ = [
     "Estimate",
     "Findings",
+    "Fixed",
     "MomentPlan",
     "Moments",
     "NoisyOrError",

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from noisyor.errors import FileError, NoisyOrError
+from noisyor.fixed import Fixed
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, read_document, write_document
 from noisyor.io.paths import PathLike
@@ -26,7 +27,7 @@ from noisyor.moments import MomentPlan
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
-from noisyor.schedule.steps import NamedStep, Step, check_numbers, step_from_list
+from noisyor.schedule.steps import Given, NamedStep, Step, check_numbers, step_from_list
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
 from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
@@ -51,14 +52,17 @@ class Schedule(Immutable):
         Rows (step, disease), in order of steps: who is removed before a step.
     pairs, choice
         How it was searched for.
+    given
+        Which priors and edges need not be learned; none by default.
     """
 
-    __slots__ = ("choice", "depths", "edge_steps", "pairs", "prior_depths", "prior_steps",
+    __slots__ = ("choice", "depths", "edge_steps", "given", "pairs", "prior_depths", "prior_steps",
                  "removed", "step_diseases", "step_rounds", "step_symptoms",
                  "structure")  # fmt: skip
 
     depths: Indices
-    """The round in which each edge is learned, counted from 0; -1 where it is not (Def. 2)."""
+    """The round in which each edge is learned, counted from 0; -1 where it is not (Def. 2). What
+    is given has depth 0."""
     prior_steps: Indices
     """The first triplet of each disease, which teaches its prior; -1 where there is none."""
     prior_depths: Indices
@@ -75,6 +79,7 @@ class Schedule(Immutable):
         *,
         pairs: bool,
         choice: str,
+        given: Given | None = None,
     ) -> None:
         self.structure = structure
         self.step_rounds = step_rounds
@@ -84,9 +89,11 @@ class Schedule(Immutable):
         self.removed = removed
         self.pairs = pairs
         self.choice = choice
-        self.depths = _rounds_of(edge_steps, step_rounds)
+        self.given = given or Given.of(Fixed(structure))
+        self.depths = np.where(self.given.edges, 0, _rounds_of(edge_steps, step_rounds))
         self.prior_steps = _first_triplets(structure.n_diseases, step_diseases, step_symptoms)
         self.prior_depths = _rounds_of(self.prior_steps, step_rounds)
+        self.prior_depths[self.given.priors] = 0
         for name in self.__slots__:
             if isinstance(getattr(self, name), np.ndarray):
                 getattr(self, name).flags.writeable = False
@@ -107,7 +114,7 @@ class Schedule(Immutable):
     @property
     def edges_per_round(self) -> list[int]:
         """How many edges each round learns."""
-        return self._per_round(self.depths >= 0)
+        return self._per_round(self.edge_steps >= 0)
 
     @property
     def pairs_per_round(self) -> list[int]:
@@ -204,6 +211,8 @@ class Schedule(Immutable):
             "edges": self.structure.edges.tolist(),
             "steps": list(self.steps()),
         }
+        if any(mask.any() for mask in self.given):
+            content["given"] = self.given.to_lists()
         write_document(path, FORMAT, VERSION, content)
 
     @classmethod
@@ -243,6 +252,7 @@ class Schedule(Immutable):
             np.array(removed, dtype=np.int64).reshape(-1, 2),
             pairs=bool(document.get("pairs", True)),
             choice=str(document.get("choice", "first")),
+            given=Given.from_lists(structure, document["given"]) if "given" in document else None,
         )
 
     # --- what it is ---
@@ -254,6 +264,7 @@ class Schedule(Immutable):
             self.step_symptoms,
             self.edge_steps,
             self.removed,
+            *self.given,
         )
         return (self.structure, *arrays)
 
@@ -279,7 +290,9 @@ class Schedule(Immutable):
 
 
 def _rebuild(*content: Any) -> Schedule:
-    return Schedule(*content[:-2], pairs=content[-2], choice=content[-1])
+    *parts, given_priors, given_edges, pairs, choice = content
+    given = Given(given_priors, given_edges)
+    return Schedule(*parts, pairs=pairs, choice=choice, given=given)
 
 
 def _rounds_of(steps: Indices, step_rounds: Indices) -> Indices:

@@ -17,16 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
+from noisyor.fixed import Fixed, as_fixed
 from noisyor.names import Indices
 from noisyor.schedule.schedule import Schedule
+from noisyor.schedule.steps import Given
 from noisyor.structure import Structure
 
 Choice = Literal["first", "rarest"]
 Words = NDArray[np.uint64]
 
+NO_STEP = np.iinfo(np.int64).max
+"""The step of an edge that is given: none has to be looked for."""
+
 
 def find_schedule(
-    structure: Structure, *, pairs: bool = True, choice: Choice = "first"
+    structure: Structure,
+    *,
+    pairs: bool = True,
+    choice: Choice = "first",
+    fixed: Fixed | None = None,
 ) -> Schedule:
     """Find which triplets and pairs teach which edges, round by round.
 
@@ -40,6 +49,9 @@ def find_schedule(
         Which of several suitable triplets is taken. "first": the first in the structure's order
         of symptoms, as in the paper. "rarest": symptoms with few parents first, which are the
         least disturbed by other diseases. Depths are the same.
+    fixed
+        Parameters whose values are given: they need not be learned, and an edge that is given
+        with its disease's prior helps from the first round on.
     """
     from noisyor.schedule.kernels import find_steps
 
@@ -48,11 +60,15 @@ def find_schedule(
     if choice not in get_args(Choice):
         raise ParameterError(f"choice must be 'first' or 'rarest', not {choice!r}.")
     n_edges = structure.n_edges
+    given = Given.of(as_fixed(fixed, structure))
     parents = parent_bits(structure)
     unknown = parents.copy()
+    _clear_bits(unknown, structure.edges[given.edges])
     searched = _search_order(structure, choice)
     edge_symptoms = np.ascontiguousarray(structure.edges[:, 1])
     depths, edge_steps = np.full((2, n_edges), -1, dtype=np.int64)
+    depths[given.edges] = 0
+    edge_steps[given.edges] = NO_STEP
     step_diseases, step_rounds = np.full((2, n_edges), -1, dtype=np.int64)
     step_symptoms = np.full((n_edges, 3), -1, dtype=np.int64)
     n_steps = n_rounds = 0
@@ -64,7 +80,7 @@ def find_schedule(
         )  # fmt: skip
         if n_steps == before:
             break
-        learned = edge_steps >= before
+        learned = (edge_steps >= before) & ~given.edges
         depths[learned] = step_rounds[before:n_steps] = n_rounds
         _clear_bits(unknown, structure.edges[learned])
         n_rounds += 1
@@ -73,10 +89,11 @@ def find_schedule(
         structure,
         step_rounds[:n_steps].copy(),
         *steps,
-        edge_steps,
+        np.where(given.edges, -1, edge_steps),
         couplings_of(parents, *steps),
         pairs=pairs,
         choice=choice,
+        given=given,
     )
 
 

@@ -1,9 +1,43 @@
 """The steps of a schedule: from which symptoms an edge is learned, and what is removed first."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.errors import ScheduleError
+from noisyor.fixed import Fixed
 from noisyor.structure import Structure
+
+
+class Given(NamedTuple):
+    """What need not be learned: priors, and edges whose failure and prior are given."""
+
+    priors: NDArray[np.bool_]
+    edges: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, fixed: Fixed) -> Self:
+        """Return which priors and edges have fixed values."""
+        return cls(fixed.holds("priors"), fixed.given_edges)
+
+    @classmethod
+    def from_lists(cls, structure: Structure, listed: Any) -> Self:
+        """Return what a file lists as {"priors": [...], "edges": [...]}, by numbers."""
+        given = cls.of(Fixed(structure))
+        for mask, numbers in zip(given, (listed.get("priors"), listed.get("edges")), strict=True):
+            if not isinstance(numbers, list) or not all(
+                type(number) is int and 0 <= number < len(mask) for number in numbers
+            ):
+                raise ScheduleError("what the schedule takes as given does not exist.")
+            mask[numbers] = True
+        if not given.priors[structure.edges[given.edges, 0]].all():
+            raise ScheduleError("an edge is given without the prior of its disease.")
+        return given
+
+    def to_lists(self) -> dict[str, list[int]]:
+        """Return what `from_lists` reads."""
+        return {name: np.flatnonzero(mask).tolist() for name, mask in self._asdict().items()}
 
 
 class Step(NamedTuple):

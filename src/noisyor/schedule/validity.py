@@ -47,7 +47,11 @@ def check_valid(schedule: "Schedule") -> None:
     """Raise a ScheduleError that names the first step against the definition."""
     structure = schedule.structure
     parents = [set(structure.parents(j).tolist()) for j in range(structure.n_symptoms)]
-    learned = Learned({}, {})
+    given = schedule.given
+    learned = Learned(
+        dict.fromkeys(given.priors.nonzero()[0].tolist(), -1),
+        dict.fromkeys(map(tuple, structure.edges[given.edges].tolist()), -1),
+    )
     round_before = 0
     for number, step in enumerate(schedule.steps()):
         if step.round < round_before:
@@ -58,7 +62,7 @@ def check_valid(schedule: "Schedule") -> None:
         if len(step.symptoms) == 3:
             learned.priors.setdefault(step.disease, step.round)
         learned.edges.update({(step.disease, symptom): step.round for symptom in step.learned})
-    rounds = sorted(set(learned.edges.values()))
+    rounds = sorted(set(learned.edges.values()) - {-1})
     if rounds != list(range(len(rounds))):
         raise ScheduleError(f"the rounds of the schedule have gaps: {rounds}.")
 
