@@ -56,19 +56,22 @@ def records_from_long(rows, symptoms):
     return list(records), list(records.values())
 
 
-def edge_depths(edges, pairs=True):
+def edge_depths(edges, pairs=True, given=()):
     """Return the round in which Algorithm 1 learns each edge; those it never learns are left out.
 
     Symptoms x, y are admissible for disease i if no other parent of both has an unknown edge to
     either. An edge is learned by a triangle of admissible pairs, or next to a learned edge.
-    Sets of diseases are whole numbers with a bit per disease.
+    Given edges are known before the first round. Sets of diseases are whole numbers with a bit per
+    disease.
     """
     parents, children = {}, {}
     for disease, symptom in edges:
         parents[symptom] = parents.get(symptom, 0) | 1 << disease
         children.setdefault(disease, []).append(symptom)
     unknown = dict(parents)
-    depths, learned, depth = {}, set(edges), 0
+    for disease, symptom in given:
+        unknown[symptom] &= ~(1 << disease)
+    depths, learned, depth = dict.fromkeys(given, -1), set(edges), 0
     while learned:
         learned = set()
         for i, symptoms in children.items():

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
+from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
@@ -66,6 +67,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     """
 
     _estimate: Estimate | None
+    _fixed: Fixed
 
     def __init__(
         self,
@@ -86,16 +88,16 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.threads = threads
         self.seed = seed
 
-    def find_plan(self) -> MomentPlan:
+    def find_plan(self, *, fixed: Any = None) -> MomentPlan:
         """Return what can be counted in one pass, for counting elsewhere; `fit` takes the moments.
 
         For "pooled" these are all coupled pairs and the triplets of a schedule. More accurate
         triplets follow from the counts of the pairs (`plan_triplets`), for a second pass.
         """
+        schedule = self._find_schedule(as_fixed(fixed, self._checked_structure()))
         if self.method == "sequential":
-            return self._find_schedule().plan()
-        self._find_schedule()
-        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest")
+            return schedule.plan()
+        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=fixed)
         return MomentPlan.coupled(self.structure) | rarest.plan()
 
     def fit(
@@ -103,6 +105,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         records: Any,
         y: Any = None,
         *,
+        fixed: Any = None,
         progress: Callable[[int], None] | None = None,
         **options: Unpack[ReadOptions],
     ) -> Self:
@@ -112,47 +115,57 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         polars, pyarrow or duckdb, a path or a list of paths; options as in `count_moments`. The
         method "refined" holds them in memory, a bit a finding. `y` is not used: it is there for
         scikit-learn. `progress` is called with numbers of records, as often as they are looked at.
+
+        `fixed` holds parameters at known values: a `Fixed`, or a mapping such as
+        `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
         """
-        schedule = self._find_schedule()
+        held = as_fixed(fixed, self._checked_structure())
+        schedule = self._find_schedule(held)
         source = _as_source(records, self.structure)
         if self.method == "refined" and not isinstance(source, Moments | Findings):
             source, options = read_findings(source, self.structure, options), {}
         if self.method == "sequential" or isinstance(source, Moments):
-            self._set(schedule, self._count_once(source, options, progress))
+            self._set(schedule, held, self._count_once(source, held, options, progress))
             self._estimate = self._learn()
         else:
-            self._fit_in_two_passes(source, schedule, options, progress)
+            self._fit_in_two_passes(source, schedule, held, options, progress)
         return self
 
     def _fit_in_two_passes(
         self,
         source: Any,
         schedule: Schedule,
+        fixed: Fixed,
         options: ReadOptions,
         progress: Callable[[int], None] | None,
     ) -> None:
         """Count pairs, choose triplets, count them; then learn, and polish on the records."""
         pairs = MomentPlan.coupled(self.structure)
-        self._set(schedule, self._count(source, pairs, options, progress))
-        fitted = fit_pairs(self.moments_, schedule)
+        self._set(schedule, fixed, self._count(source, pairs, options, progress))
+        fitted = fit_pairs(self.moments_, schedule, fixed)
         triplets = self._count(source, fitted.best_triplets(), options, progress)
         if self.method == "pooled":
             self._estimate = learn_pooled(self.moments_, schedule, triplets=triplets, pairs=fitted)
             return
         start = fit_pooled(fitted, schedule, triplets, with_groups=False).start(
-            self.structure, self.moments_.negative_moments(1)
+            self.structure, self.moments_.negative_moments(1), fixed
         )
-        self._estimate = learn_refined(source, schedule, start, seed=self.seed, progress=progress)
+        self._estimate = learn_refined(
+            source, schedule, start, seed=self.seed, progress=progress, fixed=fixed
+        )
 
-    def partial_fit(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> Self:
+    def partial_fit(
+        self, records: Any, y: Any = None, *, fixed: Any = None, **options: Unpack[ReadOptions]
+    ) -> Self:
         """Learn from more records, besides those of earlier calls: their moments add up.
 
         Records are not kept, so "refined" learns as "pooled" does. Solving waits until `network_`
         or `estimate_` is asked for, so that many calls are cheap.
         """
-        schedule = self._find_schedule()
+        held = as_fixed(fixed, self._checked_structure())
+        schedule = self._find_schedule(held)
         source = _as_source(records, self.structure)
-        more = self._count_once(source, options, None)
+        more = self._count_once(source, held, options, None)
         if self.__sklearn_is_fitted__():
             asked = schedule.structure, self.pairs, self.choice, more.plan
             known = self.schedule_
@@ -163,13 +176,13 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                     "clone, or call fit with all records."
                 )
             more = self.moments_ + more
-        self._set(schedule, more)
+        self._set(schedule, held, more)
         return self
 
     def _learn(self) -> Estimate:
         if self.method == "sequential":
-            return learn_sequential(self.moments_, self.schedule_)
-        return learn_pooled(self.moments_, self.schedule_)
+            return learn_sequential(self.moments_, self.schedule_, fixed=self._fixed)
+        return learn_pooled(self.moments_, self.schedule_, fixed=self._fixed)
 
     @property
     def estimate_(self) -> Estimate:
@@ -188,25 +201,32 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
 
-    def _find_schedule(self) -> Schedule:
-        if self.method not in METHODS:
-            raise ParameterError(
-                f"there is no method {self.method!r}; known: {', '.join(METHODS)}."
-            )
+    def _checked_structure(self) -> Structure:
         if not isinstance(self.structure, Structure):
             raise ParameterError(
                 f"structure must be a Structure, not {type(self.structure).__name__}; see "
                 "Structure.from_edges, from_matrix, from_csv and load."
             )
-        return find_schedule(self.structure, pairs=self.pairs, choice=self.choice)
+        return self.structure
+
+    def _find_schedule(self, fixed: Fixed) -> Schedule:
+        if self.method not in METHODS:
+            raise ParameterError(
+                f"there is no method {self.method!r}; known: {', '.join(METHODS)}."
+            )
+        return find_schedule(self.structure, pairs=self.pairs, choice=self.choice, fixed=fixed)
 
     def _count_once(
-        self, source: Any, options: ReadOptions, progress: Callable[[int], None] | None
+        self,
+        source: Any,
+        fixed: Fixed,
+        options: ReadOptions,
+        progress: Callable[[int], None] | None,
     ) -> Moments:
         """Return moments as they are, or count what one pass can give."""
         if isinstance(source, Moments):
             return source
-        return self._count(source, self.find_plan(), options, progress)
+        return self._count(source, self.find_plan(fixed=fixed), options, progress)
 
     def _count(
         self,
@@ -219,7 +239,8 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             source, plan, n_groups=self.n_groups, threads=self.threads, progress=progress, **options
         )
 
-    def _set(self, schedule: Schedule, moments: Moments) -> None:
+    def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
+        self._fixed = fixed
         self.schedule_ = schedule
         self.moments_ = moments
         self._estimate = None

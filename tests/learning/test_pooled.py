@@ -41,7 +41,7 @@ def test_pairs_are_ready_when_their_other_parents_are_known(rng):
             symptoms=rng.choice(60, 30, replace=False).tolist()
         )
         schedule = find_schedule(structure)
-        table = pair_table(MomentPlan.coupled(structure), schedule.depths)
+        table = pair_table(MomentPlan.coupled(structure), schedule)
         for disease in range(structure.n_diseases):
             children = structure.children(disease)
             a, b = np.triu_indices(len(children), 1)

@@ -23,8 +23,10 @@ from noisyor.cli.options import (
 
 if TYPE_CHECKING:
     from noisyor.findings.reading import ReadOptions
+    from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
+    from noisyor.structure import Structure
 
 
 def fit(
@@ -46,6 +48,17 @@ def fit(
             "error, interval, depth, flags."
         ),
     ] = None,
+    fixed: Annotated[
+        Path | None,
+        typer.Option(
+            help="Hold parameters at known values: a table with the columns parameter, disease, "
+            "symptom, value (.csv, .parquet), or a network (.json) with --relearn."
+        ),
+    ] = None,
+    relearn: Annotated[
+        list[str] | None,
+        typer.Option(help="priors, failures or leaks: what is not held of the network --fixed."),
+    ] = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     layout: ReadLayout = None,
@@ -60,6 +73,9 @@ def fit(
     """Learn a network from records in which the diseases were never seen.
 
     Example: noisyor fit clinic.json 'records/*.parquet' -o learned.json
+
+    For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
+    learned.json --relearn priors
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.cli.output import note
@@ -68,7 +84,8 @@ def fit(
     from noisyor.learner import NoisyOrLearner
 
     files = expand_files(records)
-    check_writable(filter(None, [output, summary]), inputs=[structure, *files])
+    inputs = [Path(structure), *files, *filter(None, [fixed])]
+    check_writable(filter(None, [output, summary]), inputs=inputs)
     if summary is not None:
         table_kind(summary)
     learner = NoisyOrLearner(
@@ -81,7 +98,8 @@ def fit(
         seed=seed,
     )
     options = read_options(layout, ignore_unknown, ids_per_file)
-    estimate = _learn(learner, files, options, quiet)
+    held = _read_fixed(fixed, relearn or [], learner.structure)
+    estimate = _learn(learner, files, held, options, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     estimate.network.save(output)
@@ -93,8 +111,39 @@ def fit(
         _show(estimate, output)
 
 
+def _read_fixed(path: Path | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
+    """Read the values to be held, from a table or a network."""
+    from noisyor.errors import FileError, ParameterError
+    from noisyor.fixed import KINDS, Fixed
+    from noisyor.network import NoisyOrNetwork
+
+    is_network = path is not None and path.suffix.lower() == ".json"
+    unknown = [kind for kind in relearn if kind not in KINDS]
+    if unknown:
+        raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
+    if relearn and not is_network:
+        raise ParameterError("--relearn needs --fixed with a network (.json) that holds the rest.")
+    if path is None:
+        return None
+    if not is_network:
+        return Fixed.load(path, structure)
+    if not relearn:
+        raise ParameterError(
+            f"--fixed {path} would hold every parameter; say what to learn anew, for example "
+            "--relearn priors."
+        )
+    network = NoisyOrNetwork.load(path)
+    if network.structure != structure:
+        raise FileError(f"{path} has another structure than the one to be learned.")
+    return Fixed.of(network, *(kind for kind in KINDS if kind not in relearn))
+
+
 def _learn(
-    learner: "NoisyOrLearner", files: list[Path], options: "ReadOptions", quiet: bool
+    learner: "NoisyOrLearner",
+    files: list[Path],
+    fixed: "Fixed | None",
+    options: "ReadOptions",
+    quiet: bool,
 ) -> "Estimate":
     """Learn from files of moments, or from files of records with a progress bar."""
     from noisyor.cli.merge import merged_moments
@@ -110,11 +159,11 @@ def _learn(
     if all(are_moments):
         moments = merged_moments(files)
         try:
-            return learner.fit(moments).estimate_
+            return learner.fit(moments, fixed=fixed).estimate_
         except NoisyOrError as error:
             raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     with progress_bar("learning", None, quiet) as advance:
-        return learner.fit(files, progress=advance, **options).estimate_
+        return learner.fit(files, fixed=fixed, progress=advance, **options).estimate_
 
 
 def _facts(estimate: "Estimate") -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.fixed import Fixed
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -32,6 +33,7 @@ class Flag(IntFlag):
     RESTS_ON_CLIPPED = 128
     WEAK = 256
     UNCERTIFIED = 512
+    FIXED = 1024
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -51,6 +53,7 @@ REASONS = {
     Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
     Flag.UNCERTIFIED: "no schedule certifies that it can be known from these records",
+    Flag.FIXED: "held at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
 
@@ -79,9 +82,27 @@ class Learned:
         for array in self.values, self.standard_errors, self.depths, self.steps, self.flags:
             array.flags.writeable = False
 
+    def holding(self, given: Floats) -> "Learned":
+        """Return the same with the given values in their places; NaN where none is given."""
+        held = np.isfinite(given)
+        if not held.any():
+            return self
+        sources = self.sources and tuple(
+            "given" if is_held else source
+            for is_held, source in zip(held, self.sources, strict=True)
+        )
+        return Learned(
+            np.where(held, given, self.values),
+            np.where(held, 0.0, self.standard_errors),
+            np.where(held, 0, self.depths),
+            np.where(held, -1, self.steps),
+            np.where(held, np.uint16(Flag.FIXED), self.flags),
+            sources,
+        )
+
     @property
     def is_learned(self) -> NDArray[np.bool_]:
-        """Whether each value was learned, and is no neutral one."""
+        """Whether each value was learned or given, and is no neutral one."""
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
 
     def intervals(self) -> tuple[Floats, Floats]:
@@ -132,6 +153,15 @@ class Estimate:
     failures: Learned
     leaks: Learned
     schedule: Schedule
+
+    def holding(self, fixed: Fixed) -> "Estimate":
+        """Return the same with fixed values as they were given, certain and flagged as such."""
+        return replace(
+            self,
+            priors=self.priors.holding(fixed.priors),
+            failures=self.failures.holding(fixed.failures),
+            leaks=self.leaks.holding(fixed.leaks),
+        )
 
     @property
     def network(self) -> NoisyOrNetwork:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
+from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.solving import Inputs, Solved, Values, solve
@@ -23,7 +24,11 @@ Floats = NDArray[np.float64]
 
 
 def learn_sequential(
-    moments: Moments, schedule: Schedule, *, standard_errors: bool = True
+    moments: Moments,
+    schedule: Schedule,
+    *,
+    standard_errors: bool = True,
+    fixed: Fixed | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
 
@@ -36,12 +41,15 @@ def learn_sequential(
     standard_errors
         Also learn from all groups of records but one, for each group, to see how much the
         estimates vary (jackknife). They are NaN where fewer than ten groups have records.
+    fixed
+        Parameters held at given values; the schedule is best found with them too.
     """
+    held = as_fixed(fixed, schedule.structure)
     source = ScheduleMoments(moments, schedule)
     rounds = step_tables(schedule)
 
     def solve_without(group: int | None) -> Solved:
-        return solve(schedule.structure, rounds, source.inputs(group))
+        return solve(held, rounds, source.inputs(group))
 
     solved = solve_without(None)
     replicates: list[Solved] = []
@@ -49,7 +57,8 @@ def learn_sequential(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             replicates = list(pool.map(solve_without, source.groups))
     sizes = moments.group_records[source.groups]
-    return _estimate(solved, replicates, sizes, moments.n_records, schedule)
+    estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule)
+    return estimate.holding(held)
 
 
 # --- what a schedule needs of the moments ---

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.fixed import Fixed
 from noisyor.learning.adjust import adjusted_excesses, leaks_from
 from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
 from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Flag
@@ -36,10 +37,11 @@ class Inputs(NamedTuple):
 class Values:
     """One kind of parameter as it is being learned."""
 
-    def __init__(self, size: int, neutral: float) -> None:
-        self.values = np.full(size, neutral)
-        self.flags = np.full(size, Flag.NOT_SCHEDULED, dtype=np.uint16)
-        self.steps = np.full(size, -1, dtype=np.int64)
+    def __init__(self, fixed: Fixed, kind: str, neutral: float) -> None:
+        held = fixed.holds(kind)
+        self.values = fixed.apply(kind, np.full(len(held), neutral))
+        self.flags = np.where(held, Flag.FIXED, Flag.NOT_SCHEDULED).astype(np.uint16)
+        self.steps = np.full(len(held), -1, dtype=np.int64)
 
     @property
     def is_unlearned(self) -> Booleans:
@@ -72,10 +74,10 @@ class Values:
 class Solved:
     """All parameters as they are being learned."""
 
-    def __init__(self, structure: Structure) -> None:
-        self.priors = Values(structure.n_diseases, NEUTRAL_PRIOR)
-        self.failures = Values(structure.n_edges, NEUTRAL_FAILURE)
-        self.leaks = Values(structure.n_symptoms, NEUTRAL_LEAK)
+    def __init__(self, fixed: Fixed) -> None:
+        self.priors = Values(fixed, "priors", NEUTRAL_PRIOR)
+        self.failures = Values(fixed, "failures", NEUTRAL_FAILURE)
+        self.leaks = Values(fixed, "leaks", NEUTRAL_LEAK)
 
     def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint16]:
         """Return a flag for what rests on the prior and the edges (-1: none) of each row."""
@@ -88,9 +90,9 @@ class Solved:
         )
 
 
-def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solved:
-    """Learn round after round, then the leaks."""
-    solved = Solved(structure)
+def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
+    """Learn round after round what is not fixed, then the leaks."""
+    solved = Solved(fixed)
     for steps in rounds:
         excesses = adjusted_excesses(
             steps, inputs.excesses[steps.numbers], solved.priors.values, solved.failures.values
@@ -98,7 +100,7 @@ def solve(structure: Structure, rounds: list[StepTable], inputs: Inputs) -> Solv
         doubts = _doubts_of_steps(steps, solved)
         _learn_pairs(steps, excesses, doubts, solved)
         _learn_triplets(steps, excesses, doubts, solved)
-    _learn_leaks(structure, inputs.absent, solved)
+    _learn_leaks(fixed.structure, inputs.absent, solved)
     return solved
 
 

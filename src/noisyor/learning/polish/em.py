@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Block
+from noisyor.fixed import Fixed
 from noisyor.learning.pooled.shrink import beta_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -219,7 +220,7 @@ def in_parts(work: Callable[[int], Part]) -> list[Part]:
 
 
 def maximise(
-    network: NoisyOrNetwork, expected: Expectations, n_records: int, known: Floats
+    network: NoisyOrNetwork, expected: Expectations, n_records: int, known: Floats, fixed: Fixed
 ) -> NoisyOrNetwork:
     """Return the network that explains the expectations best, under weak priors (M-step)."""
     structure = network.structure
@@ -230,7 +231,7 @@ def maximise(
     at_risk = cases[diseases] - expected.unknown
     causes = (expected.caused + size * mean) / (at_risk + size)
     leaks = (expected.leaked + network.leaks.mean()) / (known + 1.0)
-    return NoisyOrNetwork(structure, priors, 1.0 - causes, leaks)
+    return fixed.applied_to(NoisyOrNetwork(structure, priors, 1.0 - causes, leaks))
 
 
 def failure_prior(network: NoisyOrNetwork) -> tuple[float, float]:

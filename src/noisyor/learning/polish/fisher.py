@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.fixed import Fixed
 from noisyor.learning.polish.em import RecordSampler, failure_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -40,13 +41,16 @@ class Fitted(NamedTuple):
     leak_errors: Floats
 
 
-def fisher_scoring(sampler: RecordSampler, start: NoisyOrNetwork, seed: int) -> Fitted:
+def fisher_scoring(
+    sampler: RecordSampler, start: NoisyOrNetwork, seed: int, fixed: Fixed
+) -> Fitted:
     """Return the maximum of the likelihood, under the weak priors of EM, near a start."""
     structure = start.structure
+    held = np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
     position = _logits(start)
     information = np.zeros((len(position), len(position)))
     for step in range(MOST_STEPS):
-        network = _network(structure, position)
+        network = fixed.applied_to(_network(structure, position))
         if step % SCREEN_EVERY == 0:  # as parameters move, other diseases become possible
             sampler.expect(
                 network, len(sampler.blocks), must_screen=True, n_sweeps=1, seed=seed + 500 + step
@@ -60,18 +64,26 @@ def fisher_scoring(sampler: RecordSampler, start: NoisyOrNetwork, seed: int) -> 
         information += (1.0 if is_exact else max(share / 2.0, 1.0 / (step + 1))) * (
             fresh - information
         )
-        whole = information + np.diag(curvature)
-        move = np.linalg.solve(whole, slopes * scores.total + gradient)
+        whole = without(held, information + np.diag(curvature))
+        move = np.linalg.solve(whole, np.where(held, 0.0, slopes * scores.total + gradient))
         position = position + share * np.clip(move, -LONGEST_STEP, LONGEST_STEP)
         is_small = (np.abs(move) * np.sqrt(np.diag(whole))).max() < ENOUGH
         if is_small if is_exact else step + 1 == STEPS:
             break
-    network = _network(structure, position)
+    network = fixed.applied_to(_network(structure, position))
     _, curvature = _weak_priors(network)
-    variances = np.diag(np.linalg.inv(information + np.diag(curvature)))
+    variances = np.diag(np.linalg.inv(without(held, information + np.diag(curvature))))
     errors = _slopes(network) * np.sqrt(np.where(variances > 0, variances, np.nan))
     cuts = structure.n_edges, structure.n_edges + structure.n_diseases
     return Fitted(network, *np.split(errors, cuts))
+
+
+def without(held: NDArray[np.bool_], matrix: Floats) -> Floats:
+    """Take parameters that are held out of the information."""
+    matrix = np.array(matrix)
+    matrix[held] = matrix[:, held] = 0.0
+    matrix[held, held] = 1.0
+    return matrix
 
 
 def _logits(network: NoisyOrNetwork) -> Floats:

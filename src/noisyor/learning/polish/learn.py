@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
+from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.polish.em import Information, RecordSampler, failure_prior, maximise
-from noisyor.learning.polish.fisher import fisher_scoring
+from noisyor.learning.polish.fisher import fisher_scoring, without
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
 
@@ -46,6 +47,7 @@ def learn_refined(
     *,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    fixed: Fixed | None = None,
 ) -> Estimate:
     """Polish a good start on the records, by sampling each record's diseases.
 
@@ -61,8 +63,11 @@ def learn_refined(
         The same seed gives the same estimate, whatever the number of threads.
     progress
         Called with the number of records sampled since the last call.
+    fixed
+        Parameters held at given values.
     """
     structure = schedule.structure
+    held = as_fixed(fixed, structure)
     if findings.structure.symptoms != structure.symptoms or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
     if not findings.n_records:
@@ -74,10 +79,10 @@ def learn_refined(
     )
     known = findings.n_records - findings.count_unknown().astype(np.float64)
     screen_every = 1 if is_small else SCREEN_EVERY
-    run = _Run(sampler, known, seed, screen_every, progress or (lambda _: None))
+    run = _Run(sampler, known, held, seed, screen_every, progress or (lambda _: None))
     n_blocks = len(findings.blocks)
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
-    network, n_rounds = start, ROUNDS
+    network, n_rounds = held.applied_to(start), ROUNDS
     if n_warm < n_blocks:
         network = run.rounds(network, WARM_UPS, n_warm)[-1]
         n_rounds = ROUNDS // 2
@@ -89,12 +94,12 @@ def learn_refined(
         np.mean([each.leaks for each in last], axis=0),
     )
     if is_small:
-        learned, *errors_by_kind = fisher_scoring(sampler, learned, seed)
+        learned, *errors_by_kind = fisher_scoring(sampler, learned, seed, held)
         errors = Errors(*errors_by_kind)
     else:
         information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
-        errors = standard_errors(learned, information, findings.n_records, known)
-    return _estimate(learned, errors, findings.n_records, schedule)
+        errors = standard_errors(learned, information, findings.n_records, known, held)
+    return _estimate(learned, errors, findings.n_records, schedule).holding(held)
 
 
 class _Run:
@@ -104,12 +109,14 @@ class _Run:
         self,
         sampler: RecordSampler,
         known: Floats,
+        fixed: Fixed,
         seed: int,
         screen_every: int,
         progress: Callable[[int], None],
     ) -> None:
         self._screen_every = screen_every
         self._known = known
+        self._fixed = fixed
         self._sampler = sampler
         self._seed = seed
         self._progress = progress
@@ -129,7 +136,7 @@ class _Run:
                 n_sweeps=SWEEPS,
                 seed=self._seed * 1000 + self._n_done,
             )
-            network = maximise(network, expected, n_records, share * self._known)
+            network = maximise(network, expected, n_records, share * self._known, self._fixed)
             self._progress(n_records)
             found.append(network)
         return found
@@ -144,7 +151,11 @@ class Errors(NamedTuple):
 
 
 def standard_errors(
-    network: NoisyOrNetwork, information: Information, n_records: int, known: Floats
+    network: NoisyOrNetwork,
+    information: Information,
+    n_records: int,
+    known: Floats,
+    fixed: Fixed,
 ) -> Errors:
     """Invert the information of each disease; the weak priors of the M-step count as records."""
     structure = network.structure
@@ -152,6 +163,7 @@ def standard_errors(
     f, p = network.failures, network.priors
     of_prior = size * (1.0 - mean) / f**2 + size * mean / (1.0 - f) ** 2
     priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
+    held_priors, held_failures = fixed.holds("priors"), fixed.holds("failures")
     for disease in range(structure.n_diseases):
         edges = structure.edges_of(disease)
         m = edges.stop - edges.start + 1
@@ -160,7 +172,8 @@ def standard_errors(
         matrix += np.tril(matrix, -1).T
         matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
         matrix[-1, -1] += n_records / (p[disease] * (1.0 - p[disease]))
-        found = _inverse_diagonal(matrix)
+        is_held = np.append(held_failures[edges], held_priors[disease])
+        found = _inverse_diagonal(without(is_held, matrix))
         failures[edges], priors[disease] = found[:-1], found[-1]
     leaks = information.leaks + known / (1.0 - network.leaks) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):

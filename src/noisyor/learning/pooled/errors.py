@@ -41,12 +41,14 @@ def strengths_without(
         if usable[rows].any():
             strengths[:, edges] += _response(
                 fit.strengths[edges], np.where(usable[rows], fit.weights[rows], 0.0),
-                changes[rows],
+                fit.is_held[edges], changes[rows],
             )  # fmt: skip
     return strengths
 
 
-def _response(v: Floats, weights: Floats, changes: NDArray[np.float32]) -> Floats:
+def _response(
+    v: Floats, weights: Floats, is_held: NDArray[np.bool_], changes: NDArray[np.float32]
+) -> Floats:
     """Return how one disease's strengths answer to changes (pairs x groups), groups x edges."""
     from noisyor.learning.pooled.kernels import add_right_sides
 
@@ -61,5 +63,7 @@ def _response(v: Floats, weights: Floats, changes: NDArray[np.float32]) -> Float
     matrix[np.arange(m), np.arange(m)] = np.where(diagonal > 0, diagonal, 1.0)
     right = np.zeros((m, changes.shape[1]))
     add_right_sides(v, weights, changes, right)
+    matrix[is_held] = matrix[:, is_held] = right[is_held] = 0.0
+    matrix[is_held, is_held] = 1.0
     matrix[np.arange(m), np.arange(m)] *= 1.0 + 1e-6  # two symptoms alone leave it singular
     return np.asarray(np.linalg.solve(matrix, right).T)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -48,13 +49,14 @@ def find_readiness(
 ) -> None:  # fmt: skip
     """Find for each pair in which round its parents are known, and from when it serves a disease.
 
-    `latest` is the largest depth of an edge from a common parent to the pair; -1 where there is
-    none, `never` where it is not learned. A pair serves disease i from the round on in which its
-    own edges are learned and those of the other parents were learned before: `ready`, one for each
-    disease and pair of its children.
+    `latest` is the largest depth of an edge from a common parent to the pair: -1 where it is
+    given, `never` where it is not learned, -2 where there is none. A pair serves disease i from
+    the round on in which its own edges are learned and those of the other parents were learned
+    before: `ready`, one for each disease and pair of its children.
     """
+    latest[:] = -2
     owner = np.full(len(latest), -1, dtype=np.int32)
-    second = np.full(len(latest), -1, dtype=np.int32)
+    second = np.full(len(latest), -2, dtype=np.int32)
     for is_second_pass in (False, True):
         for disease in range(len(child_offsets) - 1):
             at = offsets[disease] - 1
@@ -63,8 +65,6 @@ def find_readiness(
                     at += 1
                     row = rows[at]
                     own = max(depths[a], depths[b])
-                    if depths[a] < 0 or depths[b] < 0:
-                        own = never
                     if is_second_pass:
                         others = never
                         if row >= 0:
@@ -94,7 +94,8 @@ def take_off(
 @numba.njit(nogil=True, cache=True)
 def sweep(
     child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
-    round_: int, weights: Floats, inner: int, floor: float, ratios: Floats, strengths: Floats,
+    round_: int, weights: Floats, is_held: Booleans, inner: int, floor: float, ratios: Floats,
+    strengths: Floats,
 ) -> None:  # fmt: skip
     """Fit every disease once to what the others leave of its pairs.
 
@@ -121,7 +122,7 @@ def sweep(
         for _ in range(inner):
             for a in range(m):
                 above, below = dot_products(weighted[a], w[a], v)
-                if below > 0.0:
+                if below > 0.0 and not is_held[first + a]:
                     v[a] = max(above / below, floor)
         take_off(first, last, offsets[disease], rows, strengths, ratios)
 
@@ -139,7 +140,8 @@ def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
 @numba.njit(nogil=True, cache=True)
 def newton_sweep(
     child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
-    round_: int, weights: Floats, floor: float, ratios: Floats, strengths: Floats,
+    round_: int, weights: Floats, is_held: Booleans, floor: float, ratios: Floats,
+    strengths: Floats,
 ) -> None:  # fmt: skip
     """Move all strengths of every disease together, by a Gauss-Newton step if that is better.
 
@@ -167,6 +169,7 @@ def newton_sweep(
                         gradient[a] += w * v[b] * rest
                         gradient[b] += w * v[a] * rest
                         before += w * rest * rest
+        hold(is_held[first:last], matrix, gradient)
         if solve_normal_equations(matrix, gradient):
             for share in (1.0, 0.3, 0.1):
                 moved = np.maximum(v + share * gradient, floor)
@@ -181,6 +184,16 @@ def newton_sweep(
                     v[:] = moved
                     break
         take_off(first, last, start, rows, strengths, ratios)
+
+
+@numba.njit(nogil=True, cache=True)
+def hold(is_held: Booleans, matrix: Floats, right: Floats) -> None:
+    """Take strengths that are held out of the normal equations: their change is 0."""
+    for a in range(len(right)):
+        if is_held[a]:
+            matrix[a, :] = 0.0
+            matrix[:, a] = 0.0
+            right[a] = 0.0
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
+from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.adjust import leaks_from
 from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
@@ -26,6 +27,7 @@ from noisyor.learning.estimate import (
 )
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.pooled.errors import strengths_without
+from noisyor.learning.pooled.known_failures import Observed, lambdas_with_known_failures
 from noisyor.learning.pooled.pairs import PairFit, PairTable, check_coupled, pair_table
 from noisyor.learning.pooled.shrink import Shrunk, shrink_failures, shrink_leaks, shrink_priors
 from noisyor.learning.pooled.triplets import (
@@ -44,21 +46,24 @@ MOST_GROUPS = 25
 """Groups are joined in pairs beyond this: more cost time and tell hardly more."""
 
 
-def plan_triplets(moments: Moments, schedule: Schedule) -> MomentPlan:
+def plan_triplets(
+    moments: Moments, schedule: Schedule, *, fixed: Fixed | None = None
+) -> MomentPlan:
     """Return all coupled pairs and the triplets that tell most, given the counts of the pairs.
 
     What `learn_pooled` needs: count all records again with this plan.
     """
     check_coupled(moments, schedule)
-    return MomentPlan.coupled(schedule.structure) | fit_pairs(moments, schedule).best_triplets()
+    fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
+    return MomentPlan.coupled(schedule.structure) | fitted.best_triplets()
 
 
-def fit_pairs(moments: Moments, schedule: Schedule) -> "FittedPairs":
+def fit_pairs(moments: Moments, schedule: Schedule, fixed: Fixed) -> "FittedPairs":
     """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
-    table = pair_table(moments.plan, schedule.depths)
-    fit = PairFit(moments, table)
+    table = pair_table(moments.plan, schedule)
+    fit = PairFit(moments, table, fixed)
     fit.run()
-    return FittedPairs(_in_fewer_groups(moments), table, fit)
+    return FittedPairs(_in_fewer_groups(moments), table, fit, fixed)
 
 
 class FittedPairs(NamedTuple):
@@ -68,6 +73,7 @@ class FittedPairs(NamedTuple):
     """In no more groups than the jackknife needs."""
     table: PairTable
     fit: PairFit
+    fixed: Fixed
 
     def best_triplets(self) -> MomentPlan:
         """Return the plan of the triplets that tell most about the priors."""
@@ -86,7 +92,7 @@ class PooledFit(NamedTuple):
     group_strengths: Floats
     group_lambdas: Floats
 
-    def start(self, structure: Structure, absent: Floats) -> NoisyOrNetwork:
+    def start(self, structure: Structure, absent: Floats, fixed: Fixed) -> NoisyOrNetwork:
         """Return a network to start from: all values well inside of their bounds.
 
         What no schedule reaches starts at the middle of what was learned.
@@ -95,11 +101,14 @@ class PooledFit(NamedTuple):
         found = priors_of(self.lambdas)
         usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
         priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.95)
+        priors = fixed.apply("priors", priors)
         failures = np.clip(failures_from(priors, self.strengths, owners), 0.02, 0.98)
         reached = self.strengths > 0
         failures[~reached] = failures[reached].mean() if reached.any() else 0.5
+        failures = fixed.apply("failures", failures)
         leaks = leaks_from(structure, np.nan_to_num(absent, nan=0.99), priors, failures)
-        return NoisyOrNetwork(structure, priors, failures, np.clip(leaks, 1e-3, 0.5))
+        leaks = fixed.apply("leaks", np.clip(leaks, 1e-3, 0.5))
+        return NoisyOrNetwork(structure, priors, failures, leaks)
 
 
 def learn_pooled(
@@ -108,6 +117,7 @@ def learn_pooled(
     *,
     triplets: Moments | None = None,
     pairs: FittedPairs | None = None,
+    fixed: Fixed | None = None,
 ) -> Estimate:
     """Learn all that a schedule reaches from all coupled pairs and some triplets.
 
@@ -121,6 +131,8 @@ def learn_pooled(
         The triplets, counted apart, over the same records and in the same groups.
     pairs
         The fit of the pairs, where it was made before.
+    fixed
+        Parameters held at given values; the schedule is best found with them too.
     """
     if pairs is None:
         check_coupled(moments, schedule)
@@ -131,9 +143,9 @@ def learn_pooled(
             "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`) and count all records "
             "again with that plan."
         )
-    fitted = pairs or fit_pairs(moments, schedule)
+    fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
-    return to_estimate(fit, fitted.moments, schedule)
+    return to_estimate(fit, fitted.moments, schedule, fitted.fixed).holding(fitted.fixed)
 
 
 def fit_pooled(
@@ -142,7 +154,7 @@ def fit_pooled(
     """Fit lambdas to the triplets; with groups, also strengths and lambdas without each of them."""
     structure = schedule.structure
     moments, triplets = pairs.moments, _in_fewer_groups(triplets)
-    third = LambdaFit(triplets, triplet_table(structure, triplets.plan, pairs.table))
+    third = LambdaFit(triplets, triplet_table(structure, triplets.plan, pairs.table), pairs.fixed)
     strengths = pairs.fit.strengths.copy()
     lambdas = third.run(strengths)
     groups = np.flatnonzero(moments.group_records > 0).tolist()
@@ -156,6 +168,10 @@ def fit_pooled(
             groups,
         )
         group_lambdas = np.array(list(found)).reshape(-1, structure.n_diseases)
+    lambdas, group_lambdas = lambdas_with_known_failures(
+        pairs.fixed, Observed(strengths, lambdas), Observed(group_strengths, group_lambdas),
+        moments.group_records[groups],
+    )  # fmt: skip
     owners = structure.edges[:, 0]
     reached = np.bincount(owners, schedule.depths >= 0, minlength=structure.n_diseases)
     n_pairs = np.maximum(reached[owners] - 1, 0).astype(np.int64)
@@ -170,7 +186,7 @@ def _in_fewer_groups(moments: Moments) -> Moments:
     return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
 
 
-def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimate:
+def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule, fixed: Fixed) -> Estimate:
     """Turn strengths and lambdas into priors, failures and leaks with their errors."""
     structure = schedule.structure
     groups = np.flatnonzero(moments.group_records > 0)[: len(fit.group_lambdas)]
@@ -182,17 +198,18 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule) -> Estimat
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.minimum(priors.standard_errors / _errors(raw, replicates, sizes), 1.0)
     moves = np.nan_to_num(share * (replicates - raw))
-    group_priors = np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9)
+    prior_values = fixed.apply("priors", priors.values)
+    group_priors = fixed.apply("priors", np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9))
     owners = structure.edges[:, 0]
-    raw = failures_from(priors.values, fit.strengths, owners)
+    raw = fixed.apply("failures", failures_from(prior_values, fit.strengths, owners))
     replicates = np.array(
         [
-            failures_from(p, v, owners)
+            fixed.apply("failures", failures_from(p, v, owners))
             for p, v in zip(group_priors, fit.group_strengths, strict=True)
         ]
     ).reshape(len(groups), structure.n_edges)
     failures = shrink_failures(raw, _errors(raw, replicates, sizes))
-    raw_leaks = leaks_from(structure, moments.negative_moments(1), priors.values, raw)
+    raw_leaks = leaks_from(structure, moments.negative_moments(1), prior_values, raw)
     group_leaks = np.array(
         [
             leaks_from(structure, moments.negative_moments(1, without=int(g)), p, f)

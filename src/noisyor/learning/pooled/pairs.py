@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
+from noisyor.fixed import MARGIN, Fixed
+from noisyor.learning.decompose import strengths_of
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.schedule import Schedule
@@ -45,6 +47,7 @@ class PairTable(NamedTuple):
     ready: NDArray[np.int32]
     """The round from which on each of `rows` serves its disease; more than NEVER: in none."""
     depths: Indices
+    """The round of each edge; -1 where it is given, NEVER where it is not learned."""
     latest: Indices
     """For each pair, the largest depth of an edge to it from a parent of both; NEVER, or -1."""
 
@@ -54,11 +57,14 @@ class PairTable(NamedTuple):
         return self.plan.structure
 
 
-def pair_table(plan: MomentPlan, depths: Indices) -> PairTable:
+def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
     """Return the pairs of each disease among those that were counted."""
     from noisyor.learning.pooled.kernels import find_incidences, find_readiness
 
     structure = plan.structure
+    # What is given is known before the first round, what is not learned in none.
+    depths = np.where(schedule.depths < 0, NEVER, schedule.depths)
+    depths[schedule.given.edges] = -1
     n_children = np.diff(structure.child_offsets)
     offsets = np.concatenate([[0], np.cumsum(n_children * (n_children - 1) // 2)])
     rows = np.empty(offsets[-1], dtype=np.int64)
@@ -74,17 +80,20 @@ def pair_table(plan: MomentPlan, depths: Indices) -> PairTable:
 class PairFit:
     """The strengths of all edges, fitted to the pairs."""
 
-    def __init__(self, moments: Moments, table: PairTable) -> None:
+    def __init__(self, moments: Moments, table: PairTable, fixed: Fixed) -> None:
         values = moments.values(2)
+        self.is_held = fixed.given_edges
+        """Edges whose strengths are known; the others' are fitted."""
         self._table = table
         self._n_records = np.minimum(values.n_records, MANY_RECORDS)
         self._odds = values.odds
         c = values.pair_excesses[:, 0]
         self._is_known = np.isfinite(c)
         self._ratios = np.where(self._is_known, 1.0 + c, 1.0)
-        self.strengths = np.zeros(table.structure.n_edges)
+        self.strengths = np.where(self.is_held, _given_strengths(fixed), 0.0)
         self.ratios = self._ratios.copy()
         """R over what the fit has of it: 1, but for noise."""
+        self.set_strengths(self.strengths)
         self.weights = self._weights()
 
     def _weights(self) -> Floats:
@@ -111,7 +120,8 @@ class PairFit:
 
     def run(self) -> None:
         """Fit round by round, then jointly until the misfit hardly falls any more."""
-        for round_ in range(int(self._table.depths.max(initial=-1)) + 1):
+        depths = self._table.depths
+        for round_ in range(int(depths[depths < NEVER].max(initial=-1)) + 1):
             self._start(round_)
             self._sweep(round_, SWEEPS_A_ROUND)
             self.weights = self._weights()
@@ -131,7 +141,7 @@ class PairFit:
 
     def _start(self, round_: int) -> None:
         """Let the edges of a round start at one strength for each disease, from its pairs."""
-        new = self._table.depths == round_
+        new = (self._table.depths == round_) & ~self.is_held
         diseases = self._table.structure.edges[:, 0]
         usual = np.full(self._table.structure.n_diseases, 0.1)
         known = self.strengths > 0
@@ -161,8 +171,14 @@ class PairFit:
         places = table.structure.child_offsets, table.offsets, table.rows, table.ready, round_
         weights = self.weights[table.rows]
         for _ in range(n_sweeps):
-            sweep(*places, weights, INNER, FLOOR, self.ratios, self.strengths)
-        newton_sweep(*places, weights, FLOOR, self.ratios, self.strengths)
+            sweep(*places, weights, self.is_held, INNER, FLOOR, self.ratios, self.strengths)
+        newton_sweep(*places, weights, self.is_held, FLOOR, self.ratios, self.strengths)
+
+
+def _given_strengths(fixed: Fixed) -> Floats:
+    """Return v = sqrt(q) t of the edges that are given with their priors, else NaN."""
+    p = np.clip(fixed.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
+    return np.asarray(np.sqrt(p * (1.0 - p)) * strengths_of(p, fixed.failures))
 
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.fixed import MARGIN, Fixed
+from noisyor.learning.decompose import lambdas_of
 from noisyor.learning.pooled.pairs import NEVER, PairTable
 from noisyor.learning.steps import edge_numbers
 from noisyor.moments import MomentPlan, Moments
@@ -128,8 +130,9 @@ def structure_matrix(structure: Structure) -> Any:
 class LambdaFit:
     """Finds lambda of every disease by weighted regression over its triplets."""
 
-    def __init__(self, moments: Moments, table: TripletTable) -> None:
+    def __init__(self, moments: Moments, table: TripletTable, fixed: Fixed) -> None:
         self._moments = moments
+        self._given = lambdas_of(np.clip(fixed.priors, MARGIN, 1.0 - MARGIN))
         self._table = table
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
@@ -157,6 +160,7 @@ class LambdaFit:
         product = np.prod(strengths[table.edges], axis=1)
         below = self._sum(self._weights * product**2)
         lambdas = np.full(len(below), START) if start is None else start
+        lambdas = np.where(np.isfinite(self._given), self._given, lambdas)
         for _ in range(rounds):
             adjusted = excesses.copy()
             remove_influences(
@@ -166,6 +170,7 @@ class LambdaFit:
             found = np.where(self._weights > 0, -adjusted[:, 3], 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 lambdas = self._sum(self._weights * found * product) / below
+            lambdas = np.where(np.isfinite(self._given), self._given, lambdas)
         return lambdas
 
     def _sum(self, values: Floats) -> Floats:

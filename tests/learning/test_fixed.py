@@ -1,0 +1,186 @@
+"""Parameters held at given values, in schedules and in every method."""
+
+import numpy as np
+import pytest
+from tests import naive
+
+from noisyor import (
+    Fixed,
+    MomentPlan,
+    Moments,
+    NoisyOrLearner,
+    Schedule,
+    Structure,
+    datasets,
+    find_schedule,
+    learn_pooled,
+    learn_sequential,
+    plan_triplets,
+)
+from noisyor.errors import FileError, ParameterError, UnknownNameError
+from noisyor.learning import Flag
+
+METHODS = ("refined", "pooled", "sequential")
+
+
+def some_fixed(network, rng):
+    """Hold a third of everything at the truth."""
+    values = {}
+    for kind in "priors", "failures", "leaks":
+        truth = getattr(network, kind)
+        values[kind] = np.where(rng.random(len(truth)) < 1 / 3, truth, np.nan)
+    return Fixed(network.structure, **values)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_held_comes_back_as_it_was_given(method, rng):
+    network = datasets.clinic()
+    fixed = some_fixed(network, rng)
+    learner = NoisyOrLearner(network.structure, method=method)
+    estimate = learner.fit(network.sample(2000, seed=0), fixed=fixed).estimate_
+    for kind, part in zip(("priors", "failures", "leaks"), estimate.parts.values(), strict=True):
+        held = fixed.holds(kind)
+        assert 0 < held.sum() < len(held)
+        assert (part.values[held] == getattr(network, kind)[held]).all()
+        assert (part.standard_errors[held] == 0).all()
+        assert (part.flags[held] == Flag.FIXED).all()
+        assert not (part.flags[~held] & Flag.FIXED).any()
+    row = estimate.summary().to_pylist()[int(np.flatnonzero(fixed.holds("priors"))[0])]
+    assert row["flags"] == "held at the value that was given"
+    assert row["lower"] == row["upper"] == row["value"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bounds_can_be_held(method):
+    network = datasets.figure1(0)
+    fixed = {"leaks": {"a": 0.0}, "failures": {("A", "b"): 1.0, ("B", "d"): 0}, "priors": {"B": 1}}
+    learner = NoisyOrLearner(network.structure, method=method)
+    learned = learner.fit(network.sample(500, seed=0), fixed=fixed).network_
+    assert learned.leaks[0] == 0.0
+    assert learned.priors[1] == 1.0
+    assert learned.failures[learned.structure.edge_index("A", "b")] == 1.0
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_known_failures_and_leaks_make_better_priors(method):
+    network = datasets.clinic()
+    free, held, covered = [], [], []
+    for seed in range(2):
+        records = network.sample(3000, seed=seed)
+        learner = NoisyOrLearner(network.structure, method=method)
+        free.append(np.abs(learner.fit(records).network_.priors - network.priors).sum())
+        part = learner.fit(records, fixed=Fixed.of(network, "failures", "leaks")).estimate_.priors
+        held.append(np.abs(part.values - network.priors).sum())
+        lower, upper = part.intervals()
+        covered.append((lower <= network.priors) & (network.priors <= upper))
+    assert np.mean(held) < np.mean(free)
+    assert 0.8 < np.mean(covered)
+
+
+def test_exact_moments_and_known_failures_give_exact_priors():
+    network = datasets.clinic()
+    fixed = Fixed.of(network, "failures")
+    schedule = find_schedule(network.structure, fixed=fixed)
+    pairs = Moments.exact(network, MomentPlan.coupled(network.structure))
+    moments = Moments.exact(network, plan_triplets(pairs, schedule, fixed=fixed))
+    estimate = learn_pooled(moments, schedule, fixed=fixed)
+    assert estimate.priors.values == pytest.approx(network.priors, rel=1e-3)
+
+
+def test_a_given_disease_opens_what_it_had_hidden():
+    """No triplet of Figure 2 is singly coupled; without A every one of B's is."""
+    network = datasets.figure2(0)
+    structure = network.structure
+    a = structure.disease_index("A")
+    fixed = Fixed(
+        structure,
+        priors={"A": network.priors[a]},
+        failures={
+            ("A", int(j)): network.failures[structure.edge_index("A", int(j))]
+            for j in structure.children("A")
+        },
+    )
+    assert not find_schedule(structure).is_complete
+    schedule = find_schedule(structure, fixed=fixed)
+    schedule.validate()
+    assert schedule.is_complete
+    moments = Moments.exact(network, schedule.plan())
+    learned = learn_sequential(moments, schedule, fixed=fixed).network
+    assert learned.failures == pytest.approx(network.failures, abs=1e-9)
+    assert learned.leaks == pytest.approx(network.leaks, abs=1e-9)
+
+
+def test_schedules_with_given_edges_equal_naive_ones(rng, tmp_path):
+    for number in range(200):
+        matrix = rng.random((rng.integers(2, 7), rng.integers(4, 12))) < 0.5
+        structure = Structure.from_matrix(matrix)
+        fixed = Fixed(
+            structure,
+            priors=np.where(rng.random(structure.n_diseases) < 0.5, 0.1, np.nan),
+            failures=np.where(rng.random(structure.n_edges) < 0.5, 0.5, np.nan),
+        )
+        pairs = bool(number % 2)
+        schedule = find_schedule(structure, pairs=pairs, fixed=fixed)
+        schedule.validate()
+        given = [tuple(edge) for edge in structure.edges[fixed.given_edges].tolist()]
+        expected = naive.edge_depths([tuple(e) for e in structure.edges.tolist()], pairs, given)
+        for edge, depth, is_given in zip(
+            structure.edges.tolist(), schedule.depths, fixed.given_edges, strict=True
+        ):
+            assert depth == (0 if is_given else expected.get(tuple(edge), -1))
+        schedule.save(tmp_path / "schedule.json")
+        assert Schedule.load(tmp_path / "schedule.json") == schedule
+
+
+def test_a_table_of_fixed_values(tmp_path):
+    network = datasets.figure1(0)
+    table = tmp_path / "known.csv"
+    table.write_text(
+        "parameter,disease,symptom,value\nprior,A,,0.2\nleak,,c,0.01\nfailure,B,d,0.4\n"
+    )
+    fixed = Fixed.load(table, network.structure)
+    assert repr(fixed) == "Fixed(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks)"
+    assert fixed.failures[network.structure.edge_index("B", "d")] == 0.4
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
+    estimate.save_summary(tmp_path / "all.parquet")
+    everything = Fixed.load(tmp_path / "all.parquet", network.structure)
+    assert everything == Fixed.of(estimate.network, "priors", "failures", "leaks")
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("prior,C,,0.2", "line 2: there is no disease named 'C'"),
+        ("failure,A,e,0.2", "line 2: "),
+        ("leak,,a,1.2", "line 2: leaks must lie between 0 and 1; that of 'a' is given as 1.2"),
+        ("leak,,a,", "line 2: leaks must lie between 0 and 1"),
+        ("chance,A,,0.2", "column 'parameter': 'chance' is not prior, failure or leak"),
+        ("prior,A,,0.2\nprior,A,,0.3", "line 3: the same parameter was given before"),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path, row, says):
+    table = tmp_path / "known.csv"
+    table.write_text(f"parameter,disease,symptom,value\n{row}\n")
+    with pytest.raises(FileError, match=says):
+        Fixed.load(table, datasets.figure1(0).structure)
+
+
+def test_what_cannot_be_held_is_refused():
+    network = datasets.figure1(0)
+    learner, records = NoisyOrLearner(network.structure), network.sample(100, seed=0)
+    with pytest.raises(ParameterError, match="known are priors, failures, leaks"):
+        learner.fit(records, fixed={"prior": {"A": 0.1}})
+    with pytest.raises(ParameterError, match="not int"):
+        learner.fit(records, fixed=7)
+    with pytest.raises(ParameterError, match="another structure"):
+        learner.fit(records, fixed=Fixed(datasets.figure2(0).structure))
+    with pytest.raises(UnknownNameError, match="no symptom named 'z'"):
+        learner.fit(records, fixed={"leaks": {"z": 0.1}})
+    with pytest.raises(ParameterError, match="is \\(disease, symptom\\), not 'A'"):
+        Fixed(network.structure, failures={"A": 0.1})
+    with pytest.raises(ParameterError, match="2 priors are wanted"):
+        Fixed(network.structure, priors=[0.1])
+    with pytest.raises(ParameterError, match="must be numbers"):
+        Fixed(network.structure, priors=["x", "y"])
+    with pytest.raises(ParameterError, match="no kind 'prior'"):
+        Fixed.of(network, "prior")
