@@ -10,6 +10,7 @@ Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -30,6 +31,7 @@ from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
 METHODS = ("refined", "pooled", "sequential")
+MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
 
 
 class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -98,7 +100,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.method == "sequential":
             return schedule.plan()
         rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=fixed)
-        return MomentPlan.coupled(self.structure) | rarest.plan()
+        return pairs_to_count(self.structure) | rarest.plan()
 
     def fit(
         self,
@@ -140,7 +142,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         progress: Callable[[int], None] | None,
     ) -> None:
         """Count pairs, choose triplets, count them; then learn, and polish on the records."""
-        pairs = MomentPlan.coupled(self.structure)
+        pairs = pairs_to_count(self.structure)
         self._set(schedule, fixed, self._count(source, pairs, options, progress))
         fitted = fit_pairs(self.moments_, schedule, fixed)
         triplets = self._count(source, fitted.best_triplets(), options, progress)
@@ -153,6 +155,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self._estimate = learn_refined(
             source, schedule, start, seed=self.seed, progress=progress, fixed=fixed
         )
+        self._estimate = replace(self._estimate, moments=self.moments_)
 
     def partial_fit(
         self, records: Any, y: Any = None, *, fixed: Any = None, **options: Unpack[ReadOptions]
@@ -244,6 +247,13 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.schedule_ = schedule
         self.moments_ = moments
         self._estimate = None
+
+
+def pairs_to_count(structure: Structure) -> MomentPlan:
+    """Return the pairs that share a disease; all, so that misfits show, where they are not many."""
+    if structure.n_symptoms <= MOST_SYMPTOMS_FOR_ALL_PAIRS:
+        return MomentPlan.all_pairs(structure)
+    return MomentPlan.coupled(structure)
 
 
 def read_findings(source: Any, structure: Structure, options: ReadOptions) -> Findings:

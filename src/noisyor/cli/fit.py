@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
+    from noisyor.learning.misfits import Misfits
     from noisyor.structure import Structure
 
 
@@ -47,6 +48,10 @@ def fit(
             help="Also write a row per parameter (.csv, .parquet): value, standard "
             "error, interval, depth, flags."
         ),
+    ] = None,
+    misfits: Annotated[
+        Path | None,
+        typer.Option(help="Also write the pairs that the network does not explain (.csv, ...)."),
     ] = None,
     fixed: Annotated[
         Path | None,
@@ -85,9 +90,9 @@ def fit(
 
     files = expand_files(records)
     inputs = [Path(structure), *files, *filter(None, [fixed])]
-    check_writable(filter(None, [output, summary]), inputs=inputs)
-    if summary is not None:
-        table_kind(summary)
+    check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
+    for table in filter(None, [summary, misfits]):
+        table_kind(table)
     learner = NoisyOrLearner(
         read_structure(structure),
         method=method,
@@ -105,10 +110,15 @@ def fit(
     estimate.network.save(output)
     if summary is not None:
         estimate.save_summary(summary)
+    found = estimate.misfits()
+    if misfits is not None:
+        found.save(misfits)
     if as_json:
-        typer.echo(json.dumps(_facts(estimate)))
+        typer.echo(json.dumps(_facts(estimate, found)))
     elif not quiet:
-        _show(estimate, output)
+        _show(estimate)
+        _show_misfits(found, misfits)
+        typer.echo(f"Written: {output}")
 
 
 def _read_fixed(path: Path | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
@@ -166,7 +176,7 @@ def _learn(
         return learner.fit(files, fixed=fixed, progress=advance, **options).estimate_
 
 
-def _facts(estimate: "Estimate") -> dict[str, Any]:
+def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
     from noisyor.learning import Flag
 
     return {
@@ -184,10 +194,15 @@ def _facts(estimate: "Estimate") -> dict[str, Any]:
             }
             for name, part in estimate.parts.items()
         },
+        "misfits": {
+            "tested": len(misfits.pairs.p_values),
+            "found": misfits.n_found,
+            "p_value": misfits.p_value,
+        },
     }
 
 
-def _show(estimate: "Estimate", output: Path) -> None:
+def _show(estimate: "Estimate") -> None:
     """Say in words what was learned, how well, and what was not."""
     import numpy as np
     from rich.table import Table
@@ -217,4 +232,24 @@ def _show(estimate: "Estimate", output: Path) -> None:
             f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, "
             f"{NEUTRAL_FAILURE} for failures, {NEUTRAL_LEAK:f} for leaks."
         )
-    show(f"Written: {output}")
+
+
+def _show_misfits(misfits: "Misfits", file: Path | None) -> None:
+    """Say whether the structure can explain which symptoms go together."""
+    from noisyor.cli.output import show
+
+    n_tested = len(misfits.pairs.p_values)
+    if not misfits.n_found:
+        show(f"The network explains all of the {n_tested:,} pairs of symptoms that were looked at.")
+        return
+    first = misfits.table().slice(0, 1).to_pylist()[0]
+    show(
+        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
+        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
+        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
+        + (f" All are in {file}." if file else " --misfits FILE lists them.")
+    )
+    edges = misfits.edge_table().slice(0, 3).to_pylist()
+    if edges:
+        listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
+        show(f"Edges that would explain most: {listed}.")

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.errors import ParameterError
 from noisyor.fixed import Fixed
 from noisyor.io.paths import PathLike
+from noisyor.learning.misfits import LEVEL, Misfits, ratio_variances
+from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
@@ -153,6 +156,8 @@ class Estimate:
     failures: Learned
     leaks: Learned
     schedule: Schedule
+    moments: Moments | None = None
+    """The counts of pairs it was learned from, against which it can be checked."""
 
     def holding(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
@@ -183,6 +188,37 @@ class Estimate:
     def standard_errors(self) -> StandardErrors:
         """The standard errors alone, in the network's order."""
         return StandardErrors(*(part.standard_errors for part in self.parts.values()))
+
+    def misfits(self, moments: Moments | None = None, *, level: float = LEVEL) -> Misfits:
+        """Return the pairs of symptoms that the learned network does not explain.
+
+        Parameters
+        ----------
+        moments
+            Counts of the pairs to look at; by default those that it was learned from. Of up to
+            500 symptoms these are all pairs, of more the pairs that share a disease; count
+            `MomentPlan.all_pairs(structure)` to look at all.
+        level
+            The share of false ones that is allowed among the pairs that are found.
+        """
+        counts = moments or self.moments
+        if counts is None:
+            raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
+        return Misfits(self.network, counts, level=level, variances=self._variances(counts))
+
+    def _variances(self, counts: Moments) -> Floats | None:
+        """Return how uncertain the ratio of each pair is; NaN where it is not learned.
+
+        With "refined" it is not: what its errors add to a residual, the fit has taken off before.
+        """
+        owners = self.structure.edges[:, 0]
+        learned = self.failures.is_learned & self.priors.is_learned[owners]
+        errors = self.failures.standard_errors
+        if self.method == "refined":
+            if learned.all():
+                return None
+            errors = np.zeros(len(learned))
+        return ratio_variances(self.network, np.where(learned, errors, np.nan), counts.plan.pairs)
 
     def summary(self) -> "pa.Table":
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).

@@ -6,6 +6,7 @@ each group of records for the standard errors.
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def learn_sequential(
             replicates = list(pool.map(solve_without, source.groups))
     sizes = moments.group_records[source.groups]
     estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule)
-    return estimate.holding(held)
+    return replace(estimate.holding(held), moments=moments)
 
 
 # --- what a schedule needs of the moments ---

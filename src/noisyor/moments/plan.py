@@ -94,6 +94,12 @@ class MomentPlan(Immutable):
         pairs = np.column_stack([shared.coords[0], shared.coords[1]])
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 
+    @classmethod
+    def all_pairs(cls, structure: Structure) -> Self:
+        """Return the plan of all symptoms and all pairs, also of those that share no parent."""
+        pairs = np.column_stack(np.triu_indices(structure.n_symptoms, 1))
+        return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
+
     def sets(self, order: int) -> Indices:
         """Return the symptoms (as a column), pairs or triplets."""
         if order not in (1, 2, 3):

@@ -45,18 +45,18 @@ def find_incidences(
 @numba.njit(nogil=True, cache=True)
 def find_readiness(
     child_offsets: Integers, offsets: Integers, rows: Integers, depths: Integers, never: int,
-    latest: Integers, ready: NDArray[np.int32],
+    no_parent: int, latest: Integers, ready: NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Find for each pair in which round its parents are known, and from when it serves a disease.
 
     `latest` is the largest depth of an edge from a common parent to the pair: -1 where it is
-    given, `never` where it is not learned, -2 where there is none. A pair serves disease i from
+    given, `never` where it is not learned, or `no_parent`. A pair serves disease i from
     the round on in which its own edges are learned and those of the other parents were learned
     before: `ready`, one for each disease and pair of its children.
     """
-    latest[:] = -2
+    latest[:] = no_parent
     owner = np.full(len(latest), -1, dtype=np.int32)
-    second = np.full(len(latest), -2, dtype=np.int32)
+    second = np.full(len(latest), no_parent, dtype=np.int32)
     for is_second_pass in (False, True):
         for disease in range(len(child_offsets) - 1):
             at = offsets[disease] - 1

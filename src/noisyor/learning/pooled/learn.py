@@ -145,7 +145,8 @@ def learn_pooled(
         )
     fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
-    return to_estimate(fit, fitted.moments, schedule, fitted.fixed).holding(fitted.fixed)
+    estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed)
+    return replace(estimate.holding(fitted.fixed), moments=moments)
 
 
 def fit_pooled(

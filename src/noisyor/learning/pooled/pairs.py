@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 
 NEVER = 1 << 30
 """The round in which an edge is learned that no round learns."""
+NO_PARENT = -2
+"""The round of a pair that no disease couples."""
 FLOOR = 1e-4
 """The smallest strength: 0 would take the edge out of the fit for good."""
 MANY_RECORDS = 1e12
@@ -49,7 +51,7 @@ class PairTable(NamedTuple):
     depths: Indices
     """The round of each edge; -1 where it is given, NEVER where it is not learned."""
     latest: Indices
-    """For each pair, the largest depth of an edge to it from a parent of both; NEVER, or -1."""
+    """For each pair, the largest depth of an edge to it from a parent of both; or NO_PARENT."""
 
     @property
     def structure(self) -> Structure:
@@ -72,8 +74,8 @@ def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
     symptoms = np.ascontiguousarray(structure.edges[:, 1])
     seconds = np.ascontiguousarray(plan.pairs[:, 1])
     find_incidences(structure.child_offsets, symptoms, starts, seconds, offsets, rows)
-    latest, ready = np.full(len(plan.pairs), -1), np.empty(len(rows), dtype=np.int32)
-    find_readiness(structure.child_offsets, offsets, rows, depths, NEVER, latest, ready)
+    latest, ready = np.empty(len(plan.pairs), dtype=np.int64), np.empty(len(rows), dtype=np.int32)
+    find_readiness(structure.child_offsets, offsets, rows, depths, NEVER, NO_PARENT, latest, ready)
     return PairTable(plan, offsets, rows, ready, depths, latest)
 
 
@@ -113,7 +115,8 @@ class PairFit:
 
     def misfit(self) -> float:
         """Return the mean of the squared standardised residuals."""
-        used = (self.weights > 0) & (self._table.latest < NEVER)
+        latest = self._table.latest
+        used = (self.weights > 0) & (latest < NEVER) & (latest > NO_PARENT)
         if not used.any():
             return 0.0
         return float(np.mean(self.weights[used] * (self.ratios[used] - 1.0) ** 2))

@@ -1,0 +1,316 @@
+"""Misfits: pairs of symptoms that occur together more or less often than the network explains.
+
+Given how often each of two symptoms occurs, the records with both are expected to be
+
+    n (1 - M_a - M_b + R M_a M_b)
+
+with R from the learned network. What is observed deviates from that with a known variance. The
+expected number being small more often than not, its tails are taken from a Poisson distribution
+that is stretched to that variance. A pair that deviates too much may have a disease in common that
+the structure does not have, or lack an edge.
+
+>>> from noisyor import NoisyOrLearner, datasets
+>>> clinic = datasets.clinic()
+>>> NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0)).estimate_.misfits()
+Misfits(0 of 1,770 pairs deviate; p = 1)
+"""
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.immutable import Immutable
+from noisyor.learning.decompose import strengths_of
+from noisyor.moments import Moments
+from noisyor.moments.values import SetValues
+from noisyor.names import Indices
+from noisyor.network import NoisyOrNetwork
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.05
+"""The false-discovery rate that is allowed by default."""
+
+
+class Tested(NamedTuple):
+    """Pairs, or edges that might be missing, that were tested; one row each."""
+
+    members: Indices
+    """Two symptoms; or a disease and a symptom."""
+    residuals: Floats
+    """Standardised: how many standard deviations more than expected."""
+    p_values: Floats
+    q_values: Floats
+    """The smallest false-discovery rate at which each is found (Benjamini and Hochberg 1995)."""
+
+    @property
+    def p_value(self) -> float:
+        """The chance of anything as unusual as this if the network is right (Simes 1986)."""
+        return float(self.q_values.min(initial=1.0))
+
+    def found(self, level: float) -> Indices:
+        """Return the rows that are found at a false-discovery rate, the clearest first."""
+        rows = np.flatnonzero(self.q_values <= level)
+        return np.asarray(rows[np.lexsort((-np.abs(self.residuals[rows]), self.p_values[rows]))])
+
+
+class Misfits(Immutable):
+    """What the learned network does not explain, with false-discovery control.
+
+    Parameters
+    ----------
+    network
+        The learned network.
+    moments
+        Counts of pairs of the records; pairs that share no disease are tested too.
+    level
+        The share of false ones that is allowed among those that are called deviating.
+    variances
+        How uncertain the network's ratio R of each pair is: 0 by default, as it is for a network
+        that fits the records as well as any; NaN for pairs that are not to be tested.
+    """
+
+    __slots__ = ("__dict__", "expected", "level", "moments", "network", "observed", "pairs")
+
+    def __init__(
+        self,
+        network: NoisyOrNetwork,
+        moments: Moments,
+        *,
+        level: float = LEVEL,
+        variances: Floats | None = None,
+    ) -> None:
+        check_usable(network, moments, level)
+        self.network, self.moments, self.level = network, moments, level
+        self.observed = moments.counts(2).astype(np.float64)
+        fitted = fitted_values(network, moments)
+        absent = 1.0 / (1.0 + fitted.odds)
+        a, b = absent.T
+        ratios = fitted.ratios()
+        both = 1.0 - a - b + ratios * a * b
+        self.expected = np.maximum(fitted.n_records * both, 1e-12)
+        spreads = np.sqrt(fitted.ratio_variances() + (0.0 if variances is None else variances))
+        spreads *= fitted.n_records * a * b
+        usable = np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0)
+        rows = np.flatnonzero(usable)
+        p_values, residuals = _compare(self.observed[rows], self.expected[rows], spreads[rows])
+        self.pairs = Tested(moments.plan.pairs[rows], residuals, p_values, q_values(p_values))
+        self.observed, self.expected = self.observed[rows], self.expected[rows]
+        self._seal()
+
+    @property
+    def p_value(self) -> float:
+        """The overall test: the chance of such pairs if the network is right (Simes 1986)."""
+        return self.pairs.p_value
+
+    @property
+    def n_found(self) -> int:
+        """How many pairs deviate."""
+        return int((self.pairs.q_values <= self.level).sum())
+
+    @functools.cached_property
+    def edges(self) -> Tested:
+        """Edges that the structure does not have, each tested with all its pairs at once."""
+        return _score_edges(self.network, self.pairs.members, self.moments)
+
+    def table(self) -> "pa.Table":
+        """Return the pairs that deviate, the clearest first, as an Arrow table.
+
+        The columns: first, second (symptoms), observed, expected (records with both), residual
+        (standardised), p_value, q_value, shared (diseases that explain the pair in part).
+        """
+        import pyarrow as pa
+
+        rows = self.pairs.found(self.level)
+        structure = self.network.structure
+        members = self.pairs.members[rows].tolist()
+        shared = [sorted(set(structure.parents(a)) & set(structure.parents(b))) for a, b in members]
+        names = structure.symptoms
+        return pa.table(
+            {
+                "first": pa.array([names[a] for a, _ in members], pa.string()),
+                "second": pa.array([names[b] for _, b in members], pa.string()),
+                "observed": self.observed[rows].astype(np.int64),
+                "expected": self.expected[rows],
+                "residual": self.pairs.residuals[rows],
+                "p_value": self.pairs.p_values[rows],
+                "q_value": self.pairs.q_values[rows],
+                "shared": pa.array(
+                    [", ".join(structure.diseases[i] for i in each) for each in shared],
+                    pa.string(),
+                ),
+            }
+        )
+
+    def edge_table(self) -> "pa.Table":
+        """Return the edges that seem to be missing, the clearest first, as an Arrow table.
+
+        The columns: disease, symptom, residual (standardised), p_value, q_value. An edge that is
+        missing makes its symptom deviate with many of the disease's; here they count together.
+        """
+        import pyarrow as pa
+
+        rows = self.edges.found(self.level)
+        structure = self.network.structure
+        members = self.edges.members[rows].tolist()
+        return pa.table(
+            {
+                "disease": pa.array([structure.diseases[i] for i, _ in members], pa.string()),
+                "symptom": pa.array([structure.symptoms[j] for _, j in members], pa.string()),
+                "residual": self.edges.residuals[rows],
+                "p_value": self.edges.p_values[rows],
+                "q_value": self.edges.q_values[rows],
+            }
+        )
+
+    def save(self, path: Any) -> None:
+        """Write the pairs that deviate as CSV or Parquet, by the suffix of the path."""
+        from noisyor.io.writing import write_table
+
+        write_table(path, self.table())
+
+    def __repr__(self) -> str:
+        return (
+            f"Misfits({self.n_found:,} of {len(self.pairs.p_values):,} pairs deviate; "
+            f"p = {self.p_value:.2g})"
+        )
+
+
+def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> None:
+    """Raise an error if the moments cannot be compared with the network."""
+    if moments.plan.structure.symptoms != network.structure.symptoms:
+        raise ParameterError("the moments are of other symptoms than the network.")
+    if moments.is_exact or not moments.n_records:
+        raise ParameterError("misfits are looked for in counts of records; these have none.")
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"level must lie between 0 and 1, not {level!r}.")
+
+
+def fitted_values(network: NoisyOrNetwork, moments: Moments) -> SetValues:
+    """Return the pairs' values with the network's ratios and the records' own frequencies."""
+    counted = moments.values(2)
+    excesses = Moments.exact(network, moments.plan).values(2).pair_excesses
+    return SetValues(
+        counted.n_records, counted.odds, excesses, np.zeros(len(excesses)), counted.absent
+    )
+
+
+def _compare(observed: Floats, expected: Floats, spreads: Floats) -> tuple[Floats, Floats]:
+    """Return two-sided p-values and standardised residuals."""
+    from scipy.special import gammainc, gammaincc, ndtri
+
+    stretch = spreads**2 / expected
+    counts, mean = observed / stretch, expected / stretch
+    is_more = observed > expected
+    one_sided = np.where(
+        is_more, gammainc(np.maximum(counts, 1e-9), mean), gammaincc(counts + 1.0, mean)
+    )
+    p_values = np.minimum(2.0 * one_sided, 1.0)
+    plain = (observed - expected) / spreads
+    # Far out, where the probability is 0 in floating point, the plain residual has to do.
+    scores = np.where(p_values > 0, -ndtri(np.clip(p_values / 2.0, 1e-300, 0.5)), np.abs(plain))
+    return p_values, np.asarray(np.where(is_more, scores, -scores))
+
+
+def q_values(p_values: Floats) -> Floats:
+    """Return p-values corrected for the rate of false discoveries.
+
+    >>> q_values(np.array([0.01, 0.9, 0.02, 0.5])).round(3).tolist()
+    [0.04, 0.9, 0.04, 0.667]
+    """
+    n = len(p_values)
+    order = np.argsort(p_values)
+    adjusted = p_values[order] * n / np.arange(1, n + 1)
+    smallest = np.minimum.accumulate(adjusted[::-1])[::-1]
+    q = np.empty(n)
+    q[order] = np.minimum(smallest, 1.0)
+    return q
+
+
+def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> Floats:
+    """Return how uncertain R of each pair is, given the standard errors of the failures.
+
+    NaN where the error of a failure that couples the pair is. Errors of one disease's failures are
+    taken as independent, and its prior as known: the strengths are what the records tell.
+    """
+    from scipy.sparse import csr_array
+
+    structure = network.structure
+    diseases, symptoms = structure.edges.T
+    p, f = network.priors[diseases], network.failures
+    strengths = edge_strengths(network)
+    relative = errors / np.maximum((1.0 - f) * (1.0 - p * (1.0 - f)), 1e-9)
+    first, second = pairs.T
+
+    def sums_over_parents(one: Floats, other: Floats) -> Floats:
+        shape = structure.n_symptoms, structure.n_diseases
+        x, y = (csr_array((each, (symptoms, diseases)), shape) for each in (one, other))
+        return np.asarray((x[first] * y[second] + y[first] * x[second]).sum(axis=1))
+
+    is_lost = ~np.isfinite(relative)
+    variances = sums_over_parents(strengths**2, np.where(is_lost, 0.0, strengths * relative) ** 2)
+    if is_lost.any():
+        n_lost = sums_over_parents(np.ones(len(f)), is_lost.astype(np.float64))
+        variances[n_lost > 0] = np.nan
+    return variances
+
+
+def edge_strengths(network: NoisyOrNetwork) -> Floats:
+    """Return v = sqrt(q) t of each edge."""
+    p = network.priors[network.structure.edges[:, 0]]
+    return np.asarray(np.sqrt(p * (1.0 - p)) * strengths_of(p, network.failures))
+
+
+def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> Tested:
+    """Test every edge that is not there: would the pairs be explained better with it?
+
+    An edge from disease i to symptom x makes c_xy = v v_iy for all children y of i that share no
+    disease with x; without it x is independent of them. With a_y = v_iy / u_y, the sum of the
+    a_y c_xy is compared with its standard deviation: n Cov(c_xy, c_xy') is u_x times u_y, or times
+    c_yy' for another y'. Of the latter the disease's own part, v_iy v_iy', is taken exactly, that
+    of other diseases from above.
+    """
+    from scipy.sparse import csr_array
+    from scipy.special import ndtr
+
+    structure = network.structure
+    diseases, symptoms = structure.edges.T
+    singles = moments.values(1)
+    n, u = (np.zeros(structure.n_symptoms) for _ in range(2))
+    n[moments.plan.symptoms] = singles.n_records
+    u[moments.plan.symptoms] = singles.odds[:, 0]
+    u = np.maximum(u, 0.5 / np.maximum(n, 1.0))
+    shape = structure.n_symptoms, structure.n_diseases
+    v = edge_strengths(network)
+    worth = csr_array((v / u[symptoms], (symptoms, diseases)), shape)
+    alone = csr_array((v**2 / u[symptoms], (symptoms, diseases)), shape)  # a u a, and also a v
+    rows = moments.plan.rows_of(2, pairs)
+    fitted = fitted_values(network, moments).pair_excesses[rows, 0]
+    apart = fitted == 0.0
+    together = worth.multiply(_symmetric(pairs, fitted, len(u)) @ worth).sum(axis=0)
+    of_others = together - alone.sum(axis=0) ** 2 + (alone**2).sum(axis=0)
+    used = (_symmetric(pairs, apart.astype(np.float64), len(u)) @ alone).toarray()
+    sums = (_symmetric(pairs[apart], moments.excesses(2)[rows][apart], len(u)) @ worth).toarray()
+    spreads = used + used**2 + np.maximum(of_others, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(used > 0, sums / np.sqrt(spreads * (u / n)[:, np.newaxis]), np.nan)
+    testable = np.isfinite(scores)
+    testable[symptoms, diseases] = False
+    x, i = np.nonzero(testable)
+    found = scores[x, i]
+    p_values = 2.0 * ndtr(-np.abs(found))
+    return Tested(np.column_stack([i, x]), found, p_values, q_values(p_values))
+
+
+def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:
+    from scipy.sparse import csr_array
+
+    first, second = pairs.T
+    places = np.concatenate([first, second]), np.concatenate([second, first])
+    return csr_array((np.concatenate([values, values]), places), (n, n))

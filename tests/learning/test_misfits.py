@@ -1,0 +1,118 @@
+"""Pairs that the learned network does not explain."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from noisyor import (
+    Findings,
+    MomentPlan,
+    Moments,
+    NoisyOrLearner,
+    Structure,
+    count_moments,
+    datasets,
+    find_schedule,
+    learn_sequential,
+)
+from noisyor.errors import ParameterError
+from noisyor.learning.misfits import Misfits, q_values
+
+
+def test_quiet_at_its_nominal_rate_when_the_network_is_right():
+    network = datasets.clinic()
+    plan = MomentPlan.all_pairs(network.structure)
+    rejected, small = [], []
+    for seed in range(60):
+        misfits = Misfits(network, count_moments(network.sample(2000, seed=seed), plan, n_groups=1))
+        rejected.append([misfits.p_value <= 0.05, misfits.edges.p_value <= 0.05])
+        small.append((misfits.pairs.p_values < 0.05).mean())
+    assert (np.mean(rejected, axis=0) < 0.15).all()  # 9 of 60, if 5% are expected, by 1 in 300
+    assert 0.01 < np.mean(small) < 0.06
+
+
+def test_expectations_equal_the_definition():
+    network = datasets.figure1(3)
+    records = network.sample(500, seed=0)
+    misfits = Misfits(network, count_moments(records, MomentPlan.all_pairs(network.structure)))
+    cells = records.to_numpy().astype(bool)
+    for (a, b), observed, expected in zip(
+        misfits.pairs.members, misfits.observed, misfits.expected, strict=True
+    ):
+        assert observed == (cells[:, a] & cells[:, b]).sum()
+        absent = 1 - cells[:, a].mean(), 1 - cells[:, b].mean()
+        alone = [network.negative_moment([int(x)]) for x in (a, b)]
+        ratio = network.negative_moment([int(a), int(b)]) / np.prod(alone)
+        assert expected == pytest.approx(500 * (1 - sum(absent) + ratio * np.prod(absent)))
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_a_deleted_edge_shows_at_the_top(method):
+    network = datasets.clinic()
+    structure = network.structure
+    for number in (3, 40, 80) if method == "pooled" else (40,):
+        disease, symptom = structure.edges[number].tolist()
+        cut = Structure(
+            structure.diseases, structure.symptoms, np.delete(structure.edges, number, axis=0)
+        )
+        records = Findings.from_numpy(network.sample(5000, seed=number).to_numpy(), cut)
+        misfits = NoisyOrLearner(cut, method=method).fit(records).estimate_.misfits()
+        first = misfits.table().to_pylist()[0]
+        names = {first["first"], first["second"]}
+        concerned = {structure.symptoms[j] for j in structure.children(disease)}
+        assert structure.symptoms[symptom] in names
+        assert names <= concerned
+        edge = misfits.edge_table().to_pylist()[0]
+        assert (edge["disease"], edge["symptom"]) == (
+            structure.diseases[disease],
+            structure.symptoms[symptom],
+        )
+        assert misfits.p_value < 1e-3
+
+
+def test_pairs_of_unlearned_diseases_are_not_tested():
+    network = datasets.figure2(0)
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, seed=0))
+    misfits = estimate.estimate_.misfits()
+    structure = network.structure
+    apart = [
+        [a, b]
+        for a, b in itertools.combinations(range(structure.n_symptoms), 2)
+        if not set(structure.parents(a)) & set(structure.parents(b))
+    ]
+    assert misfits.pairs.members.tolist() == apart
+
+
+def test_false_discovery_control_equals_the_definition(rng):
+    for _ in range(50):
+        p = rng.random(20) ** 3
+        found = q_values(p)
+        for i, own in enumerate(p):
+            later = [p[p <= other].size for other in p if other >= own]
+            expected = min(other * 20 / n for other, n in zip(p[p >= own], later, strict=True))
+            assert found[i] == pytest.approx(min(expected, 1.0))
+
+
+def test_unlikely_to_be_seen_together(rng):
+    """Two symptoms that never go together, though each is frequent."""
+    structure = datasets.figure1(0).structure
+    records = rng.random((2000, 5)) < 0.3
+    records[:, 4] &= ~records[:, 0]
+    estimate = NoisyOrLearner(structure).fit(records.astype(np.uint8)).estimate_
+    row = estimate.misfits().table().to_pylist()[0]
+    assert (row["first"], row["second"], row["observed"]) == ("a", "e", 0)
+    assert row["residual"] < -5
+
+
+def test_what_cannot_be_compared_is_refused():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    exact = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
+    with pytest.raises(ParameterError, match="these have none"):
+        exact.misfits()
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        estimate.misfits(level=5)
+    with pytest.raises(ParameterError, match="other symptoms"):
+        estimate.misfits(Moments.exact(datasets.clinic(), MomentPlan(datasets.clinic().structure)))
