@@ -23,7 +23,7 @@ FULL_STEPS = 5
 STEPS = 15
 MOST_STEPS = 60
 SCREEN_EVERY = 5
-MOSTLY = 0.98
+MOSTLY = 0.9995
 """With so many records summed up exactly, there is no noise to be averaged."""
 ENOUGH = 0.05
 """Steps end when none is longer than this part of its standard error, given the others."""
@@ -49,6 +49,7 @@ def fisher_scoring(
     held = np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
     position = _logits(start)
     information = np.zeros((len(position), len(position)))
+    last_move, damping = np.zeros(len(position)), 1.0
     for step in range(MOST_STEPS):
         network = fixed.applied_to(_network(structure, position))
         if step % SCREEN_EVERY == 0:  # as parameters move, other diseases become possible
@@ -60,13 +61,17 @@ def fisher_scoring(
         slopes = _slopes(network)
         gradient, curvature = _weak_priors(network)
         fresh = slopes[:, np.newaxis] * scores.information * slopes
-        share = 1.0 if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
+        share = damping if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
         information += (1.0 if is_exact else max(share / 2.0, 1.0 / (step + 1))) * (
             fresh - information
         )
         whole = without(held, information + np.diag(curvature))
         move = np.linalg.solve(whole, np.where(held, 0.0, slopes * scores.total + gradient))
-        position = position + share * np.clip(move, -LONGEST_STEP, LONGEST_STEP)
+        move = np.clip(move, -LONGEST_STEP, LONGEST_STEP)
+        # The information of few records is not the curvature: steps back and forth are too long.
+        damping = damping / 2.0 if move @ whole @ last_move < 0.0 else min(1.5 * damping, 1.0)
+        last_move = move
+        position = position + min(share, damping) * move
         is_small = (np.abs(move) * np.sqrt(np.diag(whole))).max() < ENOUGH
         if is_small if is_exact else step + 1 == STEPS:
             break
