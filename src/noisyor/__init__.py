@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         learn_refined,
         learn_sequential,
         plan_triplets,
+        predict_precision,
         remove_influence,
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
@@ -52,6 +53,7 @@ _HOMES = {
     "learn_refined": "noisyor.learning",
     "learn_sequential": "noisyor.learning",
     "plan_triplets": "noisyor.learning",
+    "predict_precision": "noisyor.learning",
     "remove_influence": "noisyor.learning",
 }
 
@@ -76,6 +78,7 @@ __all__ = [
     "learn_refined",
     "learn_sequential",
     "plan_triplets",
+    "predict_precision",
     "remove_influence",
 ]
 

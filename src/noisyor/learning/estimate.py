@@ -229,21 +229,13 @@ class Estimate:
         """
         import pyarrow as pa
 
-        structure = self.structure
-        disease_of, symptom_of = structure.edges.T
-        diseases = _names(structure.diseases, [*range(structure.n_diseases), *disease_of])
-        symptoms = _names(structure.symptoms, [*symptom_of, *range(structure.n_symptoms)])
         parts = list(self.parts.values())
         flags = np.concatenate([part.flags for part in parts])
         depths = np.concatenate([part.depths for part in parts])
         in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
         return pa.table(
             {
-                "parameter": [
-                    name for name, part in self.parts.items() for _ in range(len(part.values))
-                ],
-                "disease": [*diseases, *[None] * structure.n_symptoms],
-                "symptom": [*[None] * structure.n_diseases, *symptoms],
+                **parameter_names(self.structure),
                 "value": np.concatenate([part.values for part in parts]),
                 "standard_error": _or_null([part.standard_errors for part in parts]),
                 "lower": _or_null([part.intervals()[0] for part in parts]),
@@ -284,6 +276,20 @@ class Estimate:
             for name, part in self.parts.items()
         )
         return f"Estimate({self.method}: {parts} learned)"
+
+
+def parameter_names(structure: Structure) -> dict[str, list[str | None]]:
+    """Return the columns parameter, disease and symptom of a table of all parameters."""
+    sizes = {"prior": structure.n_diseases, "failure": structure.n_edges,
+             "leak": structure.n_symptoms}  # fmt: skip
+    disease_of, symptom_of = structure.edges.T
+    diseases = _names(structure.diseases, [*range(structure.n_diseases), *disease_of])
+    symptoms = _names(structure.symptoms, [*symptom_of, *range(structure.n_symptoms)])
+    return {
+        "parameter": [name for name, size in sizes.items() for _ in range(size)],
+        "disease": [*diseases, *[None] * structure.n_symptoms],
+        "symptom": [*[None] * structure.n_diseases, *symptoms],
+    }
 
 
 def _or_null(parts: list[Floats]) -> "pa.Array":

@@ -76,11 +76,25 @@ def fisher_scoring(
         if is_small if is_exact else step + 1 == STEPS:
             break
     network = fixed.applied_to(_network(structure, position))
+    slopes = _slopes(network)
+    plain = information / slopes[:, np.newaxis] / slopes
+    return Fitted(network, *information_errors(network, plain, fixed))
+
+
+def information_errors(
+    network: NoisyOrNetwork, information: Floats, fixed: Fixed
+) -> tuple[Floats, Floats, Floats]:
+    """Return the standard errors of failures, priors and leaks; the weak priors add to them."""
+    held = np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
+    slopes = _slopes(network)
     _, curvature = _weak_priors(network)
-    variances = np.diag(np.linalg.inv(without(held, information + np.diag(curvature))))
-    errors = _slopes(network) * np.sqrt(np.where(variances > 0, variances, np.nan))
+    whole = slopes[:, np.newaxis] * information * slopes + np.diag(curvature)
+    variances = np.diag(np.linalg.inv(without(held, whole)))
+    errors = slopes * np.sqrt(np.where(variances > 0, variances, np.nan))
+    structure = network.structure
     cuts = structure.n_edges, structure.n_edges + structure.n_diseases
-    return Fitted(network, *np.split(errors, cuts))
+    failures, priors, leaks = np.split(errors, cuts)
+    return failures, priors, leaks
 
 
 def without(held: NDArray[np.bool_], matrix: Floats) -> Floats:

@@ -17,6 +17,7 @@ from noisyor.learning.polish.em import Information, RecordSampler, failure_prior
 from noisyor.learning.polish.fisher import fisher_scoring, without
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
+from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
@@ -72,13 +73,10 @@ def learn_refined(
         raise StructureError("findings, schedule and start have different structures.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    size = structure.n_edges + structure.n_diseases + structure.n_symptoms
-    is_small = size <= MOST_TOGETHER
-    sampler = RecordSampler(
-        structure, findings.blocks, LEAST_ODDS_SMALL if is_small else LEAST_ODDS
-    )
+    small = is_small(structure)
+    sampler = RecordSampler(structure, findings.blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
     known = findings.n_records - findings.count_unknown().astype(np.float64)
-    screen_every = 1 if is_small else SCREEN_EVERY
+    screen_every = 1 if small else SCREEN_EVERY
     run = _Run(sampler, known, held, seed, screen_every, progress or (lambda _: None))
     n_blocks = len(findings.blocks)
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
@@ -93,13 +91,19 @@ def learn_refined(
         np.mean([each.failures for each in last], axis=0),
         np.mean([each.leaks for each in last], axis=0),
     )
-    if is_small:
+    if small:
         learned, *errors_by_kind = fisher_scoring(sampler, learned, seed, held)
         errors = Errors(*errors_by_kind)
     else:
         information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
         errors = standard_errors(learned, information, findings.n_records, known, held)
     return _estimate(learned, errors, findings.n_records, schedule).holding(held)
+
+
+def is_small(structure: Structure) -> bool:
+    """Say whether the information on all parameters of a network can be inverted together."""
+    size = structure.n_edges + structure.n_diseases + structure.n_symptoms
+    return size <= MOST_TOGETHER
 
 
 class _Run:

@@ -1,0 +1,141 @@
+"""predict_precision: how well a network could be learned, before any record is at hand.
+
+From a guess at the parameters some records are sampled, and the information in them about every
+parameter is found with their diseases hidden, as "refined" finds it in real records. Information
+grows with the number of records; so the standard errors follow for any number.
+
+>>> from noisyor import datasets, predict_precision
+>>> precision = predict_precision(datasets.clinic(), 100_000)
+>>> precision  # doctest: +ELLIPSIS
+Precision(100,000 records: median standard errors 0.000... of priors, 0.00... of failures, ...)
+>>> needed = precision.records_needed(0.01)  # for a standard error of 0.01
+>>> bool((needed.failures > 1000).all())
+True
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.fixed import Fixed
+from noisyor.learning.estimate import StandardErrors, parameter_names
+from noisyor.learning.polish.em import RecordSampler
+from noisyor.learning.polish.fisher import information_errors
+from noisyor.learning.polish.learn import (
+    LEAST_ODDS,
+    LEAST_ODDS_SMALL,
+    SWEEPS,
+    is_small,
+    standard_errors,
+)
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import Schedule, find_schedule
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+
+FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
+WANTED_CASES = 200
+"""As many of the rarest disease are sampled, if the numbers above allow it."""
+INFORMATION_SWEEPS = 4
+MARGIN = 1e-6
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Predicted standard errors of every parameter of a network."""
+
+    network: NoisyOrNetwork
+    n_records: int
+    standard_errors: StandardErrors
+    schedule: Schedule
+
+    def records_needed(self, standard_error: float) -> StandardErrors:
+        """Return how many records would give each parameter a standard error."""
+        if not standard_error > 0.0:
+            raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
+        return StandardErrors(
+            *(self.n_records * (part / standard_error) ** 2 for part in self.standard_errors)
+        )
+
+    def summary(self, wanted: float = 0.01) -> "pa.Table":
+        """Return one row per parameter, as an Arrow table.
+
+        The columns: parameter, disease, symptom, value (as guessed), standard_error (predicted),
+        records_needed (for the wanted standard error) and certified (whether a schedule shows that
+        the parameter can be learned at all).
+        """
+        import pyarrow as pa
+
+        network, structure = self.network, self.network.structure
+        lost = np.zeros(structure.n_symptoms, dtype=np.bool_)
+        lost[structure.edges[self.schedule.depths < 0, 1]] = True
+        needed = np.concatenate(self.records_needed(wanted))
+        certified = [self.schedule.prior_depths >= 0, self.schedule.depths >= 0, ~lost]
+        return pa.table(
+            {
+                **parameter_names(structure),
+                "value": np.concatenate([network.priors, network.failures, network.leaks]),
+                "standard_error": pa.array(np.concatenate(self.standard_errors), from_pandas=True),
+                "records_needed": pa.array(np.ceil(needed), from_pandas=True),
+                "certified": np.concatenate(certified),
+            }
+        )
+
+    def __repr__(self) -> str:
+        medians = (np.nanmedian(part) if len(part) else np.nan for part in self.standard_errors)
+        parts = (
+            f"{median:.2g} of {kind}s"
+            for kind, median in zip(("prior", "failure", "leak"), medians, strict=True)
+        )
+        return f"Precision({self.n_records:,} records: median standard errors {', '.join(parts)})"
+
+
+def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0) -> Precision:
+    """Predict the standard errors of learning a network from records without diseases.
+
+    Parameters
+    ----------
+    network
+        A guess at the parameters: from the literature, from experts, from a smaller study.
+    n_records
+        How many records there will be.
+    seed
+        For the records that are sampled from the guess.
+    """
+    if n_records < 1:
+        raise ParameterError(f"n_records must be at least 1, not {n_records!r}.")
+    structure = network.structure
+    inside = _inside(network)
+    rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
+    n_sampled = int(np.clip(WANTED_CASES / rarest, FEWEST_SAMPLED, MOST_SAMPLED))
+    blocks = inside.sample(n_sampled, seed=seed).blocks
+    small = is_small(structure)
+    sampler = RecordSampler(structure, blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
+    for warm_up in range(2):
+        sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=SWEEPS, seed=seed + warm_up)
+    grown, nothing = n_records / n_sampled, Fixed(structure)
+    if small:
+        found = sampler.score(inside, INFORMATION_SWEEPS, seed).information * grown
+        failures, priors, leaks = information_errors(inside, found, nothing)
+    else:
+        information = sampler.inform(inside, INFORMATION_SWEEPS, seed)
+        information.matrices[:] *= grown
+        information.leaks[:] *= grown
+        known = np.full(structure.n_symptoms, float(n_records))
+        failures, priors, leaks = standard_errors(inside, information, n_records, known, nothing)
+    errors = StandardErrors(priors, failures, leaks)
+    return Precision(network, n_records, errors, find_schedule(structure))
+
+
+def _inside(network: NoisyOrNetwork) -> NoisyOrNetwork:
+    """Return the network with all values a little inside of 0 and 1, where derivatives exist."""
+    parts = network.priors, network.failures, network.leaks
+    return NoisyOrNetwork(
+        network.structure, *(np.clip(part, MARGIN, 1.0 - MARGIN) for part in parts)
+    )
