@@ -38,7 +38,7 @@ LEVEL = 0.05
 """The false-discovery rate that is allowed by default."""
 
 
-class Tested(NamedTuple):
+class Scored(NamedTuple):
     """Pairs, or edges that might be missing, that were tested; one row each."""
 
     members: Indices
@@ -100,7 +100,7 @@ class Misfits(Immutable):
         usable = np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0)
         rows = np.flatnonzero(usable)
         p_values, residuals = _compare(self.observed[rows], self.expected[rows], spreads[rows])
-        self.pairs = Tested(moments.plan.pairs[rows], residuals, p_values, q_values(p_values))
+        self.pairs = Scored(moments.plan.pairs[rows], residuals, p_values, q_values(p_values))
         self.observed, self.expected = self.observed[rows], self.expected[rows]
         self._seal()
 
@@ -115,7 +115,7 @@ class Misfits(Immutable):
         return int((self.pairs.q_values <= self.level).sum())
 
     @functools.cached_property
-    def edges(self) -> Tested:
+    def edges(self) -> Scored:
         """Edges that the structure does not have, each tested with all its pairs at once."""
         return _score_edges(self.network, self.pairs.members, self.moments)
 
@@ -267,7 +267,7 @@ def edge_strengths(network: NoisyOrNetwork) -> Floats:
     return np.asarray(np.sqrt(p * (1.0 - p)) * strengths_of(p, network.failures))
 
 
-def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> Tested:
+def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> Scored:
     """Test every edge that is not there: would the pairs be explained better with it?
 
     An edge from disease i to symptom x makes c_xy = v v_iy for all children y of i that share no
@@ -305,7 +305,7 @@ def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> T
     x, i = np.nonzero(testable)
     found = scores[x, i]
     p_values = 2.0 * ndtr(-np.abs(found))
-    return Tested(np.column_stack([i, x]), found, p_values, q_values(p_values))
+    return Scored(np.column_stack([i, x]), found, p_values, q_values(p_values))
 
 
 def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:
