@@ -1,106 +1,306 @@
-"""How near the learners come to an estimator that sees the diseases."""
+"""How near the learners come to estimators that see the diseases; what they cost.
 
+Every figure goes into docs/results/accuracy.csv as soon as it is there; what stands there is not
+measured again (delete rows, or the file, to do so). The tables and the plots are made from it.
+"""
+
+import csv
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import plots
 from benchmarks.measuring import print_table
+from benchmarks.observed import maximum_likelihood, ratio_estimator
 from noisyor import NoisyOrLearner, datasets, find_schedule
+from noisyor.learning.polish import learn as polish
 
-STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
+ROOT = Path(__file__).parents[1]
+STRUCTURES = ROOT.parent / "shared" / "structures"
+RESULTS = ROOT / "docs" / "results"
 METHODS = ("refined", "pooled", "sequential")
+SIZES = (10_000, 100_000, 1_000_000)
+SEEDS = range(5)
+ROUNDS = (1, 2, 4, 6, 10, 20)
+COLUMNS = ("network", "records", "seed", "method", "quantity", "value")
 
 
-def run(scale: float) -> None:
-    networks = {"qmr_shaped": datasets.qmr_shaped(0)}
-    if (STRUCTURES / "orphanet570").is_dir():
-        networks["orphanet570"] = datasets.from_folder(STRUCTURES / "orphanet570", seed=1)
-    for name, network in networks.items():
-        NoisyOrLearner(network.structure).fit(network.sample(200, seed=0))  # compile
-        for n_records in (int(10_000 * scale), int(100_000 * scale)):
-            large_network(name, network, n_records, range(2 if scale == 1 else 1))
-    figure_1(int(64 * scale))
+def run(scale):
+    figures = Figures(RESULTS / "accuracy.csv" if scale == 1 else None)
+    sizes = SIZES if scale == 1 else (1_000, 10_000)
+    seeds = SEEDS if scale == 1 else range(1)
+    figure_1(figures, 64 if scale == 1 else 4)
+    for n_records in sizes:
+        for name, network in large_networks():
+            for seed in seeds:
+                measure(figures, name, network, n_records, seed)
+    rounds_of_em(figures, sizes[1])
+    tables(figures, sizes)
+    if scale == 1:
+        plots.accuracy(figures, RESULTS)
 
 
-def observed(network, findings, diseases):
-    """Return failures and priors of the ratio estimator, which sees the diseases."""
-    structure, n = network.structure, findings.n_records
-    both = np.zeros((structure.n_diseases, structure.n_symptoms))
-    start = 0
-    for block in findings.blocks:
-        absent = 1 - block.unpacked()[0].astype(np.float32)
-        both += diseases[start : start + block.n_records].astype(np.float32).T @ absent
-        start += block.n_records
-    cases, absent = diseases.sum(axis=0).astype(float), n - findings.count_present()
-    i, j = structure.edges.T
-    with_disease = both[i, j] / np.maximum(cases[i], 1.0)
-    without = (absent[j] - both[i, j]) / (n - cases[i])
-    return np.minimum(with_disease / without, 1.0), cases / n
+def large_networks():
+    yield "qmr_shaped", datasets.qmr_shaped(0)
+    for name in "orphanet570", "health_knowledge_graph":
+        if (STRUCTURES / name).is_dir():
+            yield name, datasets.from_folder(STRUCTURES / name, seed=1)
 
 
-def large_network(name, network, n_records, seeds):
-    schedule = find_schedule(network.structure)
-    reached, reached_priors = schedule.depths >= 0, schedule.prior_depths >= 0
-    figures = {method: [] for method in METHODS}
-    for seed in seeds:
-        findings, diseases = network.sample(n_records, seed=seed + 1, return_diseases=True)
-        failures, priors = observed(network, findings, diseases)
-        limit = np.abs(failures - network.failures)[reached].mean()
-        prior_limit = np.abs(priors / network.priors - 1)[reached_priors].mean()
-        for method in METHODS:
-            start = time.perf_counter()
-            estimate = NoisyOrLearner(network.structure, method=method).fit(findings).estimate_
-            elapsed = time.perf_counter() - start
-            error = np.abs(estimate.failures.values - network.failures)[reached].mean()
-            relative = np.abs(estimate.priors.values / network.priors - 1)[reached_priors].mean()
-            covered = [
-                coverage(part, truth)
-                for part, truth in zip(
-                    estimate.parts.values(),
-                    (network.priors, network.failures, network.leaks),
-                    strict=True,
-                )
+class Figures:
+    """What was measured, kept in a CSV file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.values = defaultdict(dict)
+        if path is not None and path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    key = row["network"], int(row["records"]), int(row["seed"]), row["method"]
+                    self.values[key][row["quantity"]] = float(row["value"])
+
+    def has(self, *key):
+        """Say whether something was measured before."""
+        return key in self.values
+
+    def add(self, key, found):
+        """Keep what was measured."""
+        self.values[key] = found
+        if self.path is not None:
+            is_new = not self.path.exists()
+            with self.path.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                if is_new:
+                    writer.writerow(COLUMNS)
+                writer.writerows([*key, name, f"{value:.6g}"] for name, value in found.items())
+
+    def all(self, network, n_records, method, quantity):
+        """Return a quantity of all seeds."""
+        return np.array(
+            [
+                found[quantity]
+                for (name, n, _, by), found in self.values.items()
+                if (name, n, by) == (network, n_records, method) and quantity in found
             ]
-            flagged = (estimate.failures.flags[reached] != 0).mean()
-            row = [limit, error, error / limit, relative / prior_limit, *covered, flagged, elapsed]
-            figures[method].append(row)
-    rows = [
-        [
-            "method", "observed", "error of failures", "ratio", "ratio of priors",
-            "priors covered", "failures covered", "leaks covered", "flagged", "seconds",
-        ]
-    ]  # fmt: skip
-    for method, found in figures.items():
-        means = np.mean(found, axis=0)
-        shown = [f"{x:.4f}" for x in means[:2]] + [f"{x:.2f}" for x in means[2:4]]
-        shown += [f"{x:.1%}" for x in means[4:8]] + [f"{means[8]:.1f}"]
-        rows.append([method, *shown])
-    print_table(f"{name}, {n_records:,} records, mean over {len(seeds)} samples", rows)
+        )
+
+    def mean(self, *where):
+        """Return the mean of a quantity over all seeds; NaN where it was not measured."""
+        values = self.all(*where)
+        return values.mean() if len(values) else np.nan
 
 
-def coverage(part, truth):
-    lower, upper = part.intervals()
-    known = np.isfinite(lower) & (part.flags == 0)
-    return ((lower <= truth) & (truth <= upper))[known].mean() if known.any() else np.nan
+def measure(figures, name, network, n_records, seed):
+    """Learn from one sample with every method, and with the diseases seen."""
+    missing = [
+        method
+        for method in ("observed", "seen", *METHODS)
+        if not figures.has(name, n_records, seed, method)
+    ]
+    if not missing:
+        return
+    schedule = find_schedule(network.structure)
+    findings, diseases = network.sample(n_records, seed=seed + 1, return_diseases=True)
+    NoisyOrLearner(network.structure).fit(network.sample(200, seed=0))  # compile
+    for method in missing:
+        start = time.perf_counter()
+        if method in METHODS:
+            learner = NoisyOrLearner(network.structure, method=method)
+            estimate = learner.fit(findings).estimate_
+            found = {"seconds": time.perf_counter() - start}
+            found |= errors(network, schedule, estimate.failures.values, estimate.priors.values)
+            found |= coverages(network, estimate, schedule)
+        else:
+            seen = ratio_estimator if method == "observed" else maximum_likelihood
+            found = errors(network, schedule, *seen(network, findings, diseases))
+        figures.add((name, n_records, seed, method), found)
 
 
-def figure_1(n_networks):
-    rows = [["records", *METHODS, "failures covered by refined"]]
+def errors(network, schedule, failures, priors):
+    reached, reached_priors = schedule.depths >= 0, schedule.prior_depths >= 0
+    wrong = np.abs(failures - network.failures)
+    relative = np.abs(priors / network.priors - 1)
+    found = {"failures": wrong[reached].mean(), "priors": relative[reached_priors].mean()}
+    for depth in range(int(schedule.depths.max()) + 1):
+        found[f"failures of depth {depth}"] = wrong[schedule.depths == depth].mean()
+    return found
+
+
+def coverages(network, estimate, schedule):
+    """Return how many of the unflagged 95% intervals hold the truth, by kind and depth."""
+    truths = network.priors, network.failures, network.leaks
+    found = {"flagged": (estimate.failures.flags[schedule.depths >= 0] != 0).mean()}
+    for (kind, part), truth in zip(estimate.parts.items(), truths, strict=True):
+        lower, upper = part.intervals()
+        known = np.isfinite(lower) & (part.flags == 0)
+        held = (lower <= truth) & (truth <= upper)
+        if known.any():
+            found[f"covered {kind}"] = held[known].mean()
+            found[f"standard error {kind}"] = np.median(part.standard_errors[known])
+        for depth in np.unique(part.depths[known]):
+            chosen = known & (part.depths == depth)
+            if chosen.sum() >= 100:
+                found[f"covered {kind} {depth}"] = held[chosen].mean()
+    return found
+
+
+def rounds_of_em(figures, n_records):
+    """Measure error against time as the polish takes more rounds."""
+    network = datasets.qmr_shaped(0)
+    schedule, usual = find_schedule(network.structure), polish.ROUNDS
+    findings = network.sample(n_records, seed=1)
+    for rounds in ROUNDS:
+        key = "qmr_shaped", n_records, 0, f"refined, {rounds} rounds"
+        if not figures.has(*key):
+            polish.ROUNDS = rounds
+            start = time.perf_counter()
+            learned = NoisyOrLearner(network.structure).fit(findings).network_
+            elapsed = time.perf_counter() - start
+            found = errors(network, schedule, learned.failures, learned.priors)
+            figures.add(key, {**found, "seconds": elapsed})
+    polish.ROUNDS = usual
+
+
+def figure_1(figures, n_networks):
     for n_records in 1000, 10_000, 100_000:
-        errors = {method: [] for method in METHODS}
-        covered = []
         for seed in range(n_networks):
+            if figures.has("figure1", n_records, seed, "maximum likelihood"):
+                continue
             network = datasets.figure1(seed)
             findings = network.sample(n_records, seed=seed + 10**6)
             for method in METHODS:
                 estimate = NoisyOrLearner(network.structure, method=method).fit(findings).estimate_
-                errors[method].append(
-                    np.abs(estimate.failures.values - network.failures).sum()
-                    + np.abs(estimate.priors.values - network.priors).sum()
-                )
-                if method == "refined":
-                    covered.append(coverage(estimate.failures, network.failures))
-        means = [f"{np.mean(errors[method]):.3f}" for method in METHODS]
-        rows.append([f"{n_records:,}", *means, f"{np.mean(covered):.1%}"])
-    print_table(f"Figure 1, {n_networks} networks: sum of absolute errors of 9 parameters", rows)
+                found = {"l1": sum_of_errors(network, estimate.network)}
+                for (kind, part), truth in zip(
+                    estimate.parts.items(),
+                    (network.priors, network.failures, network.leaks),
+                    strict=True,
+                ):
+                    lower, upper = part.intervals()
+                    known = np.isfinite(lower) & (part.flags == 0)
+                    found[f"known {kind}"] = known.sum()
+                    found[f"held {kind}"] = ((lower <= truth) & (truth <= upper))[known].sum()
+                figures.add(("figure1", n_records, seed, method), found)
+            best = exact_maximum_likelihood(network, findings)
+            found = {"l1": sum_of_errors(network, best)}
+            figures.add(("figure1", n_records, seed, "maximum likelihood"), found)
+
+
+def sum_of_errors(network, learned):
+    return (
+        np.abs(learned.failures - network.failures).sum()
+        + np.abs(learned.priors - network.priors).sum()
+    )
+
+
+def exact_maximum_likelihood(network, findings):
+    """Maximise the likelihood over all 32 states of the symptoms, from the truth and two more."""
+    from scipy.optimize import minimize
+    from scipy.special import expit, logit
+
+    from noisyor import NoisyOrNetwork
+
+    structure = network.structure
+    cuts = [structure.n_diseases, structure.n_diseases + structure.n_edges]
+    weights = 1 << np.arange(structure.n_symptoms)
+    states = findings.to_numpy().astype(np.int64) @ weights
+    counts = np.bincount(states, minlength=1 << structure.n_symptoms)
+
+    def of(position):
+        values = np.clip(expit(position), 1e-9, 1 - 1e-9)
+        return NoisyOrNetwork(structure, *np.split(values, cuts))
+
+    def negative_log_likelihood(position):
+        joint = of(position).joint(list(range(structure.n_symptoms)))
+        # Axis k of the joint is symptom k: bring it into the order of the states' numbers.
+        probabilities = joint.transpose(range(structure.n_symptoms - 1, -1, -1)).ravel()
+        return -(counts @ np.log(np.maximum(probabilities, 1e-300))) / counts.sum()
+
+    truth = logit(
+        np.clip(np.concatenate([network.priors, network.failures, network.leaks]), 1e-4, 1 - 1e-4)
+    )
+    rng = np.random.default_rng(0)
+    starts = [truth, truth + rng.normal(0, 0.5, len(truth)), truth + rng.normal(0, 1, len(truth))]
+    found = [
+        minimize(negative_log_likelihood, start, method="L-BFGS-B", bounds=[(-14, 14)] * len(truth))
+        for start in starts
+    ]
+    return of(min(found, key=lambda each: each.fun).x)
+
+
+# --- tables ---
+
+
+def tables(figures, sizes):
+    for name, _ in large_networks():
+        for n_records in sizes:
+            large_table(figures, name, n_records)
+    depth_table(figures, sizes)
+    figure_1_table(figures)
+    rows = [["rounds", "error of failures over observed", "seconds"]]
+    limit = figures.all("qmr_shaped", sizes[1], "observed", "failures")[0]
+    for rounds in ROUNDS:
+        of_run = "qmr_shaped", sizes[1], f"refined, {rounds} rounds"
+        ratio, elapsed = figures.mean(*of_run, "failures") / limit, figures.mean(*of_run, "seconds")
+        rows.append([str(rounds), f"{ratio:.3f}", f"{elapsed:.0f}"])
+    print_table(f"More rounds of EM: qmr_shaped, {sizes[1]:,} records, one sample", rows)
+
+
+def large_table(figures, name, n_records):
+    rows = [
+        [
+            "method", "error of failures", "ratio", "error of priors", "ratio", "priors covered",
+            "failures covered", "leaks covered", "flagged", "seconds",
+        ]
+    ]  # fmt: skip
+    limits = [figures.mean(name, n_records, "observed", kind) for kind in ("failures", "priors")]
+    n_seeds = len(figures.all(name, n_records, "observed", "failures"))
+    for method in ("observed", "seen", *METHODS):
+        of_run = name, n_records, method
+        row = [{"seen": "maximum likelihood, diseases seen"}.get(method, method)]
+        for kind, limit in zip(("failures", "priors"), limits, strict=True):
+            mean = figures.mean(*of_run, kind)
+            row += [f"{mean:.4f}", f"{mean / limit:.2f}"]
+        shares = [f"covered {kind}" for kind in ("prior", "failure", "leak")] + ["flagged"]
+        row += [shown(figures.mean(*of_run, share), "{:.1%}") for share in shares]
+        row.append(shown(figures.mean(*of_run, "seconds"), "{:.1f}"))
+        rows.append(row)
+    print_table(f"{name}, {n_records:,} records, mean over {n_seeds} samples", rows)
+
+
+def shown(value, form):
+    return "" if np.isnan(value) else form.format(value)
+
+
+def depth_table(figures, sizes):
+    """Print the coverage of refined at every depth that has 100 parameters."""
+    rows = [["network", "records", "kind", *(f"depth {depth}" for depth in range(6))]]
+    for name, _ in large_networks():
+        for n_records in sizes:
+            for kind in "prior", "failure", "leak":
+                covered = [
+                    figures.mean(name, n_records, "refined", f"covered {kind} {depth}")
+                    for depth in range(6)
+                ]
+                cells = [shown(value, "{:.1%}") for value in covered]
+                rows.append([name, f"{n_records:,}", f"{kind}s", *cells])
+    print_table("Coverage of refined by depth, where at least 100 parameters have it", rows)
+
+
+def figure_1_table(figures):
+    methods = ("refined", "pooled", "sequential", "maximum likelihood")
+    rows = [["records", *methods, "refined over maximum likelihood", "covered by refined"]]
+    for n_records in 1000, 10_000, 100_000:
+        means = [figures.mean("figure1", n_records, method, "l1") for method in methods]
+        of_run = "figure1", n_records, "refined"
+        covered = []
+        for kind in "prior", "failure", "leak":
+            held = figures.all(*of_run, f"held {kind}").sum()
+            covered.append(f"{held / figures.all(*of_run, f'known {kind}').sum():.1%}")
+        cells = [f"{mean:.3f}" for mean in means] + [f"{means[0] / means[3]:.2f}"]
+        rows.append([f"{n_records:,}", *cells, " / ".join(covered)])
+    n = len(figures.all("figure1", 1000, "refined", "l1"))
+    title = f"Figure 1, {n} networks: sum of absolute errors; priors / failures / leaks covered"
+    print_table(title, rows)

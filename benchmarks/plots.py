@@ -1,0 +1,74 @@
+"""Plots of what was measured, in one style, with colours that the colour-blind can tell."""
+
+import numpy as np
+
+COLOURS = {
+    "refined": "#0072B2",
+    "pooled": "#009E73",
+    "sequential": "#D55E00",
+    "observed": "#555555",
+    "seen": "#999999",
+}
+LABELS = {"observed": "diseases seen: ratio", "seen": "diseases seen: maximum likelihood"}
+
+
+def accuracy(figures, folder):
+    """Draw error against records for each network, and error against time."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    with plt.rc_context(style):
+        _errors(plt, figures, folder / "accuracy.png")
+        _times(plt, figures, folder / "accuracy-time.png")
+
+
+def _errors(plt, figures, path):
+    names = ["qmr_shaped", "orphanet570", "health_knowledge_graph"]
+    sizes = sorted({n for name, n, _, _ in figures.values if name == "qmr_shaped"})
+    drawing, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
+    for axis, name in zip(axes, names, strict=True):
+        for method, colour in COLOURS.items():
+            errors = [figures.mean(name, n, method, "failures") for n in sizes]
+            if not np.isfinite(errors).any():
+                continue
+            dashes = (4, 2) if method in LABELS else (None, None)
+            axis.plot(sizes, errors, color=colour, marker="o", markersize=3, dashes=dashes)
+            if name == names[0]:
+                label = LABELS.get(method, method)
+                above = {"observed": 5, "seen": -9, "refined": -3, "pooled": 4}.get(method, 4)
+                axis.annotate(
+                    label, (sizes[0], errors[0]), (4, above), color=colour, fontsize=8,
+                    textcoords="offset points",
+                )  # fmt: skip
+        axis.set(xscale="log", yscale="log", xlabel="records", title=name)
+    axes[0].set_ylabel("mean absolute error of failures")
+    drawing.savefig(path, dpi=110)
+    plt.close(drawing)
+
+
+def _times(plt, figures, path):
+    drawing, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    sizes = sorted({n for name, n, _, _ in figures.values if name == "qmr_shaped"})
+    for method in "refined", "pooled", "sequential":
+        seconds = [figures.mean("qmr_shaped", n, method, "seconds") for n in sizes]
+        left.plot(sizes, seconds, color=COLOURS[method], marker="o", markersize=3)
+        left.annotate(
+            method, (sizes[-1], seconds[-1]), (-4, 5), color=COLOURS[method], fontsize=8,
+            textcoords="offset points", ha="right",
+        )  # fmt: skip
+    left.set(xscale="log", yscale="log", xlabel="records", ylabel="seconds", title="qmr_shaped")
+    runs = sorted(
+        (found["seconds"], found["failures"], method.split()[1])
+        for (_, _, _, method), found in figures.values.items()
+        if method.startswith("refined, ")
+    )
+    seconds, errors, _ = zip(*runs, strict=True)
+    right.plot(seconds, errors, color=COLOURS["refined"], marker="o", markersize=3)
+    for x, y, number in runs:
+        right.annotate(number, (x, y), (3, 4), fontsize=8, textcoords="offset points")
+    right.set(xlabel="seconds", ylabel="mean error of failures", title="rounds of EM")
+    drawing.savefig(path, dpi=110)
+    plt.close(drawing)
