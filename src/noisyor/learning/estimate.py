@@ -37,6 +37,7 @@ class Flag(IntFlag):
     WEAK = 256
     UNCERTIFIED = 512
     FIXED = 1024
+    ENTANGLED = 2048
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -56,6 +57,7 @@ REASONS = {
     Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
     Flag.UNCERTIFIED: "no schedule certifies that it can be known from these records",
+    Flag.ENTANGLED: "the records hardly tell its disease from others: EM may not have settled",
     Flag.FIXED: "held at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }

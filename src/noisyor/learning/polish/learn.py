@@ -37,6 +37,9 @@ MOST_TOGETHER = 3000
 LEAST_ODDS, LEAST_ODDS_SMALL = 1e-5, 1e-3
 """Odds below which a disease is no candidate of a record. On small networks fewer candidates can be
 summed up exactly; the others then count for so much that they are looked at in every round."""
+LEAST_TOLD = 0.5
+"""Records should tell as large a share of what they would tell of a prior if the disease was seen.
+EM comes nearer by that share in a round; with less, ten rounds are too few to be sure."""
 FEWEST_CASES = 5.0
 """A prior that rests on fewer expected cases is weak."""
 
@@ -97,7 +100,12 @@ def learn_refined(
     else:
         information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
         errors = standard_errors(learned, information, findings.n_records, known, held)
-    return _estimate(learned, errors, findings.n_records, schedule).holding(held)
+    is_entangled = np.zeros(structure.n_diseases, dtype=np.bool_)
+    if not small:  # Fisher scoring has settled
+        seen = learned.priors * (1.0 - learned.priors) / findings.n_records
+        is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2)
+    estimate = _estimate(learned, errors, findings.n_records, schedule, is_entangled)
+    return estimate.holding(held)
 
 
 def is_small(structure: Structure) -> bool:
@@ -194,9 +202,13 @@ def _inverse_diagonal(matrix: Floats) -> Floats:
 
 
 def _estimate(
-    network: NoisyOrNetwork, errors: Errors, n_records: int, schedule: Schedule
+    network: NoisyOrNetwork,
+    errors: Errors,
+    n_records: int,
+    schedule: Schedule,
+    is_entangled: NDArray[np.bool_],
 ) -> Estimate:
-    """Mark what no schedule certifies, and what rests on too few cases."""
+    """Mark what no schedule certifies, what rests on too few cases, and what may not be settled."""
     structure = schedule.structure
     diseases, symptoms = structure.edges.T
     _, size = failure_prior(network)
@@ -204,16 +216,18 @@ def _estimate(
     beyond = np.zeros(structure.n_symptoms, dtype=np.bool_)
     beyond[symptoms[schedule.depths < 0]] = True
     never = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    by_entangled = never.copy()
+    by_entangled[symptoms[is_entangled[diseases]]] = True
     return Estimate(
         structure,
         "refined",
         n_records,
         _learned(network.priors, errors.priors, schedule.prior_depths,
-                 schedule.prior_depths < 0, cases < FEWEST_CASES),
+                 schedule.prior_depths < 0, cases < FEWEST_CASES, is_entangled),
         _learned(network.failures, errors.failures, schedule.depths, schedule.depths < 0,
-                 cases[diseases] < size),
+                 cases[diseases] < size, is_entangled[diseases]),
         _learned(network.leaks, errors.leaks, leak_depths(structure, schedule.depths), beyond,
-                 never),
+                 never, by_entangled),
         schedule,
     )  # fmt: skip
 
@@ -224,8 +238,10 @@ def _learned(
     depths: NDArray[np.int64],
     beyond: NDArray[np.bool_],
     is_weak: NDArray[np.bool_],
+    is_entangled: NDArray[np.bool_],
 ) -> Learned:
     flags = np.where(beyond, Flag.UNCERTIFIED, 0).astype(np.uint16)
+    flags[is_entangled] |= np.uint16(Flag.ENTANGLED)
     flags[is_weak] |= np.uint16(Flag.WEAK)
     return Learned(
         np.array(values), np.where(beyond, np.nan, errors), np.array(depths),
