@@ -8,7 +8,7 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation", "counting", "learning", "accuracy"]
+BENCHMARKS = ["foundation", "counting", "learning", "accuracy", "robustness"]
 
 
 def main() -> None:

@@ -270,3 +270,90 @@ def test_fit_does_not_overwrite_its_inputs(run, clinic):
     )
     assert (code, "clinic.json" in err) == (2, True)
     assert (clinic / "clinic.json").read_bytes() == before
+
+
+# --- known values, misfits, and the plan before there is data ---
+
+
+def test_fit_relearns_only_the_priors(run, clinic):
+    arguments = "fit", clinic / "clinic.json", clinic / "records.parquet", "-q"
+    output = clinic / "new.json"
+    code, _, err = run(
+        *arguments, "-o", output, "--fixed", clinic / "clinic.json", "--relearn", "priors"
+    )
+    assert (code, err) == (0, "")
+    learned, truth = NoisyOrNetwork.load(output), datasets.clinic()
+    assert (learned.failures == truth.failures).all()
+    assert (learned.leaks == truth.leaks).all()
+    assert (learned.priors != truth.priors).all()
+
+
+def test_fit_holds_a_table_of_values(run, clinic):
+    table = clinic / "known.csv"
+    table.write_text("parameter,disease,symptom,value\nprior,influenza,,0.07\n")
+    output = clinic / "new.json"
+    code, out, _ = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", output, "--method",
+        "pooled", "--fixed", table,
+    )  # fmt: skip
+    assert code == 0
+    assert "1 priors: held at the value that was given." in " ".join(out.split())
+    learned = NoisyOrNetwork.load(output)
+    assert learned.priors[learned.structure.disease_index("influenza")] == 0.07
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--relearn", "priors"], "--relearn needs --fixed"),
+        (["--fixed", "clinic.json"], "would hold every parameter"),
+        (["--fixed", "clinic.json", "--relearn", "prior"], "known are priors, failures, leaks"),
+        (["--fixed", "figure1.json", "--relearn", "priors"], "another structure"),
+        (["--fixed", "none.csv"], "none.csv"),
+    ],
+)
+def test_fit_refuses_what_cannot_be_held(run, clinic, monkeypatch, options, says):
+    monkeypatch.chdir(clinic)
+    datasets.figure1(0).save("figure1.json")
+    code, _, err = run("fit", "clinic.json", "records.parquet", "-o", "new.json", *options)
+    assert code == 2
+    assert says in err
+    assert not (clinic / "new.json").exists()
+
+
+def test_fit_tells_what_the_structure_does_not_explain(run, clinic):
+    structure = datasets.clinic().structure
+    first = structure.edges[0].tolist()
+    cut = Structure(structure.diseases, structure.symptoms, structure.edges[1:])
+    cut.save(clinic / "cut.json")
+    table = clinic / "misfits.csv"
+    code, out, _ = run(
+        "fit", clinic / "cut.json", clinic / "records.parquet", "-o", clinic / "new.json",
+        "--method", "pooled", "--misfits", table,
+    )  # fmt: skip
+    assert code == 0
+    words = " ".join(out.split())
+    assert "pairs of symptoms are not explained" in words
+    edge = f"{structure.diseases[first[0]]} to {structure.symptoms[first[1]]}"
+    assert f"Edges that would explain most: {edge}" in words
+    row = pyarrow.csv.read_csv(table).to_pylist()[0]
+    assert structure.symptoms[first[1]] in (row["first"], row["second"])
+    whole = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", clinic / "new.json",
+        "--method", "pooled", "--json",
+    )[1]  # fmt: skip
+    assert json.loads(whole)["misfits"] == {"tested": 1770, "found": 0, "p_value": 1.0}
+
+
+def test_plan_predicts_before_there_is_data(run, clinic):
+    guess = clinic / "clinic.json"
+    arguments = "plan", clinic / "edges.csv", "--network", guess, "--records", 10_000
+    code, out, err = run(*arguments, "--summary", clinic / "plan.csv", "--precision", 0.02)
+    assert (code, err) == (0, "")
+    assert "Predicted for 10,000 records" in out
+    assert "The least certain failures: appendicitis to " in " ".join(out.split())
+    assert pyarrow.csv.read_csv(clinic / "plan.csv").num_rows == 200
+    facts = json.loads(run(*arguments, "--json")[1])
+    assert facts["failures"]["records_needed_for_half"] > 10_000
+    assert run("plan", clinic / "edges.csv")[0] == 2
+    assert "another structure" in run("plan", "figure1", "--network", guess)[2]
