@@ -9,6 +9,7 @@ import itertools
 import math
 from collections import Counter
 from decimal import Decimal, getcontext
+from fractions import Fraction
 
 
 def probability_of_states(priors, states):
@@ -336,3 +337,52 @@ def learn_step(records, parents, disease, symptoms, removed, priors, failures):
     # Eq. 6 is linear in the failure that it is solved for.
     left = ratio * (1 - p + p * f)
     return {learned: (1 - p) * (1 - left) / (p * (left - f))}
+
+
+def moment_jacobian(edges, n_diseases, n_symptoms, order, numbers):
+    """Return the derivatives of all negative moments up to an order, as exact fractions.
+
+    Columns: priors, failures (in the order of the edges), leaks. `numbers` gives the parameters.
+    """
+    priors = [next(numbers) for _ in range(n_diseases)]
+    failures = {edge: next(numbers) for edge in edges}
+    absents = [next(numbers) for _ in range(n_symptoms)]
+    rows = []
+    for size in range(1, order + 1):
+        for members in itertools.combinations(range(n_symptoms), size):
+            row = [Fraction(0)] * (n_diseases + len(edges) + n_symptoms)
+            for j in members:  # of log M, as all rows may be divided by M
+                row[n_diseases + len(edges) + j] = -1 / absents[j]
+            for i in range(n_diseases):
+                within = [j for j in members if (i, j) in failures]
+                product = math.prod((failures[i, j] for j in within), start=Fraction(1))
+                influence = 1 - priors[i] + priors[i] * product
+                row[i] = (product - 1) / influence
+                for j in within:
+                    column = n_diseases + edges.index((i, j))
+                    row[column] = priors[i] * product / failures[i, j] / influence
+            rows.append(row)
+    return rows
+
+
+def null_space(rows, n_columns):
+    """Return a basis of all vectors that every row is orthogonal to, in exact fractions."""
+    rows = [list(row) for row in rows]
+    pivots = []
+    for column in range(n_columns):
+        found = next((r for r in rows[len(pivots) :] if r[column]), None)
+        if found is None:
+            continue
+        rows.remove(found)
+        leading = [value / found[column] for value in found]
+        rows = [[a - row[column] * b for a, b in zip(row, leading, strict=True)] for row in rows]
+        rows.insert(len(pivots), leading)
+        pivots.append(column)
+    basis = []
+    for column in set(range(n_columns)) - set(pivots):
+        vector = [Fraction(0)] * n_columns
+        vector[column] = Fraction(1)
+        for pivot, row in zip(pivots, rows, strict=False):
+            vector[pivot] = -row[column]
+        basis.append(vector)
+    return basis

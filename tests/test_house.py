@@ -25,6 +25,7 @@ ROOMS = [
     "datasets",
     "moments",
     "schedule",
+    "identifiability",
     "learning",
     "learner",
     "cli",

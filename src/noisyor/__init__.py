@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.findings import Findings
     from noisyor.fixed import Fixed
+    from noisyor.identifiability import Identifiability, check_identifiability
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import (
         Estimate,
@@ -38,6 +39,7 @@ _HOMES = {
     "Estimate": "noisyor.learning",
     "Findings": "noisyor.findings",
     "Fixed": "noisyor.fixed",
+    "Identifiability": "noisyor.identifiability",
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",
     "NoisyOrError": "noisyor.errors",
@@ -46,6 +48,7 @@ _HOMES = {
     "NoisyOrWarning": "noisyor.errors",
     "Schedule": "noisyor.schedule",
     "Structure": "noisyor.structure",
+    "check_identifiability": "noisyor.identifiability",
     "count_moments": "noisyor.moments",
     "decompose_triplet": "noisyor.learning",
     "find_schedule": "noisyor.schedule",
@@ -61,6 +64,7 @@ __all__ = [
     "Estimate",
     "Findings",
     "Fixed",
+    "Identifiability",
     "MomentPlan",
     "Moments",
     "NoisyOrError",
@@ -70,6 +74,7 @@ __all__ = [
     "Schedule",
     "Structure",
     "__version__",
+    "check_identifiability",
     "count_moments",
     "datasets",
     "decompose_triplet",

@@ -256,6 +256,20 @@ class Structure(Immutable):
 
     # --- what it is ---
 
+    def parameter_names(self) -> dict[str, list[str | None]]:
+        """Return the columns parameter, disease and symptom of a table of all parameters.
+
+        First the priors, then the failures, then the leaks.
+        """
+        diseases, symptoms = self.edge_names().values()
+        kinds: list[str | None] = ["prior"] * self.n_diseases
+        kinds += ["failure"] * self.n_edges + ["leak"] * self.n_symptoms
+        return {
+            "parameter": kinds,
+            "disease": [*self.diseases, *diseases, *[None] * self.n_symptoms],
+            "symptom": [*[None] * self.n_diseases, *symptoms, *self.symptoms],
+        }
+
     @property
     def n_diseases(self) -> int:
         """The number of diseases."""
@@ -307,6 +321,10 @@ class Structure(Immutable):
                 f"to symptom {self.symptoms[j]!r}."
             )
         return position
+
+    def has_edge(self, disease: Name, symptom: Name) -> bool:
+        """Say whether a disease can cause a symptom."""
+        return self.symptom_index(symptom) in self.children(disease)
 
     def subset(
         self,

@@ -16,6 +16,7 @@ from noisyor._version import __version__
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
 from noisyor.cli.fit import fit
+from noisyor.cli.identify import identify
 from noisyor.cli.info import info
 from noisyor.cli.interrupts import interruptible
 from noisyor.cli.merge import merge
@@ -68,7 +69,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in info, sample, schedule, plan, count, plan_triplets, merge, fit, demo:
+for command in info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, demo:
     app.command()(ending_kindly(command))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,7 +237,7 @@ class Estimate:
         in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
         return pa.table(
             {
-                **parameter_names(self.structure),
+                **self.structure.parameter_names(),
                 "value": np.concatenate([part.values for part in parts]),
                 "standard_error": _or_null([part.standard_errors for part in parts]),
                 "lower": _or_null([part.intervals()[0] for part in parts]),
@@ -280,26 +280,8 @@ class Estimate:
         return f"Estimate({self.method}: {parts} learned)"
 
 
-def parameter_names(structure: Structure) -> dict[str, list[str | None]]:
-    """Return the columns parameter, disease and symptom of a table of all parameters."""
-    sizes = {"prior": structure.n_diseases, "failure": structure.n_edges,
-             "leak": structure.n_symptoms}  # fmt: skip
-    disease_of, symptom_of = structure.edges.T
-    diseases = _names(structure.diseases, [*range(structure.n_diseases), *disease_of])
-    symptoms = _names(structure.symptoms, [*symptom_of, *range(structure.n_symptoms)])
-    return {
-        "parameter": [name for name, size in sizes.items() for _ in range(size)],
-        "disease": [*diseases, *[None] * structure.n_symptoms],
-        "symptom": [*[None] * structure.n_diseases, *symptoms],
-    }
-
-
 def _or_null(parts: list[Floats]) -> "pa.Array":
     """Join arrays into one of Arrow, in which NaN is null."""
     import pyarrow as pa
 
     return pa.array(np.concatenate(parts), from_pandas=True)
-
-
-def _names(names: tuple[str, ...], indices: Any) -> list[str]:
-    return [names[index] for index in indices]

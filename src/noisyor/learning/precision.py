@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.fixed import Fixed
-from noisyor.learning.estimate import StandardErrors, parameter_names
+from noisyor.learning.estimate import StandardErrors
 from noisyor.learning.polish.em import RecordSampler
 from noisyor.learning.polish.fisher import information_errors
 from noisyor.learning.polish.learn import (
@@ -79,7 +79,7 @@ class Precision:
         certified = [self.schedule.prior_depths >= 0, self.schedule.depths >= 0, ~lost]
         return pa.table(
             {
-                **parameter_names(structure),
+                **structure.parameter_names(),
                 "value": np.concatenate([network.priors, network.failures, network.leaks]),
                 "standard_error": pa.array(np.concatenate(self.standard_errors), from_pandas=True),
                 "records_needed": pa.array(np.ceil(needed), from_pandas=True),

@@ -1,0 +1,163 @@
+"""`noisyor identify`: what can be known of a structure's parameters, before any data."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisyor.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from noisyor.identifiability import Identifiability
+    from noisyor.identifiability.check import Tradeoff
+
+MOST_TRADEOFFS = 10
+
+
+def identify(
+    structure: Annotated[
+        str | None, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
+    ] = None,
+    max_order: Annotated[
+        int, typer.Option(min=2, max=10, help="The highest order of moments to look at.")
+    ] = 3,
+    fixed: Annotated[
+        Path | None,
+        typer.Option(help="A table of parameters that are known (parameter, disease, ...)."),
+    ] = None,
+    table: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A row per parameter with its verdict (.csv, ...)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which parameters can be known from records without diseases, and what would help.
+
+    Example: noisyor identify clinic.json
+
+    The paper's Table 1: noisyor identify --table 7 7
+    """
+    from noisyor.cli.inputs import read_structure
+    from noisyor.errors import ParameterError
+    from noisyor.fixed import Fixed
+    from noisyor.identifiability import check_identifiability
+    from noisyor.io.paths import check_writable
+    from noisyor.io.writing import table_kind, write_table
+
+    if (structure is None) == (table is None):
+        raise ParameterError("give a structure, or --table N M for fully connected ones.")
+    if table is not None:
+        _show_table(*table, as_json)
+        return
+    inputs = [Path(str(structure)), *filter(None, [fixed])]
+    check_writable(filter(None, [output]), inputs=inputs)
+    if output is not None:
+        table_kind(output)
+    known = read_structure(str(structure))
+    held = Fixed.load(fixed, known) if fixed else None
+    result = check_identifiability(known, max_order=max_order, fixed=held)
+    if output is not None:
+        write_table(output, result.verdicts())
+    if as_json:
+        typer.echo(json.dumps(_facts(result)))
+    else:
+        _show(result)
+
+
+def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
+    from rich.table import Table
+
+    from noisyor.cli.output import show
+    from noisyor.errors import ParameterError
+    from noisyor.identifiability import identifiability_table
+
+    most = 12
+    if not (1 <= n_diseases <= most and 1 <= n_symptoms <= most):
+        raise ParameterError(f"--table takes 1 to {most} diseases and symptoms.")
+    found = identifiability_table(n_diseases, n_symptoms).tolist()
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    table = Table(title="Order of moments that identifies a fully connected network",
+                  title_justify="left")  # fmt: skip
+    for title in "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms)):
+        table.add_column(title, justify="right")
+    for i, row in enumerate(found):
+        table.add_row(str(i + 1), *(str(order) for order in row))
+    show(table, "-1: not identifiable, not even with the moments of the highest order.")
+
+
+def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
+    structure = result.structure
+    return [
+        *(f"prior of {structure.diseases[i]!r}" for i in tradeoff.priors),
+        *(
+            f"failure of {structure.diseases[i]!r} to {structure.symptoms[j]!r}"
+            for i, j in structure.edges[tradeoff.failures]
+        ),
+        *(f"leak of {structure.symptoms[j]!r}" for j in tradeoff.leaks),
+    ]
+
+
+def _facts(result: "Identifiability") -> dict[str, Any]:
+    import numpy as np
+
+    verdicts = result.verdicts()["verdict"].to_pylist()
+    kinds, counts = np.unique(verdicts, return_counts=True)
+    return {
+        "order": result.order,
+        "max_order": result.max_order,
+        "verdicts": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+        "swaps": [[result.structure.diseases[i] for i in group] for group in result.swaps],
+        "tradeoffs": [
+            {
+                "parameters": _names(result, tradeoff),
+                "freedom": tradeoff.freedom,
+                "repairs": [str(repair) for repair in result.repairs(tradeoff)],
+            }
+            for tradeoff in result.tradeoffs
+        ],
+    }
+
+
+def _show(result: "Identifiability") -> None:
+    from collections import Counter
+
+    from rich.table import Table
+
+    from noisyor.cli.output import show
+    from noisyor.errors import some_of
+
+    table = Table()
+    titles = "parameter", "given", "certified", "local", "not identifiable"
+    for title in titles:
+        table.add_column(title, justify="left" if title == "parameter" else "right")
+    rows = result.verdicts().select(["parameter", "verdict"]).to_pylist()
+    counts = Counter((row["parameter"], row["verdict"]) for row in rows)
+    for kind in "prior", "failure", "leak":
+        table.add_row(f"{kind}s", *(f"{counts[kind, verdict]:,}" for verdict in titles[1:]))
+    if result.is_identifiable:
+        show(f"All parameters can be known, from moments of order {result.order}.", table)
+    else:
+        show(f"Not all parameters can be known from moments up to order {result.max_order}.", table)
+    show(
+        "Certified: a schedule learns it (Theorem 1). Local: no small change leaves all moments as "
+        "they are (Section 3.3)."
+    )
+    for group in result.swaps:
+        names = some_of([result.structure.diseases[i] for i in group], most=5)
+        show(f"{names} have the same symptoms: which of them is which, no record tells.")
+    for tradeoff in result.tradeoffs[:MOST_TRADEOFFS]:
+        names = some_of(_names(result, tradeoff), most=8)
+        ways = "one way" if tradeoff.freedom == 1 else f"{tradeoff.freedom} ways"
+        show(f"\nThese trade off against each other, in {ways}: {names}.")
+        for repair in result.repairs(tradeoff):
+            show(f"  - {repair}.")
+    more = len(result.tradeoffs) - MOST_TRADEOFFS
+    if more > 0:
+        show(f"\nAnd {more} more sets: --json lists them all.")

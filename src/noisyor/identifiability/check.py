@@ -1,0 +1,287 @@
+"""check_identifiability: what can be known of a network's parameters, from which moments.
+
+What a schedule learns is identifiable, and the schedule is the certificate (Theorem 1). Of what it
+leaves, the Jacobian of the moments tells whether it is *locally* identifiable: whether no small
+change of the parameters leaves all moments as they are (Section 3.3, Table 1).
+
+>>> from noisyor import check_identifiability, datasets
+>>> result = check_identifiability(datasets.figure2(seed=0).structure)
+>>> result.order
+3
+>>> result
+Identifiability(2 of 2 priors, 8 of 8 failures, 5 of 5 leaks, from moments of order 3)
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.fixed import Fixed, as_fixed
+from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
+from noisyor.identifiability.repairs import Repair, find_repairs
+from noisyor.names import Indices
+from noisyor.schedule import Schedule, find_schedule
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Booleans = NDArray[np.bool_]
+
+SCHEDULE_ORDER = 3
+"""The order of the moments that a schedule needs."""
+HIGHEST_ORDER = 10
+
+
+class Tradeoff(NamedTuple):
+    """Parameters that can move together without any moment noticing."""
+
+    priors: Indices
+    """Numbers of diseases."""
+    failures: Indices
+    """Numbers of edges."""
+    leaks: Indices
+    """Numbers of symptoms."""
+    freedom: int
+    """In how many independent ways: so many of them would have to be known."""
+    diseases: Indices
+    """All diseases whose moments are entangled with these."""
+
+
+class Orders(NamedTuple):
+    """The order of the moments that show each prior, failure and leak.
+
+    0 where it is given; -1 where none up to the highest that was looked at does.
+    """
+
+    priors: Indices
+    failures: Indices
+    leaks: Indices
+
+
+class Identifiability:
+    """What can be known of each parameter.
+
+    Attributes
+    ----------
+    orders
+        The order of the moments that show each parameter.
+    order
+        The smallest order that shows all of them; -1 if there is none up to `max_order`.
+    schedule
+        The certificate for what it learns.
+    tradeoffs
+        What is not identifiable, in sets that trade off against each other.
+    swaps
+        Groups of diseases with the same children, whose parameters are known only up to which of
+        them is which.
+    """
+
+    def __init__(
+        self, structure: Structure, max_order: int, schedule: Schedule, fixed: Fixed
+    ) -> None:
+        self.structure = structure
+        self.max_order = max_order
+        self.schedule = schedule
+        self.fixed = fixed
+        self.orders = Orders(
+            np.where(schedule.prior_depths >= 0, SCHEDULE_ORDER, -1),
+            np.where(schedule.depths >= 0, SCHEDULE_ORDER, -1),
+            np.full(structure.n_symptoms, SCHEDULE_ORDER),
+        )
+        self.tradeoffs: list[Tradeoff] = []
+        for piece in pieces_left(schedule, fixed):
+            self._look_at(piece)
+        for found, kind in zip(self.orders, ("priors", "failures", "leaks"), strict=True):
+            found[fixed.holds(kind)] = 0
+        self.swaps = _equal_diseases(schedule, self.orders, fixed)
+
+    def _look_at(self, piece: Unknowns) -> None:
+        """Find the orders of a piece's parameters, and what trades off at the highest."""
+        prior_columns, edge_columns = piece.prior_columns, piece.edge_columns
+        priors, edges = np.flatnonzero(prior_columns >= 0), np.flatnonzero(edge_columns >= 0)
+        touched = np.unique(self.structure.edges[np.isin(self.structure.edges[:, 0],
+                                                         piece.diseases), 1])  # fmt: skip
+        self.orders.leaks[touched] = -1
+        # Pairs alone show no prior, and no failure without it.
+        is_low = not len(priors) or self.max_order < SCHEDULE_ORDER or not piece.leaks.all()
+        first = 2 if is_low else SCHEDULE_ORDER
+        for order in range(first, self.max_order + 1):
+            left = null_space(piece, order)
+            known = ~left.is_open
+            for numbers, columns, orders in (
+                (priors, prior_columns, self.orders.priors),
+                (edges, edge_columns, self.orders.failures),
+            ):
+                is_new = known[columns[numbers]] & (orders[numbers] < 0)
+                orders[numbers[is_new]] = order
+            is_new = ~left.moved_leaks[touched] & (self.orders.leaks[touched] < 0)
+            self.orders.leaks[touched[is_new]] = order
+            if not len(left.basis):
+                return
+        self.tradeoffs += _tradeoffs(piece, left)
+
+    def repairs(self, tradeoff: Tradeoff) -> list[Repair]:
+        """Return the smallest changes that would make a set identifiable, each verified."""
+        return find_repairs(self, tradeoff)
+
+    @property
+    def order(self) -> int:
+        """The smallest order of moments that shows all parameters; -1 if there is none."""
+        everything = np.concatenate(self.orders)
+        return -1 if (everything < 0).any() else int(everything.max(initial=0))
+
+    @property
+    def is_identifiable(self) -> bool:
+        """Whether all parameters are, at least locally."""
+        return self.order >= 0
+
+    def verdicts(self) -> "pa.Table":
+        """Return one row per parameter, as an Arrow table.
+
+        The columns: parameter, disease, symptom, verdict (given; certified: by the schedule;
+        local: from moments of the order; not identifiable), order, tradeoff (the number of the
+        set it trades off in), swap (the number of its group of diseases with the same children).
+        """
+        import pyarrow as pa
+
+        orders = np.concatenate(self.orders)
+        certified = np.concatenate(self._certified())
+        verdicts = np.select(
+            [orders == 0, certified, orders > 0], ["given", "certified", "local"],
+            "not identifiable",
+        )  # fmt: skip
+        numbers = np.full(len(orders), -1)
+        swaps = np.full(len(orders), -1)
+        n_diseases, n_edges = self.structure.n_diseases, self.structure.n_edges
+        for number, tradeoff in enumerate(self.tradeoffs):
+            numbers[tradeoff.priors] = number
+            numbers[n_diseases + tradeoff.failures] = number
+            numbers[n_diseases + n_edges + tradeoff.leaks] = number
+        for number, diseases in enumerate(self.swaps):
+            swaps[list(diseases)] = number
+            of_group = np.flatnonzero(np.isin(self.structure.edges[:, 0], diseases))
+            swaps[n_diseases + of_group] = number
+        return pa.table(
+            {
+                **self.structure.parameter_names(),
+                "verdict": verdicts.tolist(),
+                "order": pa.array(orders, mask=orders < 0),
+                "tradeoff": pa.array(numbers, mask=numbers < 0),
+                "swap": pa.array(swaps, mask=swaps < 0),
+            }
+        )
+
+    def _certified(self) -> tuple[Booleans, Booleans, Booleans]:
+        leaks = np.ones(self.structure.n_symptoms, dtype=np.bool_)
+        leaks[self.structure.edges[self.schedule.depths < 0, 1]] = False
+        return self.schedule.prior_depths >= 0, self.schedule.depths >= 0, leaks
+
+    def __repr__(self) -> str:
+        parts = (
+            f"{int((part >= 0).sum()):,} of {len(part):,} {kind}"
+            for kind, part in self.orders._asdict().items()
+        )
+        order = f"from moments of order {self.order}" if self.is_identifiable else "not all"
+        return f"Identifiability({', '.join(parts)}, {order})"
+
+
+def check_identifiability(
+    structure: Structure, *, max_order: int = 3, fixed: Any = None, schedule: Schedule | None = None
+) -> Identifiability:
+    """Say of every parameter whether it can be known, and from moments of which order.
+
+    Parameters
+    ----------
+    structure
+        All that is needed: no data, no guess at the parameters.
+    max_order
+        The highest order of moments to look at.
+    fixed
+        Parameters whose values are known: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
+    schedule
+        From `find_schedule`, if it is at hand.
+    """
+    if not isinstance(structure, Structure):
+        raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
+    if not isinstance(max_order, int) or not 2 <= max_order <= HIGHEST_ORDER:
+        raise ParameterError(f"max_order must be 2 to {HIGHEST_ORDER}, not {max_order!r}.")
+    held = as_fixed(fixed, structure)
+    if max_order < SCHEDULE_ORDER:
+        schedule = _empty_schedule(structure, held)  # a schedule needs more than may be looked at
+    return Identifiability(
+        structure, max_order, schedule or find_schedule(structure, fixed=held), held
+    )
+
+
+def _empty_schedule(structure: Structure, fixed: Fixed) -> Schedule:
+    from noisyor.schedule.steps import Given
+
+    none = np.empty(0, dtype=np.int64)
+    return Schedule(
+        structure, none, none, none.reshape(0, 3), np.full(structure.n_edges, -1),
+        none.reshape(0, 2), pairs=True, choice="first", given=Given.of(fixed),
+    )  # fmt: skip
+
+
+def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
+    """Return what a schedule leaves, in parts whose moments do not depend on each other.
+
+    Two diseases meet in the moments only if they share two symptoms, or one whose leak is known.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    structure = schedule.structure
+    owners, symptoms = structure.edges.T
+    edges = (schedule.depths < 0) & ~fixed.holds("failures")
+    priors = (schedule.prior_depths < 0) & ~fixed.holds("priors")
+    left = priors.copy()
+    left[owners[edges]] = True
+    of_left = left[owners]
+    shape = structure.n_diseases, structure.n_symptoms
+    # One symptom is enough if its leak is known: then it counts twice.
+    counts = np.where(fixed.holds("leaks")[symptoms[of_left]], 2, 1).astype(np.int32)
+    matrix = csr_array((counts, (owners[of_left], symptoms[of_left])), shape)
+    meets = (matrix @ matrix.T) > 1
+    part_of = connected_components(meets, directed=False)[1]
+    diseases = np.flatnonzero(left)
+    return [
+        Unknowns(
+            structure, diseases[part_of[diseases] == part], priors, edges, ~fixed.holds("leaks")
+        )
+        for part in np.unique(part_of[diseases])
+    ]
+
+
+def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
+    """Split what is open into sets that share no direction."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    moves = np.hstack([left.basis != 0, left.leak_moves])
+    part_of = connected_components(csr_array(moves @ moves.T), directed=False)[1]
+    found = []
+    for part in np.unique(part_of):
+        is_open = np.append((left.basis[part_of == part] != 0).any(axis=0), False)
+        priors, edges = (
+            np.flatnonzero((columns >= 0) & is_open[columns])
+            for columns in (piece.prior_columns, piece.edge_columns)
+        )
+        leaks = np.flatnonzero(left.leak_moves[part_of == part].any(axis=0))
+        found.append(Tradeoff(priors, edges, leaks, int((part_of == part).sum()), piece.diseases))
+    return found
+
+
+def _equal_diseases(schedule: Schedule, orders: Orders, fixed: Fixed) -> list[tuple[int, ...]]:
+    """Return groups of diseases that no moment can tell apart: same children, nothing given."""
+    structure = schedule.structure
+    groups: dict[bytes, list[int]] = {}
+    for disease in np.flatnonzero(schedule.prior_depths < 0).tolist():
+        edges = structure.edges_of(disease)
+        is_told = fixed.holds("priors")[disease] or fixed.holds("failures")[edges].any()
+        if not is_told and orders.priors[disease] >= 0 and edges.stop > edges.start:
+            groups.setdefault(structure.children(disease).tobytes(), []).append(disease)
+    return [tuple(group) for group in groups.values() if len(group) > 1]

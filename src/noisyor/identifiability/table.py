@@ -1,0 +1,40 @@
+"""Table 1 of the paper: fully connected networks."""
+
+import numpy as np
+
+from noisyor.identifiability.jacobian import Unknowns, null_space
+from noisyor.names import Indices
+from noisyor.structure import Structure
+
+
+def identifiability_table(
+    n_diseases: int, n_symptoms: int, max_order: int | None = None
+) -> Indices:
+    """Return the orders of moments that identify fully connected networks.
+
+    Entry (i, j) is for i + 1 diseases and j + 1 symptoms; -1: not even the highest order does, or
+    `max_order`.
+
+    >>> identifiability_table(2, 4).tolist()
+    [[-1, -1, 3, 3], [-1, -1, -1, 3]]
+    """
+    table = np.full((n_diseases, n_symptoms), -1)
+    for i in range(n_diseases):
+        for j in range(n_symptoms):
+            table[i, j] = _smallest_order(i + 1, j + 1, min(max_order or j + 1, j + 1))
+    return table
+
+
+def _smallest_order(n_diseases: int, n_symptoms: int, max_order: int) -> int:
+    structure = Structure.from_matrix(np.ones((n_diseases, n_symptoms)))
+    everything = Unknowns(
+        structure,
+        np.arange(n_diseases),
+        np.ones(n_diseases, dtype=np.bool_),
+        np.ones(structure.n_edges, dtype=np.bool_),
+        np.ones(n_symptoms, dtype=np.bool_),
+    )
+    for order in range(2, max_order + 1):
+        if not len(null_space(everything, order).basis):
+            return order
+    return -1
