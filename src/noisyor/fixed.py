@@ -56,6 +56,8 @@ class Fixed(Immutable):
         failures: Mapping[tuple[Name, Name], float] | Any = None,
         leaks: Mapping[Name, float] | Any = None,
     ) -> None:
+        if not isinstance(structure, Structure):
+            raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
         self.structure = structure
         self.priors = _values(structure, "priors", priors)
         self.failures = _values(structure, "failures", failures)
@@ -65,6 +67,10 @@ class Fixed(Immutable):
     @classmethod
     def of(cls, network: NoisyOrNetwork, *kinds: str) -> Self:
         """Hold all "priors", "failures" or "leaks" at the values of a network."""
+        if not isinstance(network, NoisyOrNetwork):
+            raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")
+        if not kinds:
+            raise ParameterError(f"say what to hold: {', '.join(KINDS)}.")
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
             raise ParameterError(f"there is no kind {unknown[0]!r}; known: {', '.join(KINDS)}.")
@@ -86,6 +92,8 @@ class Fixed(Immutable):
                 _probability(kind, name, value)
             except NoisyOrError as error:
                 raise FileError(f"{place}: {error}") from None
+        if not any(found.values()):
+            raise FileError(f"{path} has no row: there is nothing to be held.")
         return cls(structure, **found)
 
     def holds(self, kind: str) -> Booleans:
@@ -214,13 +222,22 @@ def _rows(path: PathLike) -> Any:
         "value": ColumnKind.NUMBER,
     }
     need_columns(table, columns)
+    if "flags" in table.column_names:
+        columns["flags"] = ColumnKind.TEXT
     row = 0
     for batch in table.batches(columns):
-        for parameter, disease, symptom, value in zip(
+        for parameter, disease, symptom, value, *flags in zip(
             *(column.to_pylist() for column in batch.columns), strict=True
         ):
             place = table.place(row)
             names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
+            unneeded = {"prior": symptom, "leak": disease}.get(parameter)
+            if unneeded:
+                raise FileError(f"{place}: a {parameter} has nothing to do with {unneeded!r}.")
+            if flags and "not learned" in (flags[0] or ""):
+                raise FileError(
+                    f"{place}: the value was not learned, but is a neutral one; leave the row out."
+                )
             if parameter not in names:
                 raise FileError(
                     f"{place}, column 'parameter': {parameter!r} is not prior, failure or leak."

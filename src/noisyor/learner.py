@@ -55,6 +55,9 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         For counting; None: as many as there are cores.
     seed
         For "refined", which samples; the same seed gives the same network.
+    shrink
+        Hold what the records hardly tell near the other parameters of its kind ("refined" and
+        "pooled"); without, such values can be extreme.
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         n_groups: int = N_GROUPS,
         threads: int | None = None,
         seed: int = 0,
+        shrink: bool = True,
     ) -> None:
         self.structure = structure
         self.method = method
@@ -89,6 +93,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.n_groups = n_groups
         self.threads = threads
         self.seed = seed
+        self.shrink = shrink
 
     def find_plan(self, *, fixed: Any = None) -> MomentPlan:
         """Return what can be counted in one pass, for counting elsewhere; `fit` takes the moments.
@@ -96,10 +101,11 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         For "pooled" these are all coupled pairs and the triplets of a schedule. More accurate
         triplets follow from the counts of the pairs (`plan_triplets`), for a second pass.
         """
-        schedule = self._find_schedule(as_fixed(fixed, self._checked_structure()))
+        held = as_fixed(fixed, self._checked_structure())
+        self._check_method()
         if self.method == "sequential":
-            return schedule.plan()
-        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=fixed)
+            return self._find_schedule(held).plan()
+        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=held)
         return pairs_to_count(self.structure) | rarest.plan()
 
     def fit(
@@ -144,16 +150,26 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Count pairs, choose triplets, count them; then learn, and polish on the records."""
         pairs = pairs_to_count(self.structure)
         self._set(schedule, fixed, self._count(source, pairs, options, progress))
+        if not self.moments_.n_records:
+            raise ParameterError("there is nothing to learn from: there are no records.")
         fitted = fit_pairs(self.moments_, schedule, fixed)
         triplets = self._count(source, fitted.best_triplets(), options, progress)
         if self.method == "pooled":
-            self._estimate = learn_pooled(self.moments_, schedule, triplets=triplets, pairs=fitted)
+            self._estimate = learn_pooled(
+                self.moments_, schedule, triplets=triplets, pairs=fitted, shrink=self.shrink
+            )
             return
         start = fit_pooled(fitted, schedule, triplets, with_groups=False).start(
             self.structure, self.moments_.negative_moments(1), fixed
         )
         self._estimate = learn_refined(
-            source, schedule, start, seed=self.seed, progress=progress, fixed=fixed
+            source,
+            schedule,
+            start,
+            seed=self.seed,
+            progress=progress,
+            fixed=fixed,
+            shrink=self.shrink,
         )
         self._estimate = replace(self._estimate, moments=self.moments_)
 
@@ -162,14 +178,23 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> Self:
         """Learn from more records, besides those of earlier calls: their moments add up.
 
-        Records are not kept, so "refined" learns as "pooled" does. Solving waits until `network_`
+        Records are not kept, so "refined" learns as "pooled" does. `fixed` as in `fit`; what was
+        held in the first call is held in the next ones. Solving waits until `network_`
         or `estimate_` is asked for, so that many calls are cheap.
         """
+        is_fitted = self.__sklearn_is_fitted__()
+        if fixed is None and is_fitted:
+            fixed = self._fixed
         held = as_fixed(fixed, self._checked_structure())
+        if is_fitted and held != self._fixed:
+            raise ParameterError(
+                "the first records were learned with other fixed values; begin anew with "
+                "partial_fit on a clone, or leave fixed out to keep them."
+            )
         schedule = self._find_schedule(held)
         source = _as_source(records, self.structure)
         more = self._count_once(source, held, options, None)
-        if self.__sklearn_is_fitted__():
+        if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
             known = self.schedule_
             if asked != (known.structure, known.pairs, known.choice, self.moments_.plan):
@@ -185,7 +210,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _learn(self) -> Estimate:
         if self.method == "sequential":
             return learn_sequential(self.moments_, self.schedule_, fixed=self._fixed)
-        return learn_pooled(self.moments_, self.schedule_, fixed=self._fixed)
+        return learn_pooled(self.moments_, self.schedule_, fixed=self._fixed, shrink=self.shrink)
 
     @property
     def estimate_(self) -> Estimate:
@@ -212,11 +237,14 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             )
         return self.structure
 
-    def _find_schedule(self, fixed: Fixed) -> Schedule:
+    def _check_method(self) -> None:
         if self.method not in METHODS:
             raise ParameterError(
                 f"there is no method {self.method!r}; known: {', '.join(METHODS)}."
             )
+
+    def _find_schedule(self, fixed: Fixed) -> Schedule:
+        self._check_method()
         return find_schedule(self.structure, pairs=self.pairs, choice=self.choice, fixed=fixed)
 
     def _count_once(

@@ -9,6 +9,7 @@ from noisyor import (
     MomentPlan,
     Moments,
     NoisyOrLearner,
+    NoisyOrNetwork,
     Schedule,
     Structure,
     datasets,
@@ -156,6 +157,8 @@ def test_a_table_of_fixed_values(tmp_path):
         ("leak,,a,", "line 2: leaks must lie between 0 and 1"),
         ("chance,A,,0.2", "column 'parameter': 'chance' is not prior, failure or leak"),
         ("prior,A,,0.2\nprior,A,,0.3", "line 3: the same parameter was given before"),
+        ("prior,A,a,0.2", "line 2: a prior has nothing to do with 'a'"),
+        ("", "has no row"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path, row, says):
@@ -163,6 +166,71 @@ def test_a_wrong_row_is_named(tmp_path, row, says):
     table.write_text(f"parameter,disease,symptom,value\n{row}\n")
     with pytest.raises(FileError, match=says):
         Fixed.load(table, datasets.figure1(0).structure)
+
+
+def test_wrong_values_are_held_and_the_others_make_the_best_of_it():
+    """The likelihood of the other parameters is as high as direct maximisation makes it."""
+    from scipy.optimize import minimize
+    from scipy.special import expit, logit
+
+    network = datasets.figure1(2)
+    structure = network.structure
+    records = network.sample(5000, seed=0)
+    counts = np.bincount(records.to_numpy() @ (1 << np.arange(5)), minlength=32)
+    wrong = {"priors": {"A": 0.35}, "failures": {("B", "d"): 0.5}}
+    fixed = Fixed(structure, **wrong)
+    held = np.isfinite(np.concatenate([fixed.priors, fixed.failures, fixed.leaks]))
+    given = np.concatenate([fixed.priors, fixed.failures, fixed.leaks])[held]
+
+    def log_likelihood(values):
+        joint = NoisyOrNetwork(structure, *np.split(values, [2, 9])).joint(list(range(5)))
+        return counts @ np.log(joint.transpose(4, 3, 2, 1, 0).ravel())
+
+    def whole(position):
+        values = np.empty(14)
+        values[held], values[~held] = given, expit(position)
+        return values
+
+    truth = np.concatenate([network.priors, network.failures, network.leaks])
+    best = minimize(
+        lambda position: -log_likelihood(whole(position)), logit(truth[~held]), method="L-BFGS-B",
+        bounds=[(-12, 12)] * int((~held).sum()),
+    )  # fmt: skip
+    learned = NoisyOrLearner(structure).fit(records, fixed=fixed).network_
+    found = log_likelihood(np.concatenate([learned.priors, learned.failures, learned.leaks]))
+    assert found > -best.fun - 3.0  # the weak priors cost a little
+
+
+def test_a_known_prior_changes_the_failures_of_every_method():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    moments = Moments.exact(network, schedule.plan())
+    fixed = Fixed.of(network, "priors")
+    learned = learn_sequential(moments, schedule, fixed=fixed).network
+    assert learned.failures == pytest.approx(network.failures, abs=1e-9)
+    other = Fixed(network.structure, priors=0.8 * network.priors)
+    moved = learn_sequential(moments, schedule, fixed=other).network.failures - network.failures
+    assert np.abs(moved).mean() > 0.02
+
+
+def test_a_fixed_prior_entangles_nothing(monkeypatch):
+    """On large networks, whose information is inverted disease by disease."""
+    monkeypatch.setattr("noisyor.learning.polish.learn.MOST_TOGETHER", 0)
+    network = datasets.clinic()
+    records = network.sample(3000, seed=0)
+    fixed = Fixed.of(network, "priors")
+    estimate = NoisyOrLearner(network.structure).fit(records, fixed=fixed).estimate_
+    assert not estimate.failures.count(Flag.ENTANGLED)
+
+
+def test_partial_fit_keeps_what_is_held():
+    network = datasets.figure1(0)
+    learner = NoisyOrLearner(network.structure, method="pooled")
+    records = network.sample(300, seed=0)
+    learner.partial_fit(records, fixed={"priors": {"A": 0.123}}).partial_fit(records)
+    assert learner.network_.priors[0] == 0.123
+    with pytest.raises(ParameterError, match="other fixed values"):
+        learner.partial_fit(records, fixed={"priors": {"A": 0.2}})
 
 
 def test_what_cannot_be_held_is_refused():
@@ -184,3 +252,17 @@ def test_what_cannot_be_held_is_refused():
         Fixed(network.structure, priors=["x", "y"])
     with pytest.raises(ParameterError, match="no kind 'prior'"):
         Fixed.of(network, "prior")
+    with pytest.raises(ParameterError, match="say what to hold"):
+        Fixed.of(network)
+    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+        Fixed.of(network.structure, "priors")
+    with pytest.raises(ParameterError, match="Structure is wanted"):
+        Fixed(network)
+
+
+def test_neutral_values_of_a_summary_are_not_held(tmp_path):
+    network = datasets.figure2(0)
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(300, seed=0))
+    learner.estimate_.save_summary(tmp_path / "summary.csv")
+    with pytest.raises(FileError, match="line 2: the value was not learned"):
+        Fixed.load(tmp_path / "summary.csv", network.structure)

@@ -7,6 +7,7 @@ import pytest
 
 from noisyor import (
     Findings,
+    Fixed,
     MomentPlan,
     Moments,
     NoisyOrLearner,
@@ -105,6 +106,16 @@ def test_unlikely_to_be_seen_together(rng):
     assert row["residual"] < -5
 
 
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_known_values_that_contradict_the_records_show(method):
+    network = datasets.clinic()
+    wrong = Fixed(network.structure, leaks=5 * network.leaks)
+    learner = NoisyOrLearner(network.structure, method=method)
+    misfits = learner.fit(network.sample(3000, seed=0), fixed=wrong).estimate_.misfits()
+    assert misfits.p_value < 1e-3
+    assert misfits.symptoms.p_value < 1e-3
+
+
 def test_what_cannot_be_compared_is_refused():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
@@ -114,5 +125,9 @@ def test_what_cannot_be_compared_is_refused():
     estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
     with pytest.raises(ParameterError, match="between 0 and 1"):
         estimate.misfits(level=5)
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        estimate.misfits(level="high")
+    with pytest.raises(ParameterError, match="not in Findings"):
+        estimate.misfits(network.sample(10, seed=0))
     with pytest.raises(ParameterError, match="other symptoms"):
         estimate.misfits(Moments.exact(datasets.clinic(), MomentPlan(datasets.clinic().structure)))

@@ -173,3 +173,54 @@ def test_wrong_inputs_are_refused():
         learn_refined(other.sample(10, seed=0), schedule, network)
     with pytest.raises(ParameterError, match="no records"):
         learn_refined(network.sample(0, seed=0), schedule, network)
+
+
+# --- what the records do not tell ---
+
+
+def hardly_any_records(kind):
+    network = datasets.figure1(0)
+    if kind == "unknown":
+        return np.full((500, 5), np.nan)
+    if kind == "absent":
+        return np.zeros((500, 5), dtype=np.uint8)
+    if kind == "one record":
+        return network.sample(1, seed=0).to_numpy()
+    records = network.sample(500, seed=0).to_numpy()
+    records[:, 1] = 1  # b is always present
+    return records
+
+
+@pytest.mark.parametrize("kind", ["unknown", "absent", "one record", "always"])
+def test_what_the_records_do_not_tell_is_flagged(kind):
+    structure = datasets.figure1(0).structure
+    records = hardly_any_records(kind)
+    if kind == "unknown":
+        records = Findings.from_numpy(records, structure)
+    estimate = NoisyOrLearner(structure).fit(records).estimate_
+    of_b = structure.edges[:, 1] == 1
+    failures = estimate.failures.flags[of_b] if kind == "always" else estimate.failures.flags
+    assert (failures & Flag.WEAK).all()
+    if kind in ("unknown", "one record"):
+        assert (estimate.priors.flags & Flag.WEAK).all()
+        assert (estimate.leaks.flags & Flag.WEAK).all()
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_shrinking_can_be_switched_off(method):
+    network = datasets.clinic()
+    records = network.sample(1000, seed=0)
+    spreads = [
+        NoisyOrLearner(network.structure, method=method, shrink=shrink)
+        .fit(records)
+        .network_.failures.std()
+        for shrink in (True, False)
+    ]
+    assert spreads[1] > 1.05 * spreads[0]
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
+def test_without_records_nothing_is_learned(method):
+    network = datasets.figure1(0)
+    with pytest.raises(ParameterError, match="nothing to learn from"):
+        NoisyOrLearner(network.structure, method=method).fit(network.sample(0, seed=0))

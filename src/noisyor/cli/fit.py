@@ -54,10 +54,10 @@ def fit(
         typer.Option(help="Also write the pairs that the network does not explain (.csv, ...)."),
     ] = None,
     fixed: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Hold parameters at known values: a table with the columns parameter, disease, "
-            "symptom, value (.csv, .parquet), or a network (.json) with --relearn."
+            "symptom, value (.csv, .parquet), or a network with --relearn."
         ),
     ] = None,
     relearn: Annotated[
@@ -72,6 +72,10 @@ def fit(
     groups: Groups = 50,
     threads: Threads = 0,
     seed: Annotated[int, typer.Option(min=0, help="For refined, which samples.")] = 0,
+    shrink: Annotated[
+        bool,
+        typer.Option(help="Hold what the records hardly tell near the others of its kind."),
+    ] = True,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,7 +93,7 @@ def fit(
     from noisyor.learner import NoisyOrLearner
 
     files = expand_files(records)
-    inputs = [Path(structure), *files, *filter(None, [fixed])]
+    inputs = [Path(structure), *files, *([Path(fixed)] if fixed else [])]
     check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
@@ -101,16 +105,17 @@ def fit(
         n_groups=groups,
         threads=threads or None,
         seed=seed,
+        shrink=shrink,
     )
     options = read_options(layout, ignore_unknown, ids_per_file)
     held = _read_fixed(fixed, relearn or [], learner.structure)
     estimate = _learn(learner, files, held, options, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
+    found = estimate.misfits()
     estimate.network.save(output)
     if summary is not None:
         estimate.save_summary(summary)
-    found = estimate.misfits()
     if misfits is not None:
         found.save(misfits)
     if as_json:
@@ -121,31 +126,35 @@ def fit(
         typer.echo(f"Written: {output}")
 
 
-def _read_fixed(path: Path | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
+def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
     """Read the values to be held, from a table or a network."""
+    from noisyor.cli.inputs import is_built_in, read_network
     from noisyor.errors import FileError, ParameterError
     from noisyor.fixed import KINDS, Fixed
-    from noisyor.network import NoisyOrNetwork
 
-    is_network = path is not None and path.suffix.lower() == ".json"
+    is_network = source is not None and (
+        is_built_in(source) or Path(source).is_dir() or source.lower().endswith(".json")
+    )
     unknown = [kind for kind in relearn if kind not in KINDS]
     if unknown:
         raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
     if relearn and not is_network:
-        raise ParameterError("--relearn needs --fixed with a network (.json) that holds the rest.")
-    if path is None:
+        raise ParameterError("--relearn needs --fixed with a network that holds the rest.")
+    if source is None:
         return None
     if not is_network:
-        return Fixed.load(path, structure)
-    if not relearn:
+        return Fixed.load(source, structure)
+    held = [kind for kind in KINDS if kind not in relearn]
+    if not relearn or not held:
+        every = "every parameter" if held else "nothing"
         raise ParameterError(
-            f"--fixed {path} would hold every parameter; say what to learn anew, for example "
+            f"--fixed {source} would hold {every}; say what to learn anew, for example "
             "--relearn priors."
         )
-    network = NoisyOrNetwork.load(path)
+    network = read_network(source, 0)
     if network.structure != structure:
-        raise FileError(f"{path} has another structure than the one to be learned.")
-    return Fixed.of(network, *(kind for kind in KINDS if kind not in relearn))
+        raise FileError(f"{source} has another structure than the one to be learned.")
+    return Fixed.of(network, *held)
 
 
 def _learn(
@@ -238,9 +247,18 @@ def _show_misfits(misfits: "Misfits", file: Path | None) -> None:
     """Say whether the structure can explain which symptoms go together."""
     from noisyor.cli.output import show
 
-    n_tested = len(misfits.pairs.p_values)
+    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
+    wrong = misfits.symptoms.found(misfits.level)
+    if len(wrong):
+        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
+        show(
+            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
+            "above all: known values contradict the records."
+        )
     if not misfits.n_found:
-        show(f"The network explains all of the {n_tested:,} pairs of symptoms that were looked at.")
+        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
+        which = "" if n_tested == n_all else " (others were not counted, or not learned)"
+        show(f"The network explains all {n_tested:,} pairs of symptoms that were tested{which}.")
         return
     first = misfits.table().slice(0, 1).to_pylist()[0]
     show(

@@ -1,6 +1,7 @@
 """Options that several commands have, written once so that they mean the same everywhere."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,6 +44,14 @@ Groups = Annotated[
 Threads = Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")]
 Pairs = Annotated[
     bool, typer.Option("--pairs/--no-pairs", help="Also learn from pairs next to a learned edge.")
+]
+FixedTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--fixed",
+        help="Parameters whose values are known: a table with the columns parameter, disease, "
+        "symptom, value (.csv, .parquet).",
+    ),
 ]
 Choice = Annotated[
     TripletChoice,

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noisyor.cli.options import AsJson, Choice, Pairs, Quiet, StructureFile, TripletChoice
+from noisyor.cli.options import (
+    AsJson,
+    Choice,
+    FixedTable,
+    Pairs,
+    Quiet,
+    StructureFile,
+    TripletChoice,
+)
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -31,12 +39,13 @@ def plan(
         int, typer.Option("--records", "-n", min=1, help="With --network: how many records.")
     ] = 100_000,
     precision: Annotated[
-        float, typer.Option(help="With --network: the standard error that is wanted.")
+        float, typer.Option(min=1e-9, help="With --network: the standard error that is wanted.")
     ] = 0.01,
     summary: Annotated[
         Path | None,
         typer.Option(help="With --network: a row per parameter (.csv, .parquet)."),
     ] = None,
+    fixed: FixedTable = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     seed: Annotated[int, typer.Option(min=0, help="With --network, which samples.")] = 0,
@@ -52,20 +61,25 @@ def plan(
     """
     from noisyor.cli.inputs import read_structure
     from noisyor.errors import ParameterError
+    from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
 
     if output is None and network is None:
         raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")
-    inputs = [Path(structure), *([Path(network)] if network else [])]
+    if summary is not None and network is None:
+        raise ParameterError("--summary is for predictions: give a --network to predict from.")
+    if fixed is not None and output is None:
+        raise ParameterError("--fixed changes what to count: say where to write that (-o FILE).")
+    inputs = [Path(structure), *([Path(network)] if network else []), *filter(None, [fixed])]
     check_writable(filter(None, [output, summary]), inputs=inputs)
     if summary is not None:
         table_kind(summary)
     known = read_structure(structure)
     if output is not None:
         learner = NoisyOrLearner(known, method=method, pairs=pairs, choice=choice.value)
-        found = learner.find_plan()
+        found = learner.find_plan(fixed=Fixed.load(fixed, known) if fixed else None)
         found.save(output)
         if not quiet and not as_json:
             typer.echo(f"Planned into {output}: {found}")
@@ -140,6 +154,9 @@ def _show(predicted: "Precision", wanted: float) -> None:
             parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
             table.add_row(kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts)
     show(f"Predicted for {predicted.n_records:,} records, learned by refined:", table)
+    n_rare = int(np.isnan(predicted.standard_errors.priors).sum())
+    if n_rare:
+        show(f"{n_rare:,} diseases are too rare in the guess for a prediction; they are left out.")
     n_lost = int((predicted.schedule.depths < 0).sum())
     if n_lost:
         show(f"No schedule certifies {n_lost:,} failures: see noisyor schedule.")

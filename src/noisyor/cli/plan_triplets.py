@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noisyor.cli.options import Pairs, Quiet
+from noisyor.cli.options import FixedTable, Pairs, Quiet
 
 
 def plan_triplets(
@@ -14,6 +14,7 @@ def plan_triplets(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the plan.")],
     pairs: Pairs = True,
+    fixed: FixedTable = None,
     quiet: Quiet = False,
 ) -> None:
     """Choose the triplets that tell most about the priors; count all records again with the plan.
@@ -23,15 +24,18 @@ def plan_triplets(
     from noisyor.cli.inputs import expand_files
     from noisyor.cli.merge import merged_moments
     from noisyor.errors import NoisyOrError, some_of
+    from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
     from noisyor.learning import plan_triplets as choose
     from noisyor.schedule import find_schedule
 
     files = expand_files(moments)
-    check_writable([output], inputs=files)
+    check_writable([output], inputs=[*files, *filter(None, [fixed])])
     counted = merged_moments(files)
     try:
-        found = choose(counted, find_schedule(counted.plan.structure, pairs=pairs))
+        structure = counted.plan.structure
+        held = Fixed.load(fixed, structure) if fixed else None
+        found = choose(counted, find_schedule(structure, pairs=pairs, fixed=held), fixed=held)
     except NoisyOrError as error:
         raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     found.save(output)

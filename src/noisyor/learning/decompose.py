@@ -171,6 +171,11 @@ def strengths_of(priors: Floats, failures: Floats) -> Floats:
     return np.asarray((1.0 - failures) / (1.0 - priors + priors * failures))
 
 
+def edge_strengths(priors: Floats, failures: Floats) -> Floats:
+    """Return v = sqrt(q) t of each edge, given the prior of its disease and its failure."""
+    return np.asarray(np.sqrt(priors * (1.0 - priors)) * strengths_of(priors, failures))
+
+
 def failures_of(priors: Floats, strengths: Floats) -> Floats:
     """Return f = 1 - t / (1 + p t), written so that a small failure keeps its digits."""
     with np.errstate(divide="ignore", invalid="ignore"):

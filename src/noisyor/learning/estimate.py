@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.fixed import Fixed
 from noisyor.io.paths import PathLike
-from noisyor.learning.misfits import LEVEL, Misfits, ratio_variances
+from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -203,9 +203,10 @@ class Estimate:
         level
             The share of false ones that is allowed among the pairs that are found.
         """
-        counts = moments or self.moments
+        counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
+        check_usable(self.network, counts, level)
         return Misfits(self.network, counts, level=level, variances=self._variances(counts))
 
     def _variances(self, counts: Moments) -> Floats | None:

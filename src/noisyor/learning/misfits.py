@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.immutable import Immutable
-from noisyor.learning.decompose import strengths_of
+from noisyor.learning.decompose import edge_strengths
 from noisyor.moments import Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+FAR_OUT = 1e-290
 LEVEL = 0.05
 """The false-discovery rate that is allowed by default."""
 
 
 class Scored(NamedTuple):
-    """Pairs, or edges that might be missing, that were tested; one row each."""
+    """Pairs, symptoms, or edges that might be missing, that were tested; one row each."""
 
     members: Indices
-    """Two symptoms; or a disease and a symptom."""
+    """Two symptoms; or one; or a disease and a symptom."""
     residuals: Floats
     """Standardised: how many standard deviations more than expected."""
     p_values: Floats
@@ -90,13 +91,14 @@ class Misfits(Immutable):
         self.network, self.moments, self.level = network, moments, level
         self.observed = moments.counts(2).astype(np.float64)
         fitted = fitted_values(network, moments)
-        absent = 1.0 / (1.0 + fitted.odds)
+        absent = 1.0 / (1.0 + fitted.odds)  # 0 for a symptom that is always present
         a, b = absent.T
         ratios = fitted.ratios()
         both = 1.0 - a - b + ratios * a * b
         self.expected = np.maximum(fitted.n_records * both, 1e-12)
         spreads = np.sqrt(fitted.ratio_variances() + (0.0 if variances is None else variances))
-        spreads *= fitted.n_records * a * b
+        with np.errstate(invalid="ignore"):
+            spreads *= fitted.n_records * a * b
         usable = np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0)
         rows = np.flatnonzero(usable)
         p_values, residuals = _compare(self.observed[rows], self.expected[rows], spreads[rows])
@@ -106,13 +108,30 @@ class Misfits(Immutable):
 
     @property
     def p_value(self) -> float:
-        """The overall test: the chance of such pairs if the network is right (Simes 1986)."""
-        return self.pairs.p_value
+        """The overall test, of pairs and symptoms: the chance of this if the network is right."""
+        together = np.concatenate([self.pairs.p_values, self.symptoms.p_values])
+        return float(q_values(together).min(initial=1.0))
 
     @property
     def n_found(self) -> int:
         """How many pairs deviate."""
         return int((self.pairs.q_values <= self.level).sum())
+
+    @functools.cached_property
+    def symptoms(self) -> Scored:
+        """How often each symptom occurs, against what the network says.
+
+        Where the leak was learned the two agree; not so where known values contradict the records.
+        """
+        singles = self.moments.values(1)
+        chances = self.network.marginals()[self.moments.plan.symptoms]
+        expected = singles.n_records * chances
+        spreads = np.sqrt(expected * (1.0 - chances))
+        rows = np.flatnonzero((spreads > 0) & np.isfinite(singles.odds[:, 0]))
+        counts = self.moments.counts(1)[rows].astype(np.float64)
+        p_values, residuals = _compare(counts, expected[rows], spreads[rows])
+        members = self.moments.plan.symptoms[rows, np.newaxis]
+        return Scored(members, residuals, p_values, q_values(p_values))
 
     @functools.cached_property
     def edges(self) -> Scored:
@@ -184,11 +203,15 @@ class Misfits(Immutable):
 
 def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> None:
     """Raise an error if the moments cannot be compared with the network."""
+    if not isinstance(moments, Moments):
+        raise ParameterError(
+            f"misfits are looked for in Moments (count_moments), not in {type(moments).__name__}."
+        )
     if moments.plan.structure.symptoms != network.structure.symptoms:
         raise ParameterError("the moments are of other symptoms than the network.")
     if moments.is_exact or not moments.n_records:
         raise ParameterError("misfits are looked for in counts of records; these have none.")
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise ParameterError(f"level must lie between 0 and 1, not {level!r}.")
 
 
@@ -213,8 +236,9 @@ def _compare(observed: Floats, expected: Floats, spreads: Floats) -> tuple[Float
     )
     p_values = np.minimum(2.0 * one_sided, 1.0)
     plain = (observed - expected) / spreads
-    # Far out, where the probability is 0 in floating point, the plain residual has to do.
-    scores = np.where(p_values > 0, -ndtri(np.clip(p_values / 2.0, 1e-300, 0.5)), np.abs(plain))
+    # Where the probability is hardly a floating point number any more, the plain residual does.
+    scores = np.maximum(-ndtri(np.clip(p_values / 2.0, 1e-300, 0.5)), 0.0)
+    scores = np.where(p_values > FAR_OUT, scores, np.maximum(scores, np.abs(plain)))
     return p_values, np.asarray(np.where(is_more, scores, -scores))
 
 
@@ -244,7 +268,7 @@ def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> 
     structure = network.structure
     diseases, symptoms = structure.edges.T
     p, f = network.priors[diseases], network.failures
-    strengths = edge_strengths(network)
+    strengths = edge_strengths(p, f)
     relative = errors / np.maximum((1.0 - f) * (1.0 - p * (1.0 - f)), 1e-9)
     first, second = pairs.T
 
@@ -259,12 +283,6 @@ def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> 
         n_lost = sums_over_parents(np.ones(len(f)), is_lost.astype(np.float64))
         variances[n_lost > 0] = np.nan
     return variances
-
-
-def edge_strengths(network: NoisyOrNetwork) -> Floats:
-    """Return v = sqrt(q) t of each edge."""
-    p = network.priors[network.structure.edges[:, 0]]
-    return np.asarray(np.sqrt(p * (1.0 - p)) * strengths_of(p, network.failures))
 
 
 def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> Scored:
@@ -287,7 +305,7 @@ def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> S
     u[moments.plan.symptoms] = singles.odds[:, 0]
     u = np.maximum(u, 0.5 / np.maximum(n, 1.0))
     shape = structure.n_symptoms, structure.n_diseases
-    v = edge_strengths(network)
+    v = edge_strengths(network.priors[diseases], network.failures)
     worth = csr_array((v / u[symptoms], (symptoms, diseases)), shape)
     alone = csr_array((v**2 / u[symptoms], (symptoms, diseases)), shape)  # a u a, and also a v
     rows = moments.plan.rows_of(2, pairs)

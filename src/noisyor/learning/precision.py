@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.fixed import Fixed
+from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.estimate import StandardErrors
 from noisyor.learning.polish.em import RecordSampler
 from noisyor.learning.polish.fisher import information_errors
 from noisyor.learning.polish.learn import (
+    INFORMATION_SWEEPS,
     LEAST_ODDS,
     LEAST_ODDS_SMALL,
     SWEEPS,
+    UNSHRUNK,
     is_small,
     standard_errors,
 )
@@ -40,10 +42,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
+FEWEST_SAMPLED_CASES = 20.0
+"""Of a disease with fewer the sample tells nothing to rely on."""
 WANTED_CASES = 200
 """As many of the rarest disease are sampled, if the numbers above allow it."""
-INFORMATION_SWEEPS = 4
-MARGIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,17 @@ class Precision:
     network: NoisyOrNetwork
     n_records: int
     standard_errors: StandardErrors
+    """Predicted; NaN for diseases too rare to be seen in the sample."""
+    without_weak_priors: StandardErrors
+    """From the records alone, which is what more records make smaller."""
     schedule: Schedule
 
     def records_needed(self, standard_error: float) -> StandardErrors:
         """Return how many records would give each parameter a standard error."""
-        if not standard_error > 0.0:
+        if not isinstance(standard_error, float | int) or not standard_error > 0.0:
             raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
         return StandardErrors(
-            *(self.n_records * (part / standard_error) ** 2 for part in self.standard_errors)
+            *(self.n_records * (part / standard_error) ** 2 for part in self.without_weak_priors)
         )
 
     def summary(self, wanted: float = 0.01) -> "pa.Table":
@@ -108,8 +113,10 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     seed
         For the records that are sampled from the guess.
     """
-    if n_records < 1:
-        raise ParameterError(f"n_records must be at least 1, not {n_records!r}.")
+    if not isinstance(network, NoisyOrNetwork):
+        raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")
+    if not isinstance(n_records, int | np.integer) or n_records < 1:
+        raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
     structure = network.structure
     inside = _inside(network)
     rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
@@ -120,17 +127,28 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     for warm_up in range(2):
         sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=SWEEPS, seed=seed + warm_up)
     grown, nothing = n_records / n_sampled, Fixed(structure)
+    too_rare = inside.priors * n_sampled < FEWEST_SAMPLED_CASES
     if small:
-        found = sampler.score(inside, INFORMATION_SWEEPS, seed).information * grown
-        failures, priors, leaks = information_errors(inside, found, nothing)
+        scores = sampler.score(inside, INFORMATION_SWEEPS, seed).information * grown
     else:
         information = sampler.inform(inside, INFORMATION_SWEEPS, seed)
         information.matrices[:] *= grown
         information.leaks[:] *= grown
-        known = np.full(structure.n_symptoms, float(n_records))
-        failures, priors, leaks = standard_errors(inside, information, n_records, known, nothing)
-    errors = StandardErrors(priors, failures, leaks)
-    return Precision(network, n_records, errors, find_schedule(structure))
+
+    def errors(share: float) -> StandardErrors:
+        if small:
+            failures, priors, leaks = information_errors(inside, scores, nothing, share)
+        else:
+            known = np.full(structure.n_symptoms, float(n_records))
+            failures, priors, leaks = standard_errors(
+                inside, information, n_records, known, nothing, share
+            )
+        priors[too_rare] = failures[too_rare[structure.edges[:, 0]]] = np.nan
+        return StandardErrors(priors, failures, leaks)
+
+    return Precision(
+        network, int(n_records), errors(1.0), errors(UNSHRUNK), find_schedule(structure)
+    )
 
 
 def _inside(network: NoisyOrNetwork) -> NoisyOrNetwork:

@@ -99,7 +99,7 @@ class ScheduleMoments:
                 f"the moments lack {n_missing:,} of the {len(sets):,} {kind} that the schedule "
                 "needs. Count the records with its plan (schedule.plan(), or `noisyor plan "
                 "STRUCTURE -o FILE` and `noisyor count --plan FILE`); if they were, learn with the "
-                "same pairs and choice that the plan was made with."
+                "same pairs, choice and fixed values that the plan was made with."
             )
         return rows
 

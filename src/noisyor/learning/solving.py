@@ -134,13 +134,29 @@ def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: S
     flags = np.zeros(len(found.priors), dtype=np.uint16)
     flags[found.is_complex] = Flag.COMPLEX
     flags[found.is_degenerate] = Flag.DEGENERATE
+    failures = np.array(found.failures)
+    given = solved.priors.flags[steps.diseases[triplets]] == Flag.FIXED
+    if given.any():
+        priors = solved.priors.values[steps.diseases[triplets][given]]
+        failures[given] = _failures_with_prior(excesses[triplets][given], priors)
+        flags[given] = np.where(np.isnan(failures[given]).any(axis=1), Flag.DEGENERATE, 0)
     flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
     doubts = doubts[triplets]
     # Moments that were adjusted with neutral values say nothing of their own.
     flags = np.where(doubts & Flag.RESTS_ON_UNLEARNED, doubts, flags | doubts).astype(np.uint16)
     numbers = steps.numbers[triplets]
     solved.priors.take_first(steps.diseases[triplets], found.priors, flags, numbers)
-    solved.failures.take_first(steps.edges[triplets], found.failures, flags, numbers)
+    solved.failures.take_first(steps.edges[triplets], failures, flags, numbers)
+
+
+def _failures_with_prior(excesses: Floats, priors: Floats) -> Floats:
+    """Return the failures of triplets whose prior is known: q t_a^2 = c_ab c_ac / c_bc."""
+    ab, ac, bc = excesses[:, :3].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = np.column_stack([ab * ac / bc, ab * bc / ac, ac * bc / ab])
+        strengths = np.sqrt(squares / (priors * (1.0 - priors))[:, np.newaxis])
+    found = failures_of(priors[:, np.newaxis], strengths)
+    return np.where(np.isfinite(strengths), found, np.nan)
 
 
 def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:

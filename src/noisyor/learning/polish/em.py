@@ -220,20 +220,29 @@ def in_parts(work: Callable[[int], Part]) -> list[Part]:
 
 
 def maximise(
-    network: NoisyOrNetwork, expected: Expectations, n_records: int, known: Floats, fixed: Fixed
+    network: NoisyOrNetwork,
+    expected: Expectations,
+    n_records: int,
+    known: Floats,
+    fixed: Fixed,
+    share: float = 1.0,
 ) -> NoisyOrNetwork:
-    """Return the network that explains the expectations best, under weak priors (M-step)."""
+    """Return the network that explains the expectations best, under weak priors (M-step).
+
+    The weak priors count for `share` of their usual sizes.
+    """
     structure = network.structure
     diseases = structure.edges[:, 0]
     cases = expected.cases + expected.negligible_cases
-    priors = (cases + 0.5) / (n_records + 1.0)
-    mean, size = failure_prior(network)
+    priors = (cases + 0.5 * share) / (n_records + share)
+    mean, size = failure_prior(network, share)
     at_risk = cases[diseases] - expected.unknown
     causes = (expected.caused + size * mean) / (at_risk + size)
-    leaks = (expected.leaked + network.leaks.mean()) / (known + 1.0)
+    leaks = (expected.leaked + share * network.leaks.mean()) / (known + share)
     return fixed.applied_to(NoisyOrNetwork(structure, priors, 1.0 - causes, leaks))
 
 
-def failure_prior(network: NoisyOrNetwork) -> tuple[float, float]:
+def failure_prior(network: NoisyOrNetwork, share: float = 1.0) -> tuple[float, float]:
     """Return mean and size of the weak prior of 1 - f, which all edges share."""
-    return beta_prior(1.0 - network.failures, least_size=0.5)
+    mean, size = beta_prior(1.0 - network.failures, least_size=0.5)
+    return mean, share * size

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import Fixed
+from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.polish.em import RecordSampler, failure_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -42,11 +42,11 @@ class Fitted(NamedTuple):
 
 
 def fisher_scoring(
-    sampler: RecordSampler, start: NoisyOrNetwork, seed: int, fixed: Fixed
+    sampler: RecordSampler, start: NoisyOrNetwork, seed: int, fixed: Fixed, share: float = 1.0
 ) -> Fitted:
     """Return the maximum of the likelihood, under the weak priors of EM, near a start."""
     structure = start.structure
-    held = np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
+    held = _held(fixed)
     position = _logits(start)
     information = np.zeros((len(position), len(position)))
     last_move, damping = np.zeros(len(position)), 1.0
@@ -59,7 +59,7 @@ def fisher_scoring(
             is_exact = sampler.share_enumerated() > MOSTLY
         scores = sampler.score(network, SWEEPS, seed + 700 + step)
         slopes = _slopes(network)
-        gradient, curvature = _weak_priors(network)
+        gradient, curvature = _weak_priors(network, share)
         fresh = slopes[:, np.newaxis] * scores.information * slopes
         share = damping if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
         information += (1.0 if is_exact else max(share / 2.0, 1.0 / (step + 1))) * (
@@ -78,23 +78,26 @@ def fisher_scoring(
     network = fixed.applied_to(_network(structure, position))
     slopes = _slopes(network)
     plain = information / slopes[:, np.newaxis] / slopes
-    return Fitted(network, *information_errors(network, plain, fixed))
+    return Fitted(network, *information_errors(network, plain, fixed, share))
 
 
 def information_errors(
-    network: NoisyOrNetwork, information: Floats, fixed: Fixed
+    network: NoisyOrNetwork, information: Floats, fixed: Fixed, share: float = 1.0
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the standard errors of failures, priors and leaks; the weak priors add to them."""
-    held = np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
+    """Return the standard errors of failures, priors and leaks; weak priors make them smaller."""
     slopes = _slopes(network)
-    _, curvature = _weak_priors(network)
+    _, curvature = _weak_priors(network, share)
     whole = slopes[:, np.newaxis] * information * slopes + np.diag(curvature)
-    variances = np.diag(np.linalg.inv(without(held, whole)))
+    variances = np.diag(np.linalg.inv(without(_held(fixed), whole)))
     errors = slopes * np.sqrt(np.where(variances > 0, variances, np.nan))
     structure = network.structure
     cuts = structure.n_edges, structure.n_edges + structure.n_diseases
     failures, priors, leaks = np.split(errors, cuts)
     return failures, priors, leaks
+
+
+def _held(fixed: Fixed) -> NDArray[np.bool_]:
+    return np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
 
 
 def without(held: NDArray[np.bool_], matrix: Floats) -> Floats:
@@ -107,7 +110,7 @@ def without(held: NDArray[np.bool_], matrix: Floats) -> Floats:
 
 def _logits(network: NoisyOrNetwork) -> Floats:
     values = np.concatenate([network.failures, network.priors, network.leaks])
-    values = np.clip(values, 1e-6, 1.0 - 1e-6)
+    values = np.clip(values, MARGIN, 1.0 - MARGIN)
     return np.asarray(np.log(values) - np.log1p(-values))
 
 
@@ -123,18 +126,18 @@ def _slopes(network: NoisyOrNetwork) -> Floats:
     return np.asarray(values * (1.0 - values))
 
 
-def _weak_priors(network: NoisyOrNetwork) -> tuple[Floats, Floats]:
+def _weak_priors(network: NoisyOrNetwork, share: float) -> tuple[Floats, Floats]:
     """Return derivative and curvature of the weak priors, the same as those of the M-step.
 
     A Beta prior of mean m and size n has the derivative n (m - x) by the logit of x.
     """
-    mean, size = failure_prior(network)
+    mean, size = failure_prior(network, share)
     values = np.concatenate([network.failures, network.priors, network.leaks])
     sizes = np.concatenate(
         [
             np.full(len(network.failures), size),
-            np.ones(len(network.priors)),
-            np.ones(len(network.leaks)),
+            np.full(len(network.priors), share),
+            np.full(len(network.leaks), share),
         ]
     )
     means = np.concatenate(

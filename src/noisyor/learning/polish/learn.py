@@ -40,6 +40,10 @@ summed up exactly; the others then count for so much that they are looked at in 
 LEAST_TOLD = 0.5
 """Records should tell as large a share of what they would tell of a prior if the disease was seen.
 EM comes nearer by that share in a round; with less, ten rounds are too few to be sure."""
+WEAK = 0.64
+"""A value is weak if the weak prior makes up more than this part of what is known of it."""
+UNSHRUNK = 1e-3
+"""The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
 FEWEST_CASES = 5.0
 """A prior that rests on fewer expected cases is weak."""
 
@@ -52,6 +56,7 @@ def learn_refined(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
     fixed: Fixed | None = None,
+    shrink: bool = True,
 ) -> Estimate:
     """Polish a good start on the records, by sampling each record's diseases.
 
@@ -69,9 +74,11 @@ def learn_refined(
         Called with the number of records sampled since the last call.
     fixed
         Parameters held at given values.
+    shrink
+        Use the weak priors, which hold what the records hardly tell near the other parameters.
     """
     structure = schedule.structure
-    held = as_fixed(fixed, structure)
+    held, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
     if findings.structure.symptoms != structure.symptoms or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
     if not findings.n_records:
@@ -80,7 +87,7 @@ def learn_refined(
     sampler = RecordSampler(structure, findings.blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
     known = findings.n_records - findings.count_unknown().astype(np.float64)
     screen_every = 1 if small else SCREEN_EVERY
-    run = _Run(sampler, known, held, seed, screen_every, progress or (lambda _: None))
+    run = _Run(sampler, known, held, share, seed, screen_every, progress or (lambda _: None))
     n_blocks = len(findings.blocks)
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
     network, n_rounds = held.applied_to(start), ROUNDS
@@ -95,16 +102,16 @@ def learn_refined(
         np.mean([each.leaks for each in last], axis=0),
     )
     if small:
-        learned, *errors_by_kind = fisher_scoring(sampler, learned, seed, held)
+        learned, *errors_by_kind = fisher_scoring(sampler, learned, seed, held, share)
         errors = Errors(*errors_by_kind)
     else:
         information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
-        errors = standard_errors(learned, information, findings.n_records, known, held)
+        errors = standard_errors(learned, information, findings.n_records, known, held, share)
     is_entangled = np.zeros(structure.n_diseases, dtype=np.bool_)
     if not small:  # Fisher scoring has settled
         seen = learned.priors * (1.0 - learned.priors) / findings.n_records
-        is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2)
-    estimate = _estimate(learned, errors, findings.n_records, schedule, is_entangled)
+        is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
+    estimate = _estimate(learned, errors, findings.n_records, schedule, is_entangled, share)
     return estimate.holding(held)
 
 
@@ -122,6 +129,7 @@ class _Run:
         sampler: RecordSampler,
         known: Floats,
         fixed: Fixed,
+        share: float,
         seed: int,
         screen_every: int,
         progress: Callable[[int], None],
@@ -129,6 +137,7 @@ class _Run:
         self._screen_every = screen_every
         self._known = known
         self._fixed = fixed
+        self._share = share
         self._sampler = sampler
         self._seed = seed
         self._progress = progress
@@ -148,7 +157,9 @@ class _Run:
                 n_sweeps=SWEEPS,
                 seed=self._seed * 1000 + self._n_done,
             )
-            network = maximise(network, expected, n_records, share * self._known, self._fixed)
+            network = maximise(
+                network, expected, n_records, share * self._known, self._fixed, self._share
+            )
             self._progress(n_records)
             found.append(network)
         return found
@@ -168,10 +179,11 @@ def standard_errors(
     n_records: int,
     known: Floats,
     fixed: Fixed,
+    share: float = 1.0,
 ) -> Errors:
     """Invert the information of each disease; the weak priors of the M-step count as records."""
     structure = network.structure
-    mean, size = failure_prior(network)
+    mean, size = failure_prior(network, share)
     f, p = network.failures, network.priors
     of_prior = size * (1.0 - mean) / f**2 + size * mean / (1.0 - f) ** 2
     priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
@@ -207,29 +219,36 @@ def _estimate(
     n_records: int,
     schedule: Schedule,
     is_entangled: NDArray[np.bool_],
+    share: float,
 ) -> Estimate:
     """Mark what no schedule certifies, what rests on too few cases, and what may not be settled."""
     structure = schedule.structure
     diseases, symptoms = structure.edges.T
-    _, size = failure_prior(network)
-    cases = n_records * network.priors
+    _, size = failure_prior(network, share)
+    few = n_records * network.priors < FEWEST_CASES
     beyond = np.zeros(structure.n_symptoms, dtype=np.bool_)
     beyond[symptoms[schedule.depths < 0]] = True
-    never = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    by_entangled = never.copy()
+    by_entangled = np.zeros(structure.n_symptoms, dtype=np.bool_)
     by_entangled[symptoms[is_entangled[diseases]]] = True
     return Estimate(
         structure,
         "refined",
         n_records,
         _learned(network.priors, errors.priors, schedule.prior_depths,
-                 schedule.prior_depths < 0, cases < FEWEST_CASES, is_entangled),
+                 schedule.prior_depths < 0,
+                 few | _is_weak(network.priors, errors.priors, share), is_entangled),
         _learned(network.failures, errors.failures, schedule.depths, schedule.depths < 0,
-                 cases[diseases] < size, is_entangled[diseases]),
+                 _is_weak(network.failures, errors.failures, size), is_entangled[diseases]),
         _learned(network.leaks, errors.leaks, leak_depths(structure, schedule.depths), beyond,
-                 never, by_entangled),
+                 _is_weak(network.leaks, errors.leaks, share), by_entangled),
         schedule,
     )  # fmt: skip
+
+
+def _is_weak(values: Floats, errors: Floats, size: float) -> NDArray[np.bool_]:
+    """Say where a weak prior of a size makes up most of the precision, or none is known."""
+    with np.errstate(invalid="ignore"):
+        return ~(errors**2 * size <= WEAK * values * (1.0 - values))
 
 
 def _learned(

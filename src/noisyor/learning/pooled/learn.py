@@ -29,7 +29,13 @@ from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.pooled.errors import strengths_without
 from noisyor.learning.pooled.known_failures import Observed, lambdas_with_known_failures
 from noisyor.learning.pooled.pairs import PairFit, PairTable, check_coupled, pair_table
-from noisyor.learning.pooled.shrink import Shrunk, shrink_failures, shrink_leaks, shrink_priors
+from noisyor.learning.pooled.shrink import (
+    Shrunk,
+    shrink_failures,
+    shrink_leaks,
+    shrink_priors,
+    unshrunk,
+)
 from noisyor.learning.pooled.triplets import (
     LambdaFit,
     choose_triplets,
@@ -118,6 +124,7 @@ def learn_pooled(
     triplets: Moments | None = None,
     pairs: FittedPairs | None = None,
     fixed: Fixed | None = None,
+    shrink: bool = True,
 ) -> Estimate:
     """Learn all that a schedule reaches from all coupled pairs and some triplets.
 
@@ -132,7 +139,11 @@ def learn_pooled(
     pairs
         The fit of the pairs, where it was made before.
     fixed
-        Parameters held at given values; the schedule is best found with them too.
+        Parameters held at given values; the schedule is best found with them too. Not needed
+        where `pairs` is given, which has them.
+    shrink
+        Hold uncertain values near the others of their kind; without, they are only kept inside of
+        their bounds.
     """
     if pairs is None:
         check_coupled(moments, schedule)
@@ -140,12 +151,12 @@ def learn_pooled(
     if is_some_prior_reached and not len((triplets or moments).plan.triplets):
         raise ParameterError(
             "the moments have no triplets, without which priors cannot be learned; choose some "
-            "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`) and count all records "
-            "again with that plan."
+            "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`, with the same fixed "
+            "values) and count all records again with that plan."
         )
     fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
-    estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed)
+    estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed, shrink)
     return replace(estimate.holding(fitted.fixed), moments=moments)
 
 
@@ -187,14 +198,20 @@ def _in_fewer_groups(moments: Moments) -> Moments:
     return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
 
 
-def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule, fixed: Fixed) -> Estimate:
+def to_estimate(
+    fit: PooledFit, moments: Moments, schedule: Schedule, fixed: Fixed, shrink: bool
+) -> Estimate:
     """Turn strengths and lambdas into priors, failures and leaks with their errors."""
     structure = schedule.structure
     groups = np.flatnonzero(moments.group_records > 0)[: len(fit.group_lambdas)]
     sizes = moments.group_records[groups]
     raw, replicates = priors_of(fit.lambdas), priors_of(fit.group_lambdas)
     lambda_errors = _errors(fit.lambdas, fit.group_lambdas, sizes)
-    priors = shrink_priors(raw, fit.lambdas, lambda_errors)
+    priors = (
+        shrink_priors(raw, fit.lambdas, lambda_errors)
+        if shrink
+        else unshrunk(raw, _errors(raw, replicates, sizes))
+    )
     # A replicate's prior moves as far as the shrunk prior does when lambda moves.
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.minimum(priors.standard_errors / _errors(raw, replicates, sizes), 1.0)
@@ -209,7 +226,8 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule, fixed: Fix
             for p, v in zip(group_priors, fit.group_strengths, strict=True)
         ]
     ).reshape(len(groups), structure.n_edges)
-    failures = shrink_failures(raw, _errors(raw, replicates, sizes))
+    errors = _errors(raw, replicates, sizes)
+    failures = shrink_failures(raw, errors) if shrink else unshrunk(raw, errors)
     raw_leaks = leaks_from(structure, moments.negative_moments(1), prior_values, raw)
     group_leaks = np.array(
         [
@@ -217,7 +235,8 @@ def to_estimate(fit: PooledFit, moments: Moments, schedule: Schedule, fixed: Fix
             for g, p, f in zip(groups, group_priors, replicates, strict=True)
         ]
     ).reshape(len(groups), structure.n_symptoms)
-    leaks = shrink_leaks(raw_leaks, _errors(raw_leaks, group_leaks, sizes))
+    errors = _errors(raw_leaks, group_leaks, sizes)
+    leaks = shrink_leaks(raw_leaks, errors) if shrink else unshrunk(raw_leaks, errors)
     return _estimate(priors, failures, leaks, fit, moments, schedule)
 
 

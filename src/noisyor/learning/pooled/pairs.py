@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.fixed import MARGIN, Fixed
-from noisyor.learning.decompose import strengths_of
+from noisyor.learning.decompose import edge_strengths
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.schedule import Schedule
@@ -104,7 +104,8 @@ class PairFit:
             c = np.nan_to_num(self._ratios / self.ratios - 1.0, posinf=0.0)
         # Half a record more on either side, so that a symptom never seen has a variance too.
         n = self._n_records
-        present = self._odds / (1.0 + self._odds)
+        with np.errstate(invalid="ignore"):
+            present = np.where(np.isinf(self._odds), 1.0, self._odds / (1.0 + self._odds))
         a, b = ((present * n[:, np.newaxis] + 0.5) / ((1.0 - present) * n[:, np.newaxis] + 0.5)).T
         spread = a * b + c * (1.0 - a - b) + 2.0 * c * c
         variances = (1.0 + c) * np.maximum(spread, 0.25 * a * b) / n
@@ -181,7 +182,7 @@ class PairFit:
 def _given_strengths(fixed: Fixed) -> Floats:
     """Return v = sqrt(q) t of the edges that are given with their priors, else NaN."""
     p = np.clip(fixed.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
-    return np.asarray(np.sqrt(p * (1.0 - p)) * strengths_of(p, fixed.failures))
+    return edge_strengths(p, fixed.failures)
 
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:

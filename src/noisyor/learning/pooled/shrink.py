@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.fixed import MARGIN
 from noisyor.learning.decompose import lambdas_of
 
 Floats = NDArray[np.float64]
@@ -97,6 +98,13 @@ def shrink_leaks(raw: Floats, errors: Floats) -> Shrunk:
 def shrink_priors(raw: Floats, observed: Floats, errors: Floats) -> Shrunk:
     """Shrink priors, seen through lambda = (1 - 2 p) / sqrt(p (1 - p)), towards a log-normal."""
     return _shrink(PRIORS, lambdas_of(PRIORS.grid), raw, observed, errors)
+
+
+def unshrunk(raw: Floats, errors: Floats) -> Shrunk:
+    """Return the values as they are, but inside of their bounds; weak where they were not."""
+    inside = np.clip(np.nan_to_num(raw, nan=0.5), MARGIN, 1.0 - MARGIN)
+    is_weak = ~(inside == raw)
+    return Shrunk(inside, np.where(is_weak, np.nan, errors), is_weak)
 
 
 def _shrink(

@@ -137,8 +137,8 @@ class LambdaFit:
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
         u, c = values.odds[table.rows], values.pair_excesses[table.rows]
-        spread = u[:, 0] * u[:, 1] * u[:, 2] + (np.maximum(c, 0.0) * u[:, ::-1]).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
+            spread = u[:, 0] * u[:, 1] * u[:, 2] + (np.maximum(c, 0.0) * u[:, ::-1]).sum(axis=1)
             weights = values.n_records[table.rows] / spread
         weights[~np.isfinite(weights)] = 0.0
         if moments.is_exact:
