@@ -21,7 +21,9 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
+from noisyor.learning import Estimate, Flag, learn_pooled, learn_refined, learn_sequential
+from noisyor.learning.cleanup import cleanup_plan, find_pieces
+from noisyor.learning.estimate import is_in
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
@@ -104,9 +106,12 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         held = as_fixed(fixed, self._checked_structure())
         self._check_method()
         if self.method == "sequential":
-            return self._find_schedule(held).plan()
+            schedule = self._find_schedule(held)
+            pieces, _ = find_pieces(schedule, held)
+            return schedule.plan() | cleanup_plan(self.structure, pieces)
         rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=held)
-        return pairs_to_count(self.structure) | rarest.plan()
+        pieces, _ = find_pieces(rarest, held)
+        return pairs_to_count(self.structure) | rarest.plan() | cleanup_plan(self.structure, pieces)
 
     def fit(
         self,
@@ -159,19 +164,15 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 self.moments_, schedule, triplets=triplets, pairs=fitted, shrink=self.shrink
             )
             return
-        start = fit_pooled(fitted, schedule, triplets, with_groups=False).start(
-            self.structure, self.moments_.negative_moments(1), fixed
-        )
-        self._estimate = learn_refined(
-            source,
-            schedule,
-            start,
-            seed=self.seed,
-            progress=progress,
-            fixed=fixed,
-            shrink=self.shrink,
-        )
-        self._estimate = replace(self._estimate, moments=self.moments_)
+        pooled = fit_pooled(fitted, schedule, triplets, with_groups=False)
+        start = pooled.start(self.structure, self.moments_.negative_moments(1), fixed)
+        estimate = learn_refined(
+            source, schedule, start, seed=self.seed, progress=progress, fixed=fixed,
+            shrink=self.shrink, cleaned=pooled.cleaned,
+        )  # fmt: skip
+        swaps = is_in(fitted.identifiability.swaps, self.structure)
+        estimate = estimate.marking(Flag.SWAPPABLE, swaps)
+        self._estimate = replace(estimate, moments=self.moments_)
 
     def partial_fit(
         self, records: Any, y: Any = None, *, fixed: Any = None, **options: Unpack[ReadOptions]

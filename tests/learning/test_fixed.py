@@ -261,7 +261,8 @@ def test_what_cannot_be_held_is_refused():
 
 
 def test_neutral_values_of_a_summary_are_not_held(tmp_path):
-    network = datasets.figure2(0)
+    structure = Structure.from_matrix(np.ones((2, 3)))
+    network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
     learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(300, seed=0))
     learner.estimate_.save_summary(tmp_path / "summary.csv")
     with pytest.raises(FileError, match="line 2: the value was not learned"):

@@ -8,6 +8,8 @@ from noisyor import (
     MomentPlan,
     Moments,
     NoisyOrLearner,
+    NoisyOrNetwork,
+    Structure,
     count_moments,
     datasets,
     find_schedule,
@@ -110,8 +112,9 @@ def test_sites_learn_what_all_records_in_one_place_would():
     assert together.failures == pytest.approx(whole.failures, abs=1e-6)
 
 
-def test_what_the_schedule_does_not_reach_stays_neutral():
-    network = datasets.figure2(0)
+def test_what_is_not_identifiable_stays_neutral():
+    structure = Structure.from_matrix(np.ones((2, 3)))
+    network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
     estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, seed=0))
     assert (estimate.estimate_.failures.flags == Flag.NOT_SCHEDULED).all()
     assert (estimate.network_.failures == 0.5).all()

@@ -38,6 +38,8 @@ class Flag(IntFlag):
     UNCERTIFIED = 512
     FIXED = 1024
     ENTANGLED = 2048
+    SWAPPABLE = 4096
+    AMBIGUOUS = 8192
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -54,10 +56,12 @@ REASONS = {
     Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
     Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
     Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
-    Flag.NOT_SCHEDULED: "not learned: no singly coupled triplet or pair teaches it",
+    Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
-    Flag.UNCERTIFIED: "no schedule certifies that it can be known from these records",
+    Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
     Flag.ENTANGLED: "the records hardly tell its disease from others: EM may not have settled",
+    Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
+    Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
     Flag.FIXED: "held at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
@@ -160,6 +164,19 @@ class Estimate:
     schedule: Schedule
     moments: Moments | None = None
     """The counts of pairs it was learned from, against which it can be checked."""
+
+    def marking(self, flag: Flag, diseases: NDArray[np.bool_]) -> "Estimate":
+        """Return the same with a flag on the priors and failures of some diseases."""
+        if not diseases.any():
+            return self
+        parts = []
+        for part, is_marked in (
+            (self.priors, diseases),
+            (self.failures, diseases[self.structure.edges[:, 0]]),
+        ):
+            flags = np.where(is_marked & part.is_learned, part.flags | np.uint16(flag), part.flags)
+            parts.append(replace(part, flags=flags))
+        return replace(self, priors=parts[0], failures=parts[1])
 
     def holding(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
@@ -279,6 +296,14 @@ class Estimate:
             for name, part in self.parts.items()
         )
         return f"Estimate({self.method}: {parts} learned)"
+
+
+def is_in(groups: list[tuple[int, ...]], structure: Structure) -> NDArray[np.bool_]:
+    """Return which diseases are in one of some groups."""
+    found = np.zeros(structure.n_diseases, dtype=np.bool_)
+    for group in groups:
+        found[list(group)] = True
+    return found
 
 
 def _or_null(parts: list[Floats]) -> "pa.Array":

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
+from noisyor.learning.cleanup import Cleaned, Piece, clean_up, find_pieces
+from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
+from noisyor.learning.estimate import Estimate, Flag, Learned, is_in, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
-from noisyor.learning.solving import Inputs, Solved, Values, solve
+from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve
 from noisyor.learning.steps import step_tables
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -29,6 +31,7 @@ def learn_sequential(
     schedule: Schedule,
     *,
     standard_errors: bool = True,
+    cleanup: bool = True,
     fixed: Fixed | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
@@ -42,6 +45,9 @@ def learn_sequential(
     standard_errors
         Also learn from all groups of records but one, for each group, to see how much the
         estimates vary (jackknife). They are NaN where fewer than ten groups have records.
+    cleanup
+        Also learn what the schedule leaves and is identifiable (Section 3.3), if the moments have
+        what that needs (`NoisyOrLearner.find_plan`).
     fixed
         Parameters held at given values; the schedule is best found with them too.
     """
@@ -58,8 +64,39 @@ def learn_sequential(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             replicates = list(pool.map(solve_without, source.groups))
     sizes = moments.group_records[source.groups]
-    estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule)
+    pieces, swaps = [], []
+    if cleanup:
+        pieces, checked = find_pieces(schedule, held)
+        swaps = checked.swaps
+    cleaned = _clean_up(moments, pieces, source, [solved, *replicates])
+    estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
+    estimate = estimate.marking(Flag.SWAPPABLE, is_in(swaps, schedule.structure))
     return replace(estimate.holding(held), moments=moments)
+
+
+def _clean_up(
+    moments: Moments, pieces: list[Piece], source: "ScheduleMoments", solved: list[Solved]
+) -> Cleaned:
+    """Learn what the schedule leaves; the first is solved from all records, then those without."""
+    structure = moments.plan.structure
+    if not pieces:
+        return Cleaned.nothing(structure)
+    owners = structure.edges[:, 0]
+    learned = []
+    for each in solved:
+        priors = each.priors.values
+        strengths = edge_strengths(priors[owners], each.failures.values)
+        learned.append((strengths, lambdas_of(priors)))
+    without = [None, *source.groups][: len(solved)]
+    groups = [(group, *each) for group, each in zip(without, learned, strict=True)][1:]
+    cleaned = clean_up(moments, pieces, learned[0], groups)
+    edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
+    for each, group, (strengths, lambdas) in zip(solved, without, learned, strict=True):
+        each.priors.put(diseases, priors_of(lambdas[diseases]))
+        p = each.priors.values[owners[edges]]
+        each.failures.put(edges, failures_of(p, strengths[edges] / np.sqrt(p * (1.0 - p))))
+        learn_leaks(structure, source.inputs(group).absent, each)
+    return cleaned
 
 
 # --- what a schedule needs of the moments ---
@@ -120,20 +157,28 @@ class ScheduleMoments:
 
 
 def _estimate(
-    solved: Solved, replicates: list[Solved], sizes: Indices, n_records: int, schedule: Schedule
+    solved: Solved,
+    replicates: list[Solved],
+    sizes: Indices,
+    n_records: int,
+    schedule: Schedule,
+    cleaned: Cleaned,
 ) -> Estimate:
     structure = schedule.structure
     rounds = np.append(schedule.step_rounds, -1)
-    failure_depths = rounds[solved.failures.steps]
+    # What the clean-up learns comes after the last round.
+    failure_depths = np.where(cleaned.edges, schedule.n_rounds, rounds[solved.failures.steps])
+    prior_depths = np.where(cleaned.priors, schedule.n_rounds, rounds[solved.priors.steps])
     of_leaks = leak_depths(structure, failure_depths)
     of_leaks[solved.leaks.is_unlearned] = -1
-    depths = rounds[solved.priors.steps], failure_depths, of_leaks
+    depths = prior_depths, failure_depths, of_leaks
     parts = [
         _learned(part, [getattr(each, name) for each in replicates], sizes, depth)
         for (name, part), depth in zip(vars(solved).items(), depths, strict=True)
     ]
     priors, failures, leaks = parts
-    return Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
+    estimate = Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
+    return estimate.marking(Flag.AMBIGUOUS, cleaned.ambiguous)
 
 
 def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: Indices) -> Learned:

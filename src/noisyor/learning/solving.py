@@ -64,6 +64,12 @@ class Values:
         )  # fmt: skip
         self.clip()
 
+    def put(self, targets: Indices, found: Floats) -> None:
+        """Learn values from elsewhere than a step."""
+        self.values[targets] = found
+        self.flags[targets] = 0
+        self.clip()
+
     def clip(self) -> None:
         """Bring values from outside of (0, 1) to its bounds, and flag them."""
         outside = (self.values < CLIP) | (self.values > 1.0 - CLIP)
@@ -100,7 +106,7 @@ def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
         doubts = _doubts_of_steps(steps, solved)
         _learn_pairs(steps, excesses, doubts, solved)
         _learn_triplets(steps, excesses, doubts, solved)
-    _learn_leaks(fixed.structure, inputs.absent, solved)
+    learn_leaks(fixed.structure, inputs.absent, solved)
     return solved
 
 
@@ -159,8 +165,10 @@ def _failures_with_prior(excesses: Floats, priors: Floats) -> Floats:
     return np.where(np.isfinite(strengths), found, np.nan)
 
 
-def _learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
+def learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
     """Let the leaks account for what the diseases do not (Eq. 5)."""
+    # Again, if the diseases were not all learned the first time.
+    solved.leaks.flags[solved.leaks.is_unlearned] = Flag.NOT_SCHEDULED
     diseases, symptoms = structure.edges.T
     leaks = leaks_from(structure, absent, solved.priors.values, solved.failures.values)
     flags = np.zeros(len(absent), dtype=np.uint16)

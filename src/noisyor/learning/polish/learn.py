@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
+from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.polish.em import Information, RecordSampler, failure_prior, maximise
 from noisyor.learning.polish.fisher import fisher_scoring, without
@@ -57,6 +58,7 @@ def learn_refined(
     progress: Callable[[int], None] | None = None,
     fixed: Fixed | None = None,
     shrink: bool = True,
+    cleaned: Cleaned | None = None,
 ) -> Estimate:
     """Polish a good start on the records, by sampling each record's diseases.
 
@@ -76,6 +78,8 @@ def learn_refined(
         Parameters held at given values.
     shrink
         Use the weak priors, which hold what the records hardly tell near the other parameters.
+    cleaned
+        What the clean-up has learned beyond the schedule, for the start.
     """
     structure = schedule.structure
     held, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
@@ -111,8 +115,9 @@ def learn_refined(
     if not small:  # Fisher scoring has settled
         seen = learned.priors * (1.0 - learned.priors) / findings.n_records
         is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
-    estimate = _estimate(learned, errors, findings.n_records, schedule, is_entangled, share)
-    return estimate.holding(held)
+    beyond = cleaned or Cleaned.nothing(structure)
+    estimate = _estimate(learned, errors, findings.n_records, schedule, beyond, is_entangled, share)
+    return estimate.marking(Flag.AMBIGUOUS, beyond.ambiguous).holding(held)
 
 
 def is_small(structure: Structure) -> bool:
@@ -218,28 +223,31 @@ def _estimate(
     errors: Errors,
     n_records: int,
     schedule: Schedule,
+    cleaned: Cleaned,
     is_entangled: NDArray[np.bool_],
     share: float,
 ) -> Estimate:
-    """Mark what no schedule certifies, what rests on too few cases, and what may not be settled."""
+    """Mark what nothing certifies, what rests on too few cases, and what may not be settled."""
     structure = schedule.structure
     diseases, symptoms = structure.edges.T
+    # What the clean-up learns comes after the last round.
+    prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
+    depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
+    lost = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    lost[symptoms[depths < 0]] = True
     _, size = failure_prior(network, share)
     few = n_records * network.priors < FEWEST_CASES
-    beyond = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    beyond[symptoms[schedule.depths < 0]] = True
     by_entangled = np.zeros(structure.n_symptoms, dtype=np.bool_)
     by_entangled[symptoms[is_entangled[diseases]]] = True
     return Estimate(
         structure,
         "refined",
         n_records,
-        _learned(network.priors, errors.priors, schedule.prior_depths,
-                 schedule.prior_depths < 0,
+        _learned(network.priors, errors.priors, prior_depths, prior_depths < 0,
                  few | _is_weak(network.priors, errors.priors, share), is_entangled),
-        _learned(network.failures, errors.failures, schedule.depths, schedule.depths < 0,
+        _learned(network.failures, errors.failures, depths, depths < 0,
                  _is_weak(network.failures, errors.failures, size), is_entangled[diseases]),
-        _learned(network.leaks, errors.leaks, leak_depths(structure, schedule.depths), beyond,
+        _learned(network.leaks, errors.leaks, leak_depths(structure, depths), lost,
                  _is_weak(network.leaks, errors.leaks, share), by_entangled),
         schedule,
     )  # fmt: skip

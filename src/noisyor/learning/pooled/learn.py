@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.fixed import Fixed, as_fixed
+from noisyor.identifiability import Identifiability
 from noisyor.learning.adjust import leaks_from
+from noisyor.learning.cleanup import Cleaned, Piece, clean_up, cleanup_plan, find_pieces
 from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
     NEUTRAL_FAILURE,
@@ -23,6 +25,7 @@ from noisyor.learning.estimate import (
     Estimate,
     Flag,
     Learned,
+    is_in,
     leak_depths,
 )
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
@@ -69,7 +72,8 @@ def fit_pairs(moments: Moments, schedule: Schedule, fixed: Fixed) -> "FittedPair
     table = pair_table(moments.plan, schedule)
     fit = PairFit(moments, table, fixed)
     fit.run()
-    return FittedPairs(_in_fewer_groups(moments), table, fit, fixed)
+    pieces, checked = find_pieces(schedule, fixed)
+    return FittedPairs(_in_fewer_groups(moments), table, fit, fixed, pieces, checked)
 
 
 class FittedPairs(NamedTuple):
@@ -80,12 +84,16 @@ class FittedPairs(NamedTuple):
     table: PairTable
     fit: PairFit
     fixed: Fixed
+    pieces: list[Piece]
+    """What the schedule leaves and the clean-up can learn."""
+    identifiability: Identifiability
 
     def best_triplets(self) -> MomentPlan:
-        """Return the plan of the triplets that tell most about the priors."""
+        """Return the plan of the triplets that tell most about the priors, and of the clean-up."""
+        structure = self.table.structure
         odds = self.moments.values(1).odds[:, 0]
         triplets = choose_triplets(self.table, self.fit.strengths, odds)
-        return MomentPlan(self.table.structure, triplets=triplets)
+        return MomentPlan(structure, triplets=triplets) | cleanup_plan(structure, self.pieces)
 
 
 class PooledFit(NamedTuple):
@@ -97,6 +105,7 @@ class PooledFit(NamedTuple):
     n_triplets: NDArray[np.int64]
     group_strengths: Floats
     group_lambdas: Floats
+    cleaned: Cleaned
 
     def start(self, structure: Structure, absent: Floats, fixed: Fixed) -> NoisyOrNetwork:
         """Return a network to start from: all values well inside of their bounds.
@@ -147,7 +156,7 @@ def learn_pooled(
     """
     if pairs is None:
         check_coupled(moments, schedule)
-    is_some_prior_reached = bool((schedule.prior_depths >= 0).any())
+    is_some_prior_reached = bool((schedule.prior_steps >= 0).any())
     if is_some_prior_reached and not len((triplets or moments).plan.triplets):
         raise ParameterError(
             "the moments have no triplets, without which priors cannot be learned; choose some "
@@ -157,6 +166,9 @@ def learn_pooled(
     fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
     estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed, shrink)
+    estimate = estimate.marking(
+        Flag.SWAPPABLE, is_in(fitted.identifiability.swaps, schedule.structure)
+    )
     return replace(estimate.holding(fitted.fixed), moments=moments)
 
 
@@ -184,10 +196,18 @@ def fit_pooled(
         pairs.fixed, Observed(strengths, lambdas), Observed(group_strengths, group_lambdas),
         moments.group_records[groups],
     )  # fmt: skip
+    cleaned = clean_up(
+        triplets,
+        pairs.pieces,
+        (strengths, lambdas),
+        list(zip(groups, group_strengths, group_lambdas, strict=True)),
+    )
     owners = structure.edges[:, 0]
     reached = np.bincount(owners, schedule.depths >= 0, minlength=structure.n_diseases)
     n_pairs = np.maximum(reached[owners] - 1, 0).astype(np.int64)
-    return PooledFit(strengths, lambdas, n_pairs, third.n_triplets, group_strengths, group_lambdas)
+    return PooledFit(
+        strengths, lambdas, n_pairs, third.n_triplets, group_strengths, group_lambdas, cleaned
+    )
 
 
 def _in_fewer_groups(moments: Moments) -> Moments:
@@ -259,14 +279,25 @@ def _estimate(
     """Mark what the schedule does not reach, and what the data hardly tell."""
     structure = schedule.structure
     diseases, symptoms = structure.edges.T
-    lost_priors = (schedule.prior_depths < 0) | ~np.isfinite(fit.lambdas)
-    lost_failures = (schedule.depths < 0) | lost_priors[diseases]
+    cleaned = fit.cleaned
+    lost_priors = (schedule.prior_depths < 0) & ~cleaned.priors
+    lost_priors |= ~np.isfinite(fit.lambdas)
+    lost_failures = ((schedule.depths < 0) & ~cleaned.edges) | lost_priors[diseases]
+    # What the clean-up learns comes after the last round.
+    prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
+    depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
     lost_leaks[symptoms[lost_failures]] = True
     has_errors = len(fit.group_lambdas) > 0
     sources = (
-        [f"{n:,} triplets" for n in fit.n_triplets],
-        [f"{n:,} pairs" for n in fit.n_pairs],
+        [
+            "clean-up" if is_cleaned else f"{n:,} triplets"
+            for n, is_cleaned in zip(fit.n_triplets, cleaned.priors, strict=True)
+        ],
+        [
+            "clean-up" if is_cleaned else f"{n:,} pairs"
+            for n, is_cleaned in zip(fit.n_pairs, cleaned.edges, strict=True)
+        ],
         ["marginal"] * structure.n_symptoms,
     )
     parts = [
@@ -275,7 +306,7 @@ def _estimate(
             (priors, failures, leaks),
             (lost_priors, lost_failures, lost_leaks),
             (NEUTRAL_PRIOR, NEUTRAL_FAILURE, NEUTRAL_LEAK),
-            (schedule.prior_depths, schedule.depths, leak_depths(structure, schedule.depths)),
+            (prior_depths, depths, leak_depths(structure, depths)),
             sources,
             strict=True,
         )
@@ -283,9 +314,10 @@ def _estimate(
     flags = parts[2].flags.copy()
     flags[lost_leaks] = Flag.RESTS_ON_UNLEARNED
     learned_leaks = replace(parts[2], flags=flags)
-    return Estimate(
+    estimate = Estimate(
         structure, "pooled", moments.n_records, parts[0], parts[1], learned_leaks, schedule
     )
+    return estimate.marking(Flag.AMBIGUOUS, cleaned.ambiguous)
 
 
 def _learned(
