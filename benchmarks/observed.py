@@ -9,16 +9,13 @@ STEPS = 30
 def ratio_estimator(network, findings, diseases):
     """Return failures P(absent | disease) / P(absent | no disease) and priors."""
     structure, n = network.structure, findings.n_records
-    both = np.zeros((structure.n_diseases, structure.n_symptoms))
-    start = 0
-    for block in findings.blocks:
-        absent = 1 - block.unpacked()[0].astype(np.float32)
-        both += diseases[start : start + block.n_records].astype(np.float32).T @ absent
-        start += block.n_records
-    cases, absent = diseases.sum(axis=0).astype(float), n - findings.count_present()
+    cases, present = diseases.sum(axis=0).astype(float), findings.count_present()
     i, j = structure.edges.T
-    with_disease = both[i, j] / np.maximum(cases[i], 1.0)
-    without = (absent[j] - both[i, j]) / (n - cases[i])
+    # With failures of 0 a disease that is there is all that is expected to have caused a finding.
+    records = _Records(structure, findings, diseases)
+    both, _ = records.expect(np.zeros(structure.n_edges), np.zeros(structure.n_symptoms))
+    with_disease = 1.0 - both / np.maximum(cases[i], 1.0)
+    without = 1.0 - (present[j] - both) / (n - cases[i])
     return np.minimum(with_disease / without, 1.0), cases / n
 
 
@@ -28,23 +25,36 @@ def maximum_likelihood(network, findings, diseases):
     failures, priors = ratio_estimator(network, findings, diseases)
     failures = np.clip(failures, 0.01, 0.99)
     leaks = np.clip(network.leaks, 1e-4, 1.0)
-    edge_of = np.full((structure.n_diseases, structure.n_symptoms), -1, dtype=np.int32)
-    edge_of[structure.edges[:, 0], structure.edges[:, 1]] = np.arange(structure.n_edges)
     cases = diseases.sum(axis=0).astype(float)
-    listed = [block.listed()[:2] for block in findings.blocks]
-    rows, columns = np.nonzero(diseases)
-    offsets = np.searchsorted(rows, np.arange(len(diseases) + 1))
+    records = _Records(structure, findings, diseases)
     for _ in range(STEPS):
-        caused, leaked = np.zeros(structure.n_edges), np.zeros(structure.n_symptoms)
-        first = 0
-        for starts, symptoms in listed:
-            last = first + len(starts) - 1
-            of_records = offsets[first : last + 1]
-            _expect(starts, symptoms, of_records, columns, edge_of, failures, leaks, caused, leaked)
-            first = last
+        caused, leaked = records.expect(failures, leaks)
         failures = 1.0 - caused / np.maximum(cases[structure.edges[:, 0]], 1.0)
         leaks = np.maximum(leaked / len(diseases), 1e-9)
     return failures, priors
+
+
+class _Records:
+    """Findings and diseases, listed record by record."""
+
+    def __init__(self, structure, findings, diseases):
+        self._sizes = structure.n_edges, structure.n_symptoms
+        self._edge_of = np.full((structure.n_diseases, structure.n_symptoms), -1, dtype=np.int32)
+        self._edge_of[structure.edges[:, 0], structure.edges[:, 1]] = np.arange(structure.n_edges)
+        self._listed = [block.listed()[:2] for block in findings.blocks]
+        rows, self._columns = np.nonzero(diseases)
+        self._offsets = np.searchsorted(rows, np.arange(len(diseases) + 1))
+
+    def expect(self, failures, leaks):
+        """Return how many findings each edge, or no disease, is expected to have caused."""
+        caused, leaked = (np.zeros(size) for size in self._sizes)
+        first = 0
+        for starts, symptoms in self._listed:
+            last = first + len(starts) - 1
+            _expect(starts, symptoms, self._offsets[first : last + 1], self._columns,
+                    self._edge_of, failures, leaks, caused, leaked)  # fmt: skip
+            first = last
+        return caused, leaked
 
 
 @numba.njit(cache=True)

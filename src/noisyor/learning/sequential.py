@@ -64,7 +64,8 @@ def learn_sequential(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             replicates = list(pool.map(solve_without, source.groups))
     sizes = moments.group_records[source.groups]
-    pieces, swaps = [], []
+    pieces: list[Piece] = []
+    swaps: list[tuple[int, ...]] = []
     if cleanup:
         pieces, checked = find_pieces(schedule, held)
         swaps = checked.swaps
