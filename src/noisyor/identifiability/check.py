@@ -86,10 +86,12 @@ class Identifiability:
         self.max_order = max_order
         self.schedule = schedule
         self.fixed = fixed
+        # With known values a schedule may do with pairs.
+        learned = SCHEDULE_ORDER if not schedule.is_pair.all() else 2
         self.orders = Orders(
-            np.where(schedule.prior_depths >= 0, SCHEDULE_ORDER, -1),
-            np.where(schedule.depths >= 0, SCHEDULE_ORDER, -1),
-            np.full(structure.n_symptoms, SCHEDULE_ORDER),
+            np.where(schedule.prior_depths >= 0, learned, -1),
+            np.where(schedule.depths >= 0, learned, -1),
+            np.full(structure.n_symptoms, learned),
         )
         self.tradeoffs: list[Tradeoff] = []
         for piece in pieces_left(schedule, fixed):
