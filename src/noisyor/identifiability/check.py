@@ -106,7 +106,7 @@ class Identifiability:
         priors, edges = np.flatnonzero(prior_columns >= 0), np.flatnonzero(edge_columns >= 0)
         touched = np.unique(self.structure.edges[np.isin(self.structure.edges[:, 0],
                                                          piece.diseases), 1])  # fmt: skip
-        self.orders.leaks[touched] = -1
+        leak_orders = np.full(len(touched), -1)
         # Pairs alone show no prior, and no failure without it.
         is_low = not len(priors) or self.max_order < SCHEDULE_ORDER or not piece.leaks.all()
         first = 2 if is_low else SCHEDULE_ORDER
@@ -119,10 +119,13 @@ class Identifiability:
             ):
                 is_new = known[columns[numbers]] & (orders[numbers] < 0)
                 orders[numbers[is_new]] = order
-            is_new = ~left.moved_leaks[touched] & (self.orders.leaks[touched] < 0)
-            self.orders.leaks[touched[is_new]] = order
+            leak_orders[~left.moved_leaks[touched] & (leak_orders < 0)] = order
             if not len(left.basis):
-                return
+                break
+        # A leak rests on all diseases of its symptom, of other pieces too.
+        before = self.orders.leaks[touched]
+        is_open = (before < 0) | (leak_orders < 0)
+        self.orders.leaks[touched] = np.where(is_open, -1, np.maximum(before, leak_orders))
         self.tradeoffs += _tradeoffs(piece, left)
 
     def repairs(self, tradeoff: Tradeoff) -> list[Repair]:
@@ -263,6 +266,8 @@ def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    if not len(left.basis):
+        return []
     moves = np.hstack([left.basis != 0, left.leak_moves])
     part_of = connected_components(csr_array(moves @ moves.T), directed=False)[1]
     found = []
