@@ -12,6 +12,7 @@ from noisyor import (
     count_moments,
     datasets,
     find_schedule,
+    learn_sequential,
 )
 from noisyor.learning import Flag
 from noisyor.learning.cleanup import (
@@ -68,6 +69,35 @@ def test_every_method_learns_figure_2(method):
         assert (np.abs(part.values - truth) < 5 * part.standard_errors + 0.01)[known].all()
     assert (estimate.failures.depths == 0).all()  # no rounds before it
     assert not estimate.failures.flags.any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_papers_grid_search_recovers_figure_2(seed):
+    network = datasets.figure2(seed)
+    schedule = find_schedule(network.structure)
+    plan = NoisyOrLearner(network.structure, method="sequential").find_plan()
+    learned = learn_sequential(Moments.exact(network, plan), schedule, cleanup="grid").network
+    assert learned.priors == pytest.approx(network.priors, abs=1e-5)
+    assert learned.failures == pytest.approx(network.failures, abs=1e-5)
+
+
+def test_grid_and_joint_fit_agree_on_records():
+    network = datasets.figure2(2)
+    schedule = find_schedule(network.structure)
+    plan = NoisyOrLearner(network.structure, method="sequential").find_plan()
+    moments = count_moments(network.sample(200_000, seed=0), plan)
+    for how in "grid", "joint":
+        learned = learn_sequential(moments, schedule, cleanup=how, standard_errors=False).network
+        assert np.abs(learned.failures - network.failures).max() < 0.1
+
+
+def test_three_diseases_are_no_case_for_the_grid():
+    structure = Structure.from_matrix(np.ones((3, 7)))
+    network = NoisyOrNetwork(structure, [0.2, 0.3, 0.4], np.full(21, 0.5), np.full(7, 0.01))
+    schedule = find_schedule(structure)
+    plan = NoisyOrLearner(structure, method="sequential").find_plan()
+    moments = count_moments(network.sample(500, seed=0), plan)
+    assert not learn_sequential(moments, schedule, cleanup="grid").failures.is_learned.any()
 
 
 def test_moments_of_sites_can_be_cleaned_up_too():

@@ -24,7 +24,7 @@ from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRI
 def assert_recovered(network, depth_0=1e-9, deeper=1e-6, **options):
     """Learn from exact moments; return the schedule. Every learned parameter must be right."""
     schedule = find_schedule(network.structure, **options)
-    estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule, cleanup=False)
+    estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule, cleanup=None)
     assert (estimate.failures.depths == schedule.depths).all()
     assert (estimate.priors.depths == schedule.prior_depths).all()
     truth = {"prior": network.priors, "failure": network.failures, "leak": network.leaks}
@@ -80,7 +80,7 @@ def test_learning_from_records_agrees_with_the_literal_algorithm(rng):
         records = network.sample(int(rng.choice([1000, 5000])), seed=rng).to_numpy().astype(int)
         schedule = find_schedule(structure)
         moments = count_moments(Findings.from_numpy(records, structure), schedule.plan())
-        estimate = learn_sequential(moments, schedule, standard_errors=False, cleanup=False)
+        estimate = learn_sequential(moments, schedule, standard_errors=False, cleanup=None)
         parents = {j: structure.parents(j).tolist() for j in range(structure.n_symptoms)}
         try:
             priors, failures, leaks = naive.learn(records.tolist(), parents, steps_of(schedule))
@@ -109,7 +109,7 @@ def errors_of_figure_1(n_records, networks):
     for seed in networks:
         network = datasets.figure1(seed)
         moments = count_moments(network.sample(n_records, seed=seed + 10**6), schedule.plan())
-        learned = learn_sequential(moments, schedule, standard_errors=False, cleanup=False).network
+        learned = learn_sequential(moments, schedule, standard_errors=False, cleanup=None).network
         errors.append(
             np.abs(learned.priors - network.priors).sum()
             + np.abs(learned.failures - network.failures).sum()

@@ -11,8 +11,9 @@ weighted least squares (Levenberg and Marquardt) from several starts. Where two 
 different minima that fit alike, the records do not tell which of two explanations is right.
 """
 
+import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 from noisyor.fixed import Fixed
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
+from noisyor.learning.decompose import lambdas_of
+from noisyor.learning.grid import TwoDiseases, search_grid
 from noisyor.learning.kernels import remove_influences
 from noisyor.learning.steps import edge_numbers
 from noisyor.moments import MomentPlan, Moments
@@ -30,6 +33,7 @@ from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+How = Literal["joint", "grid"]
 
 MOST_UNKNOWNS = 400
 """Larger parts are left: a joint fit of them takes too long."""
@@ -42,6 +46,8 @@ ENOUGH = 1e-12
 """Steps end when the misfit falls by less than this part of it."""
 ALIKE = 10.0
 """Two minima fit alike if their weighted sums of squares differ by less than this."""
+MOST_COMPARED = 300
+"""Triplets that a grid is compared with at most."""
 MANY_RECORDS = 1e12
 LARGEST_STRENGTH = 30.0
 
@@ -225,6 +231,62 @@ class PieceFit:
         different = [misfit for _, misfit in others if misfit > 1.001 * best[1] + floor]
         return problem.fitted(*best, min(different, default=math.inf))
 
+    # --- the paper's way ---
+
+    def run_grid(
+        self, strengths: Floats, lambdas: Floats, without: int | None = None
+    ) -> Fitted | None:
+        """Fit a piece of two diseases by grid search; None where the paper's way does not apply."""
+        order = self._grid_order()
+        if order is None:
+            return None
+        first, second, base = order
+        observed = np.nan_to_num(self._observed(strengths, lambdas, without))
+        symptoms = np.unique(self._sets[self._sets >= 0])
+        local = np.full(self._structure.n_symptoms, -1)
+        local[symptoms] = np.arange(len(symptoms))
+        n_pairs = len(self._pair_rows)
+        excesses = np.zeros((len(symptoms), len(symptoms)))
+        a, b = local[self._piece.pairs].T
+        excesses[a, b] = excesses[b, a] = observed[:n_pairs]
+        triplets, third = local[self._piece.triplets], observed[n_pairs:]
+        ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:MOST_COMPARED]
+        children = [local[self._structure.children(disease)] for disease in (first, second)]
+        of_b = local[self._piece.triplets[base]]
+        found = search_grid(
+            TwoDiseases(
+                _ahead(children[0], np.setdiff1d(children[0], children[1])[:1]),
+                _ahead(children[1], of_b), excesses, triplets[ranked], third[ranked],
+            )
+        )  # fmt: skip
+        priors = dict(zip((first, second), found.priors[0], strict=True))
+        owners = self._structure.edges[self._piece.edges, 0]
+        p = np.array([priors[int(owner)] for owner in owners])
+        place = np.where(owners == first, 0, 1)
+        t = found.strengths[0, local[self._structure.edges[self._piece.edges, 1]], place]
+        return Fitted(
+            np.sqrt(p * (1.0 - p)) * t,
+            lambdas_of(np.array([priors[int(disease)] for disease in self._piece.priors])),
+            float(found.distances[0]),
+            math.inf,
+        )
+
+    def _grid_order(self) -> tuple[int, int, int] | None:
+        """Return A, B and the number of a triplet of B, if the two diseases allow it."""
+        if len(self._piece.diseases) != len(("A", "B")):
+            return None
+        for first, second in itertools.permutations(self._piece.diseases.tolist()):
+            mine, other = (self._structure.children(disease) for disease in (first, second))
+            base = np.flatnonzero(np.isin(self._piece.triplets, other).all(axis=1))
+            if len(np.setdiff1d(mine, other)) and len(base):
+                return first, second, int(base[0])
+        return None
+
+
+def _ahead(symptoms: Indices, leading: Indices) -> Indices:
+    """Return symptoms with some of them in front."""
+    return np.concatenate([leading, np.setdiff1d(symptoms, leading)])
+
 
 class _Problem:
     """One least-squares problem: what is observed, and what a position predicts."""
@@ -373,8 +435,9 @@ def clean_up(
     pieces: list[Piece],
     whole: tuple[Floats, Floats],
     groups: list[tuple[int | None, Floats, Floats]],
+    how: How = "joint",
 ) -> Cleaned:
-    """Fill in the strengths and lambdas of all pieces, in place.
+    """Fill in the strengths and lambdas of all pieces, in place, by a joint fit or by a grid.
 
     `whole` has the strengths of all edges and the lambdas of all diseases as they were learned,
     `groups` the same without each group of records.
@@ -385,10 +448,14 @@ def clean_up(
         if not is_counted(piece, moments):
             continue
         fit = PieceFit(structure, piece, moments)
-        found = fit.run(*whole)
+        found = fit.run(*whole) if how == "joint" else fit.run_grid(*whole)
+        if found is None:
+            continue
         _put(piece, found, *whole)
         for group, strengths, lambdas in groups:
-            _put(piece, fit.run(strengths, lambdas, found, group), strengths, lambdas)
+            again = fit.run(strengths, lambdas, found, group) if how == "joint" else None
+            again = again or fit.run_grid(strengths, lambdas, group)
+            _put(piece, again or found, strengths, lambdas)
         cleaned.edges[piece.edges] = True
         cleaned.priors[piece.priors] = True
         cleaned.ambiguous[piece.diseases] = found.second < found.misfit + ALIKE

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.cleanup import Cleaned, Piece, clean_up, find_pieces
+from noisyor.learning.cleanup import Cleaned, How, Piece, clean_up, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
 from noisyor.learning.estimate import Estimate, Flag, Learned, is_in, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
@@ -31,7 +31,7 @@ def learn_sequential(
     schedule: Schedule,
     *,
     standard_errors: bool = True,
-    cleanup: bool = True,
+    cleanup: How | None = "joint",
     fixed: Fixed | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
@@ -47,7 +47,8 @@ def learn_sequential(
         estimates vary (jackknife). They are NaN where fewer than ten groups have records.
     cleanup
         Also learn what the schedule leaves and is identifiable (Section 3.3), if the moments have
-        what that needs (`NoisyOrLearner.find_plan`).
+        what that needs (`NoisyOrLearner.find_plan`): by a "joint" fit, or by the paper's "grid"
+        search, which works for two diseases. None: not at all.
     fixed
         Parameters held at given values; the schedule is best found with them too.
     """
@@ -66,17 +67,21 @@ def learn_sequential(
     sizes = moments.group_records[source.groups]
     pieces: list[Piece] = []
     swaps: list[tuple[int, ...]] = []
-    if cleanup:
+    if cleanup is not None:
         pieces, checked = find_pieces(schedule, held)
         swaps = checked.swaps
-    cleaned = _clean_up(moments, pieces, source, [solved, *replicates])
+    cleaned = _clean_up(moments, pieces, source, [solved, *replicates], cleanup or "joint")
     estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
     estimate = estimate.marking(Flag.SWAPPABLE, is_in(swaps, schedule.structure))
     return replace(estimate.holding(held), moments=moments)
 
 
 def _clean_up(
-    moments: Moments, pieces: list[Piece], source: "ScheduleMoments", solved: list[Solved]
+    moments: Moments,
+    pieces: list[Piece],
+    source: "ScheduleMoments",
+    solved: list[Solved],
+    how: How,
 ) -> Cleaned:
     """Learn what the schedule leaves; the first is solved from all records, then those without."""
     structure = moments.plan.structure
@@ -90,7 +95,7 @@ def _clean_up(
         learned.append((strengths, lambdas_of(priors)))
     without = [None, *source.groups][: len(solved)]
     groups = [(group, *each) for group, each in zip(without, learned, strict=True)][1:]
-    cleaned = clean_up(moments, pieces, learned[0], groups)
+    cleaned = clean_up(moments, pieces, learned[0], groups, how)
     edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
     for each, group, (strengths, lambdas) in zip(solved, without, learned, strict=True):
         each.priors.put(diseases, priors_of(lambdas[diseases]))
