@@ -265,6 +265,8 @@ def large_table(figures, name, n_records):
     ]  # fmt: skip
     limits = [figures.mean(name, n_records, "observed", kind) for kind in ("failures", "priors")]
     n_seeds = len(figures.all(name, n_records, "observed", "failures"))
+    if not n_seeds:
+        return
     for method in ("observed", "seen", *METHODS):
         of_run = name, n_records, method
         row = [{"seen": "maximum likelihood, diseases seen"}.get(method, method)]
@@ -293,7 +295,8 @@ def depth_table(figures, sizes):
                     for depth in range(6)
                 ]
                 cells = [shown(value, "{:.1%}") for value in covered]
-                rows.append([name, f"{n_records:,}", f"{kind}s", *cells])
+                if any(cells):
+                    rows.append([name, f"{n_records:,}", f"{kind}s", *cells])
     print_table("Coverage of refined by depth, where at least 100 parameters have it", rows)
 
 

@@ -28,23 +28,18 @@ def accuracy(figures, folder):
 def _errors(plt, figures, path):
     names = ["qmr_shaped", "orphanet570", "health_knowledge_graph"]
     sizes = sorted({n for name, n, _, _ in figures.values if name == "qmr_shaped"})
-    drawing, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
+    drawing, axes = plt.subplots(1, 3, figsize=(10, 3.7), sharey=True, layout="constrained")
     for axis, name in zip(axes, names, strict=True):
         for method, colour in COLOURS.items():
             errors = [figures.mean(name, n, method, "failures") for n in sizes]
             if not np.isfinite(errors).any():
                 continue
-            dashes = (4, 2) if method in LABELS else (None, None)
-            axis.plot(sizes, errors, color=colour, marker="o", markersize=3, dashes=dashes)
-            if name == names[0]:
-                label = LABELS.get(method, method)
-                above = {"observed": 5, "seen": -9, "refined": -3, "pooled": 4}.get(method, 4)
-                axis.annotate(
-                    label, (sizes[0], errors[0]), (4, above), color=colour, fontsize=8,
-                    textcoords="offset points",
-                )  # fmt: skip
+            style = {"linestyle": "--"} if method in LABELS else {}
+            label = LABELS.get(method, method) if name == names[0] else None
+            axis.plot(sizes, errors, color=colour, marker="o", markersize=3, label=label, **style)
         axis.set(xscale="log", yscale="log", xlabel="records", title=name)
     axes[0].set_ylabel("mean absolute error of failures")
+    drawing.legend(loc="outside lower center", ncols=len(COLOURS), frameon=False)
     drawing.savefig(path, dpi=110)
     plt.close(drawing)
 

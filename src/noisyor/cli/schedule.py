@@ -113,6 +113,7 @@ def _story(found: "Schedule") -> list[Any]:
         story.append(f"- {len(part.edges):,} edges of {some_of(part.diseases)}. {part.reason}")
     if len(parts) > MOST_PARTS:
         story.append(f"And {len(parts) - MOST_PARTS} more parts; --json lists them all.")
+    story.append("noisyor identify tells whether other ways remain (the clean-up of noisyor fit).")
     return story
 
 
