@@ -42,7 +42,7 @@ STARTS, FOLLOWED = 8, 3
 FIRST_STEPS, STEPS = 25, 200
 FEW_STEPS = 5
 """For each group of records that is left out, from the fit to all."""
-ENOUGH = 1e-12
+ENOUGH, ENOUGH_EXACT = 1e-6, 1e-12
 """Steps end when the misfit falls by less than this part of it."""
 ALIKE = 10.0
 """Two minima fit alike if their weighted sums of squares differ by less than this."""
@@ -300,6 +300,7 @@ class _Problem:
         self._weights = weights
         self._strengths = np.append(strengths, 0.0)  # the last for edges that are not there, -1
         self._lambdas = np.nan_to_num(lambdas, nan=10.0)
+        self._enough = ENOUGH_EXACT if fit._moments.is_exact else ENOUGH
 
     def position(self, strengths: Floats, lambdas: Floats) -> Floats:
         """Return logarithms of strengths, and lambdas on a scale without bounds."""
@@ -331,7 +332,7 @@ class _Problem:
                 damping *= 4.0
             if not new_misfit < misfit:
                 break
-            is_done = misfit - new_misfit < ENOUGH * misfit
+            is_done = misfit - new_misfit < self._enough * misfit
             position, misfit, rests, jacobian = moved, new_misfit, new_rests, new_jacobian
             damping = max(damping / 5.0, 1e-12)
             if is_done:
