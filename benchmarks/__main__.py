@@ -8,7 +8,7 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation", "counting", "learning", "accuracy", "robustness"]
+BENCHMARKS = ["foundation", "counting", "learning", "accuracy", "robustness", "identifiability"]
 
 
 def main() -> None:
