@@ -322,6 +322,14 @@ class Structure(Immutable):
             )
         return position
 
+    def sparse_matrix(self, values: Any = None) -> Any:
+        """Return a sparse matrix, symptoms x diseases: a value for each edge, or 1."""
+        from scipy.sparse import csr_array
+
+        diseases, symptoms = self.edges.T
+        entries = np.ones(self.n_edges, dtype=np.int32) if values is None else values
+        return csr_array((entries, (symptoms, diseases)), (self.n_symptoms, self.n_diseases))
+
     def has_edge(self, disease: Name, symptom: Name) -> bool:
         """Say whether a disease can cause a symptom."""
         return self.symptom_index(symptom) in self.children(disease)

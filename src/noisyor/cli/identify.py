@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson
+from noisyor.cli.options import AsJson, FixedTable
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -22,10 +22,7 @@ def identify(
     max_order: Annotated[
         int, typer.Option(min=2, max=10, help="The highest order of moments to look at.")
     ] = 3,
-    fixed: Annotated[
-        Path | None,
-        typer.Option(help="A table of parameters that are known (parameter, disease, ...)."),
-    ] = None,
+    fixed: FixedTable = None,
     table: Annotated[
         tuple[int, int] | None,
         typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),

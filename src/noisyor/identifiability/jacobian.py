@@ -150,7 +150,7 @@ def _sets(unknowns: Unknowns, order: int, seed: int) -> Iterator[Indices]:
     rng = np.random.default_rng(seed)
     for size in range(2, order + 1):
         found = [
-            _subsets(unknowns.structure.children(int(disease)), size, rng)
+            subsets(unknowns.structure.children(int(disease)), size, MOST_SETS, rng)
             for disease in unknowns.diseases
         ]
         sets = np.concatenate([np.empty((0, size), dtype=np.int64), *found])
@@ -160,9 +160,10 @@ def _sets(unknowns: Unknowns, order: int, seed: int) -> Iterator[Indices]:
         yield np.ascontiguousarray(sets)
 
 
-def _subsets(children: Indices, size: int, rng: np.random.Generator) -> Indices:
-    if math.comb(len(children), size) > MOST_SETS:
-        drawn = np.sort(rng.integers(0, len(children), (MOST_SETS, size)), axis=1)
+def subsets(children: Indices, size: int, most: int, rng: np.random.Generator) -> Indices:
+    """Return all sets of a size, or where there are more than `most` a random sample of them."""
+    if math.comb(len(children), size) > most:
+        drawn = np.sort(rng.integers(0, len(children), (most, size)), axis=1)
         drawn = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]
     else:
         drawn = np.array(

@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 from noisyor.fixed import Fixed
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
+from noisyor.identifiability.jacobian import subsets
 from noisyor.learning.decompose import lambdas_of
 from noisyor.learning.grid import TwoDiseases, search_grid
 from noisyor.learning.kernels import remove_influences
+from noisyor.learning.pooled.pairs import MANY_RECORDS
+from noisyor.learning.pooled.triplets import triplet_spreads
 from noisyor.learning.steps import edge_numbers
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
@@ -48,7 +51,6 @@ ALIKE = 10.0
 """Two minima fit alike if their weighted sums of squares differ by less than this."""
 MOST_COMPARED = 300
 """Triplets that a grid is compared with at most."""
-MANY_RECORDS = 1e12
 LARGEST_STRENGTH = 30.0
 
 
@@ -88,21 +90,8 @@ def _sets_of(
     structure: Structure, diseases: Indices, size: int, rng: np.random.Generator
 ) -> Indices:
     """Return all pairs, or many triplets, of symptoms that one of the diseases has."""
-    found = []
-    for disease in diseases:
-        children = structure.children(int(disease))
-        m = len(children)
-        if size == 2:
-            members = np.column_stack(np.triu_indices(m, 1))
-        elif math.comb(m, 3) <= TRIPLETS_A_DISEASE:
-            members = np.array(
-                [(a, b, c) for a in range(m) for b in range(a + 1, m) for c in range(b + 1, m)],
-                dtype=np.int64,
-            ).reshape(-1, 3)
-        else:
-            drawn = np.sort(rng.integers(0, m, (TRIPLETS_A_DISEASE, 3)), axis=1)
-            members = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]
-        found.append(children[members])
+    most = TRIPLETS_A_DISEASE if size > 2 else structure.n_symptoms**2
+    found = [subsets(structure.children(int(disease)), size, most, rng) for disease in diseases]
     return np.unique(np.concatenate(found), axis=0)
 
 
@@ -147,7 +136,11 @@ class PieceFit:
         self._sets = np.vstack([np.column_stack([piece.pairs, np.full(len(piece.pairs), -1)]),
                                 piece.triplets])  # fmt: skip
         self._edges = np.stack(
-            [self._edges_to(int(disease)) for disease in piece.diseases], axis=1
+            [
+                edge_numbers(structure, np.full(len(self._sets), disease), self._sets)
+                for disease in piece.diseases
+            ],
+            axis=1,
         )  # sets x diseases x 3
         self._columns = np.full(structure.n_edges + 1, -1)
         self._columns[piece.edges] = np.arange(len(piece.edges))
@@ -155,12 +148,6 @@ class PieceFit:
         self._prior_column[piece.priors] = len(piece.edges) + np.arange(len(piece.priors))
         self._removed = self._find_removed()
         self._weights = self._find_weights()
-
-    def _edges_to(self, disease: int) -> Indices:
-        edge_of = np.full(self._structure.n_symptoms + 1, -1)
-        edges = self._structure.edges_of(disease)
-        edge_of[self._structure.edges[edges, 1]] = np.arange(edges.start, edges.stop)
-        return np.asarray(edge_of[self._sets])
 
     def _find_removed(self) -> tuple[Indices, Indices, Indices]:
         """Find who else couples each set, to be removed first."""
@@ -178,9 +165,7 @@ class PieceFit:
         c = np.maximum(pairs.pair_excesses[self._pair_rows, 0], 0.0)
         n = np.minimum(pairs.n_records[self._pair_rows], MANY_RECORDS)
         of_pairs = n / np.maximum(a * b + c * (1.0 + a + b), 1e-12)
-        u = triplets.odds[self._triplet_rows]
-        c3 = np.maximum(triplets.pair_excesses[self._triplet_rows], 0.0)
-        spread = np.prod(u, axis=1) + (c3 * u[:, ::-1]).sum(axis=1)
+        spread = triplet_spreads(triplets, self._triplet_rows)
         n = np.minimum(triplets.n_records[self._triplet_rows], MANY_RECORDS)
         weights = np.concatenate([of_pairs, n / np.maximum(spread, 1e-12)])
         weights[~np.isfinite(weights)] = 0.0
@@ -273,7 +258,7 @@ class PieceFit:
 
     def _grid_order(self) -> tuple[int, int, int] | None:
         """Return A, B and the number of a triplet of B, if the two diseases allow it."""
-        if len(self._piece.diseases) != len(("A", "B")):
+        if len(self._piece.diseases) != 2:
             return None
         for first, second in itertools.permutations(self._piece.diseases.tolist()):
             mine, other = (self._structure.children(disease) for disease in (first, second))
@@ -454,8 +439,10 @@ def clean_up(
             continue
         _put(piece, found, *whole)
         for group, strengths, lambdas in groups:
-            again = fit.run(strengths, lambdas, found, group) if how == "joint" else None
-            again = again or fit.run_grid(strengths, lambdas, group)
+            if how == "joint":
+                again: Fitted | None = fit.run(strengths, lambdas, found, group)
+            else:
+                again = fit.run_grid(strengths, lambdas, group)
             _put(piece, again or found, strengths, lambdas)
         cleaned.edges[piece.edges] = True
         cleaned.priors[piece.priors] = True

@@ -263,18 +263,15 @@ def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> 
     NaN where the error of a failure that couples the pair is. Errors of one disease's failures are
     taken as independent, and its prior as known: the strengths are what the records tell.
     """
-    from scipy.sparse import csr_array
-
     structure = network.structure
-    diseases, symptoms = structure.edges.T
+    diseases = structure.edges[:, 0]
     p, f = network.priors[diseases], network.failures
     strengths = edge_strengths(p, f)
     relative = errors / np.maximum((1.0 - f) * (1.0 - p * (1.0 - f)), 1e-9)
     first, second = pairs.T
 
     def sums_over_parents(one: Floats, other: Floats) -> Floats:
-        shape = structure.n_symptoms, structure.n_diseases
-        x, y = (csr_array((each, (symptoms, diseases)), shape) for each in (one, other))
+        x, y = (structure.sparse_matrix(each) for each in (one, other))
         return np.asarray((x[first] * y[second] + y[first] * x[second]).sum(axis=1))
 
     is_lost = ~np.isfinite(relative)
@@ -294,7 +291,6 @@ def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> S
     c_yy' for another y'. Of the latter the disease's own part, v_iy v_iy', is taken exactly, that
     of other diseases from above.
     """
-    from scipy.sparse import csr_array
     from scipy.special import ndtr
 
     structure = network.structure
@@ -304,10 +300,9 @@ def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> S
     n[moments.plan.symptoms] = singles.n_records
     u[moments.plan.symptoms] = singles.odds[:, 0]
     u = np.maximum(u, 0.5 / np.maximum(n, 1.0))
-    shape = structure.n_symptoms, structure.n_diseases
     v = edge_strengths(network.priors[diseases], network.failures)
-    worth = csr_array((v / u[symptoms], (symptoms, diseases)), shape)
-    alone = csr_array((v**2 / u[symptoms], (symptoms, diseases)), shape)  # a u a, and also a v
+    worth = structure.sparse_matrix(v / u[symptoms])
+    alone = structure.sparse_matrix(v**2 / u[symptoms])  # a u a, and also a v
     rows = moments.plan.rows_of(2, pairs)
     fitted = fitted_values(network, moments).pair_excesses[rows, 0]
     apart = fitted == 0.0

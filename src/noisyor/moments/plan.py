@@ -86,11 +86,8 @@ class MomentPlan(Immutable):
         """Return the plan of all symptoms and all pairs that share a parent."""
         import scipy.sparse
 
-        edges = structure.edges
-        ones = np.ones(len(edges), dtype=np.int32)
-        shape = structure.n_diseases, structure.n_symptoms
-        matrix = scipy.sparse.csr_array((ones, (edges[:, 0], edges[:, 1])), shape)
-        shared = scipy.sparse.triu(matrix.T @ matrix, k=1).tocoo()
+        matrix = structure.sparse_matrix()
+        shared = scipy.sparse.triu(matrix @ matrix.T, k=1).tocoo()
         pairs = np.column_stack([shared.coords[0], shared.coords[1]])
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 

@@ -11,7 +11,7 @@ over the records, u the odds of a symptom, so v / sqrt(u) is what a symptom is w
 
 import functools
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from noisyor.learning.decompose import lambdas_of
 from noisyor.learning.pooled.pairs import NEVER, PairTable
 from noisyor.learning.steps import edge_numbers
 from noisyor.moments import MomentPlan, Moments
+from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
@@ -99,7 +100,7 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
 
     Triplets with a pair that has an unlearned parent are left out.
     """
-    matrix = structure_matrix(structure)
+    matrix = structure.sparse_matrix()
     a, b, c = (matrix[plan.triplets[:, column]] for column in (0, 1, 2))
     places, diseases = a.multiply(b).multiply(c).nonzero()
     symptoms = plan.triplets[places]
@@ -118,13 +119,11 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
     )
 
 
-def structure_matrix(structure: Structure) -> Any:
-    """Return a sparse matrix, symptoms x diseases, with 1 for each edge."""
-    from scipy.sparse import csr_array
-
-    diseases, symptoms = structure.edges.T
-    shape = structure.n_symptoms, structure.n_diseases
-    return csr_array((np.ones(len(diseases), dtype=np.int8), (symptoms, diseases)), shape)
+def triplet_spreads(values: SetValues, rows: Indices) -> Floats:
+    """Return n times the sampling variance of k of some triplets, about."""
+    u, c = values.odds[rows], values.pair_excesses[rows]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.prod(u, axis=1) + (np.maximum(c, 0.0) * u[:, ::-1]).sum(axis=1))
 
 
 class LambdaFit:
@@ -136,9 +135,8 @@ class LambdaFit:
         self._table = table
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
-        u, c = values.odds[table.rows], values.pair_excesses[table.rows]
+        spread = triplet_spreads(values, table.rows)
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = u[:, 0] * u[:, 1] * u[:, 2] + (np.maximum(c, 0.0) * u[:, ::-1]).sum(axis=1)
             weights = values.n_records[table.rows] / spread
         weights[~np.isfinite(weights)] = 0.0
         if moments.is_exact:
