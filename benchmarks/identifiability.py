@@ -18,7 +18,8 @@ from noisyor import (
     find_schedule,
 )
 from noisyor.identifiability import identifiability_table
-from noisyor.learning.cleanup import clean_up, cleanup_plan, find_pieces
+from noisyor.learning.cleanup.clean import clean_up
+from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"

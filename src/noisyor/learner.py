@@ -21,9 +21,8 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning import Estimate, Flag, learn_pooled, learn_refined, learn_sequential
-from noisyor.learning.cleanup import cleanup_plan, find_pieces
-from noisyor.learning.estimate import is_in
+from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
+from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
@@ -170,8 +169,6 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             source, schedule, start, seed=self.seed, progress=progress, fixed=fixed,
             shrink=self.shrink, cleaned=pooled.cleaned,
         )  # fmt: skip
-        swaps = is_in(fitted.identifiability.swaps, self.structure)
-        estimate = estimate.marking(Flag.SWAPPABLE, swaps)
         self._estimate = replace(estimate, moments=self.moments_)
 
     def partial_fit(

@@ -15,11 +15,11 @@ from noisyor import (
     learn_sequential,
 )
 from noisyor.learning import Flag
-from noisyor.learning.cleanup import (
-    Cleaned,
-    _predict,
-    clean_up,
+from noisyor.learning.cleanup.clean import clean_up
+from noisyor.learning.cleanup.joint import JointFit
+from noisyor.learning.cleanup.pieces import (
     cleanup_plan,
+    find_clusters,
     find_pieces,
     is_counted,
 )
@@ -34,8 +34,9 @@ def without_pieces(network, pieces):
     strengths = edge_strengths(network.priors[owners], network.failures)
     lambdas = lambdas_of(network.priors)
     for piece in pieces:
-        strengths[piece.edges] = 0.0
-        lambdas[piece.priors] = np.nan
+        alone = piece.without_kin(network.structure)
+        strengths[alone.edges] = 0.0
+        lambdas[alone.priors] = np.nan
     return strengths, lambdas
 
 
@@ -107,22 +108,150 @@ def test_moments_of_sites_can_be_cleaned_up_too():
     assert np.abs(learner.fit(moments).network_.failures - network.failures).max() < 0.12
 
 
-def test_derivatives_agree_with_differences(rng):
-    v = np.where(rng.random((30, 3, 3)) < 0.8, rng.uniform(0.1, 1.0, (30, 3, 3)), 0.0)
-    v[:10, :, 2] = 0.0
-    lambdas = rng.uniform(-1.0, 5.0, 3)
-    predicted, by_strength, by_lambda = _predict(v, lambdas, 10)
-    step = 1e-6
-    for disease in range(3):
-        moved = lambdas + step * (np.arange(3) == disease)
-        slope = (_predict(v, moved, 10)[0] - predicted) / step
-        assert by_lambda[:, disease] == pytest.approx(slope, abs=1e-4)
-        for place in range(3):
-            more = v.copy()
-            more[:, disease, place] += step
-            slope = (_predict(more, lambdas, 10)[0] - predicted) / step
-            chosen = slice(10, None) if place == 2 else slice(None)
-            assert by_strength[chosen, disease, place] == pytest.approx(slope[chosen], abs=1e-4)
+def problem_of(network):
+    """Return the joint fit's problem at exact moments, and the true position in it."""
+    structure = network.structure
+    pieces, _ = find_pieces(find_schedule(structure), Fixed(structure))
+    moments = Moments.exact(network, cleanup_plan(structure, pieces))
+    problem = JointFit(structure, pieces[0], moments)._problem(
+        *without_pieces(network, pieces), None
+    )
+    owners = structure.edges[:, 0]
+    strengths = edge_strengths(network.priors[owners], network.failures)[problem.edges]
+    return problem, problem.position(strengths, lambdas_of(network.priors)[problem.priors])
+
+
+def random_network(structure, rng):
+    return NoisyOrNetwork(
+        structure,
+        rng.uniform(0.05, 0.5, structure.n_diseases),
+        rng.uniform(0.1, 0.9, structure.n_edges),
+        rng.uniform(0.01, 0.1, structure.n_symptoms),
+    )
+
+
+SHAPES = [
+    np.ones((2, 5)),
+    np.ones((3, 7)),
+    np.ones((4, 9)),
+    np.array([[1, 1, 1, 1, 0], [0, 1, 1, 1, 1]]),
+    # two clusters of twins that share two symptoms
+    np.array([[1] * 7 + [0] * 5] * 2 + [[0] * 5 + [1] * 7] * 2),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_truth_predicts_the_moments(shape, rng):
+    for _ in range(20):
+        network = random_network(Structure.from_matrix(shape), rng)
+        problem, truth = problem_of(network)
+        slopes = np.empty(problem.columns.shape)
+        assert problem._rests(truth, slopes) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_slopes_agree_with_differences(shape, rng):
+    problem, truth = problem_of(random_network(Structure.from_matrix(shape), rng))
+    position = truth * rng.uniform(0.7, 1.3, len(truth))
+    slopes, ignored = np.empty(problem.columns.shape), np.empty(problem.columns.shape)
+    problem._rests(position, slopes)
+    offsets, columns = problem.entries.offsets, problem.columns
+    sets = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    for place in range(len(position)):
+        step = 1e-5 * (np.arange(len(position)) == place)
+        ahead, behind = (problem._rests(position + by, ignored) for by in (step, -step))
+        found = np.zeros(len(offsets) - 1)
+        entries, kinds = np.nonzero(columns == place)
+        np.add.at(found, sets[entries], slopes[entries, kinds])
+        assert found == pytest.approx((behind - ahead) / 2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_joint_fit_recovers_exact_moments(shape, rng):
+    structure = Structure.from_matrix(shape)
+    network = random_network(structure, rng)
+    pieces, result = find_pieces(find_schedule(structure), Fixed(structure))
+    moments = Moments.exact(network, cleanup_plan(structure, pieces))
+    strengths, lambdas = without_pieces(network, pieces)
+    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    assert cleaned.edges.all()
+    truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
+    for group in result.swaps or [(disease,) for disease in range(structure.n_diseases)]:
+        found = sorted(strengths[structure.edges_of(disease)].tolist() for disease in group)
+        expected = sorted(truth[structure.edges_of(disease)].tolist() for disease in group)
+        assert np.array(found) == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def test_what_is_identifiable_of_a_part_is_learned_and_the_rest_is_not():
+    # Twins with five symptoms each, of which one is also that of a disease with one more only.
+    shape = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0]])
+    shape[:2, 5] = [1, 0]
+    structure = Structure.from_matrix(shape)
+    pieces, result = find_pieces(find_schedule(structure), Fixed(structure))
+    known = result.orders.failures >= 0
+    assert known.any()
+    assert not known.all()
+    rng = np.random.default_rng(1)
+    network = random_network(structure, rng)
+    moments = Moments.exact(network, cleanup_plan(structure, pieces))
+    strengths, lambdas = without_pieces(network, pieces)
+    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    assert (cleaned.edges == known).all()
+    truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
+    assert strengths[known] == pytest.approx(truth[known], abs=1e-5)
+    assert (strengths[~known] == 0.0).all()
+
+
+def test_clusters_are_diseases_with_much_the_same_symptoms():
+    structure = Structure.from_matrix(SHAPES[4])
+    clusters = find_clusters(structure, np.arange(4))
+    assert [cluster.tolist() for cluster in clusters] == [[0, 1], [2, 3]]
+
+
+def test_kin_are_fitted_along_and_not_kept():
+    # Twins, and a third with the same symptoms that three of its own make known.
+    shape = np.zeros((3, 11))
+    shape[:2, :8] = 1
+    shape[2] = 1
+    structure = Structure.from_matrix(shape)
+    pieces, _ = find_pieces(find_schedule(structure), Fixed(structure))
+    assert pieces[0].diseases.tolist() == [0, 1]
+    assert pieces[0].kin.tolist() == [2]
+    assert not pieces[0].kept_priors[pieces[0].priors == 2].any()
+    network = random_network(structure, np.random.default_rng(0))
+    moments = Moments.exact(network, cleanup_plan(structure, pieces))
+    truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
+    strengths, lambdas = without_pieces(network, pieces)
+    wrong = truth[structure.edges_of(2)] * 1.1  # learned, but badly
+    strengths[structure.edges_of(2)] = wrong
+    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    assert strengths[structure.edges_of(2)] == pytest.approx(wrong)
+    assert not cleaned.priors[2]
+    found, expected = (
+        sorted(values[structure.edges_of(i)].tolist() for i in (0, 1))
+        for values in (strengths, truth)
+    )
+    assert np.array(found) == pytest.approx(np.array(expected), rel=0.05)
+
+
+def test_diseases_that_differ_in_nothing_are_called_entangled():
+    structure = Structure.from_matrix(np.ones((2, 6)))
+    failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
+    network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
+    for method in METHODS:
+        learner = NoisyOrLearner(structure, method=method).fit(network.sample(20_000, seed=0))
+        part = learner.estimate_.failures
+        unsure = (part.flags & (Flag.ENTANGLED | Flag.AMBIGUOUS)) != 0
+        assert (unsure | ~part.is_learned).all()
+
+
+def test_an_estimate_tells_how_well_its_parts_fit():
+    network = datasets.figure2(0)
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(5000, seed=0))
+    (part,) = learner.estimate_.explained
+    assert part.diseases.tolist() == [0, 1]
+    assert 0.0 < part.misfit < 10.0 * part.n_moments
+    assert part.second > part.misfit
 
 
 def test_diseases_with_the_same_symptoms_are_marked():
@@ -146,5 +275,5 @@ def test_moments_without_the_triplets_leave_it_unlearned():
     strengths, lambdas = without_pieces(network, pieces)
     cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
     assert not cleaned.edges.any()
-    nothing = Cleaned.nothing(network.structure)
-    assert [part.tolist() for part in cleaned] == [part.tolist() for part in nothing]
+    assert not cleaned.priors.any()
+    assert not cleaned.parts

@@ -1,6 +1,7 @@
 """`noisyor fit`: from records or moments to a network."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
+    from noisyor.learning.estimate import Explained
     from noisyor.learning.misfits import Misfits
     from noisyor.structure import Structure
 
@@ -203,6 +205,15 @@ def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
             }
             for name, part in estimate.parts.items()
         },
+        "clean_up": [
+            {
+                "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
+                "moments": part.n_moments,
+                "misfit": part.misfit,
+                "second_misfit": None if part.second == math.inf else part.second,
+            }
+            for part in estimate.explained
+        ],
         "misfits": {
             "tested": len(misfits.pairs.p_values),
             "found": misfits.n_found,
@@ -236,11 +247,28 @@ def _show(estimate: "Estimate") -> None:
         ]
         if counts_by_kind:
             show(f"- {', '.join(counts_by_kind)}: {reason}.")
+    for explained in estimate.explained:
+        show(_in_words(explained, estimate.structure))
     if not estimate.is_complete:
         show(
             f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, "
             f"{NEUTRAL_FAILURE} for failures, {NEUTRAL_LEAK:f} for leaks."
         )
+
+
+def _in_words(part: "Explained", structure: "Structure") -> str:
+    """Say how well a part that no schedule learns fits, and what else would."""
+    from noisyor.errors import some_of
+
+    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
+    fitted = (
+        f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
+        f"with a misfit of {part.misfit:,.1f}"
+    )
+    if part.second == math.inf:
+        return f"{fitted}; all starts led there, or to nothing as good."
+    verdict = "as good" if part.is_ambiguous else "worse"
+    return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
 
 
 def _show_misfits(misfits: "Misfits", file: Path | None) -> None:

@@ -59,7 +59,7 @@ REASONS = {
     Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
     Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
-    Flag.ENTANGLED: "the records hardly tell its disease from others: EM may not have settled",
+    Flag.ENTANGLED: "the records hardly tell its disease from others: it may be far off",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
     Flag.FIXED: "held at the value that was given",
@@ -141,6 +141,29 @@ class StandardErrors(NamedTuple):
     leaks: Floats
 
 
+ALIKE = 10.0
+"""Two minima fit alike if their weighted sums of squares differ by less than this."""
+
+
+class Explained(NamedTuple):
+    """How well the best explanation of a part fits the moments, and the next best one."""
+
+    diseases: Indices
+    n_moments: int
+    """The pairs and triplets that were fitted."""
+    misfit: float
+    """The weighted sum of squares; about one for each independent moment where all is right."""
+    second: float
+    """That of the next best minimum that other starts have found; infinite if there is none."""
+    vague: Indices
+    """The diseases of which the moments tell too little."""
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether both fit alike, so that the moments do not tell which is right."""
+        return self.second < self.misfit + ALIKE
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A learned network with what is known of each of its parameters.
@@ -164,6 +187,8 @@ class Estimate:
     schedule: Schedule
     moments: Moments | None = None
     """The counts of pairs it was learned from, against which it can be checked."""
+    explained: tuple[Explained, ...] = ()
+    """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
 
     def marking(self, flag: Flag, diseases: NDArray[np.bool_]) -> "Estimate":
         """Return the same with a flag on the priors and failures of some diseases."""
@@ -296,14 +321,6 @@ class Estimate:
             for name, part in self.parts.items()
         )
         return f"Estimate({self.method}: {parts} learned)"
-
-
-def is_in(groups: list[tuple[int, ...]], structure: Structure) -> NDArray[np.bool_]:
-    """Return which diseases are in one of some groups."""
-    found = np.zeros(structure.n_diseases, dtype=np.bool_)
-    for group in groups:
-        found[list(group)] = True
-    return found
 
 
 def _or_null(parts: list[Floats]) -> "pa.Array":

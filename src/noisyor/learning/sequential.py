@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.cleanup import Cleaned, How, Piece, clean_up, find_pieces
+from noisyor.learning.cleanup.clean import Cleaned, How, clean_up
+from noisyor.learning.cleanup.pieces import Piece, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
-from noisyor.learning.estimate import Estimate, Flag, Learned, is_in, leak_depths
+from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve
 from noisyor.learning.steps import step_tables
@@ -65,14 +66,12 @@ def learn_sequential(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             replicates = list(pool.map(solve_without, source.groups))
     sizes = moments.group_records[source.groups]
-    pieces: list[Piece] = []
-    swaps: list[tuple[int, ...]] = []
+    cleaned = Cleaned.nothing(schedule.structure)
     if cleanup is not None:
         pieces, checked = find_pieces(schedule, held)
-        swaps = checked.swaps
-    cleaned = _clean_up(moments, pieces, source, [solved, *replicates], cleanup or "joint")
+        all_solved = [solved, *replicates]
+        cleaned = _clean_up(moments, pieces, source, all_solved, cleanup, checked.swaps)
     estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
-    estimate = estimate.marking(Flag.SWAPPABLE, is_in(swaps, schedule.structure))
     return replace(estimate.holding(held), moments=moments)
 
 
@@ -82,11 +81,12 @@ def _clean_up(
     source: "ScheduleMoments",
     solved: list[Solved],
     how: How,
+    swaps: list[tuple[int, ...]],
 ) -> Cleaned:
     """Learn what the schedule leaves; the first is solved from all records, then those without."""
     structure = moments.plan.structure
     if not pieces:
-        return Cleaned.nothing(structure)
+        return Cleaned.nothing(structure, swaps)
     owners = structure.edges[:, 0]
     learned = []
     for each in solved:
@@ -94,8 +94,8 @@ def _clean_up(
         strengths = edge_strengths(priors[owners], each.failures.values)
         learned.append((strengths, lambdas_of(priors)))
     without = [None, *source.groups][: len(solved)]
-    groups = [(group, *each) for group, each in zip(without, learned, strict=True)][1:]
-    cleaned = clean_up(moments, pieces, learned[0], groups, how)
+    groups = [(group, *each) for group, each in zip(source.groups, learned[1:], strict=False)]
+    cleaned = clean_up(moments, pieces, learned[0], groups, how, swaps)
     edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
     for each, group, (strengths, lambdas) in zip(solved, without, learned, strict=True):
         each.priors.put(diseases, priors_of(lambdas[diseases]))
@@ -184,7 +184,7 @@ def _estimate(
     ]
     priors, failures, leaks = parts
     estimate = Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
-    return estimate.marking(Flag.AMBIGUOUS, cleaned.ambiguous)
+    return cleaned.marked(estimate)
 
 
 def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: Indices) -> Learned:

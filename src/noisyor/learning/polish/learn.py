@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.cleanup.clean import Cleaned
 from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
 from noisyor.learning.polish.em import Information, RecordSampler, failure_prior, maximise
 from noisyor.learning.polish.fisher import fisher_scoring, without
@@ -117,7 +117,7 @@ def learn_refined(
         is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
     beyond = cleaned or Cleaned.nothing(structure)
     estimate = _estimate(learned, errors, findings.n_records, schedule, beyond, is_entangled, share)
-    return estimate.marking(Flag.AMBIGUOUS, beyond.ambiguous).holding(held)
+    return beyond.marked(estimate).holding(held)
 
 
 def is_small(structure: Structure) -> bool:

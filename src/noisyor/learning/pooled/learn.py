@@ -16,7 +16,8 @@ from noisyor.errors import ParameterError
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.identifiability import Identifiability
 from noisyor.learning.adjust import leaks_from
-from noisyor.learning.cleanup import Cleaned, Piece, clean_up, cleanup_plan, find_pieces
+from noisyor.learning.cleanup.clean import Cleaned, clean_up
+from noisyor.learning.cleanup.pieces import Piece, cleanup_plan, find_pieces
 from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
     NEUTRAL_FAILURE,
@@ -25,7 +26,6 @@ from noisyor.learning.estimate import (
     Estimate,
     Flag,
     Learned,
-    is_in,
     leak_depths,
 )
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
@@ -166,9 +166,6 @@ def learn_pooled(
     fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
     estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed, shrink)
-    estimate = estimate.marking(
-        Flag.SWAPPABLE, is_in(fitted.identifiability.swaps, schedule.structure)
-    )
     return replace(estimate.holding(fitted.fixed), moments=moments)
 
 
@@ -201,6 +198,7 @@ def fit_pooled(
         pairs.pieces,
         (strengths, lambdas),
         list(zip(groups, group_strengths, group_lambdas, strict=True)),
+        swaps=pairs.identifiability.swaps,
     )
     owners = structure.edges[:, 0]
     reached = np.bincount(owners, schedule.depths >= 0, minlength=structure.n_diseases)
@@ -317,7 +315,7 @@ def _estimate(
     estimate = Estimate(
         structure, "pooled", moments.n_records, parts[0], parts[1], learned_leaks, schedule
     )
-    return estimate.marking(Flag.AMBIGUOUS, cleaned.ambiguous)
+    return cleaned.marked(estimate)
 
 
 def _learned(

@@ -6,13 +6,18 @@ teach B. So all values of p_A and f_Aa are tried, and those are kept whose netwo
 the third-order moments. The grid is then drawn again, ever finer, around the best point.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.learning.decompose import decompose_excesses, strengths_of
+from noisyor.learning.cleanup.observations import Observations
+from noisyor.learning.cleanup.pieces import Fitted, Piece
+from noisyor.learning.decompose import decompose_excesses, lambdas_of, strengths_of
+from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +28,8 @@ SHRINK = 0.4
 """Each grid is as large as this part of the one before."""
 EDGE = 1e-3
 """The grid keeps this distance from 0 and 1."""
+MOST_COMPARED = 300
+"""Triplets that a point is compared with at most."""
 
 
 class TwoDiseases(NamedTuple):
@@ -49,6 +56,81 @@ class Found(NamedTuple):
     """t, points x symptoms x 2, 0 where there is no edge."""
     distances: Floats
     """Of the third-order ratios from those observed; infinite where a point is impossible."""
+
+
+class GridFit:
+    """Fits a piece of two diseases in the paper's way; `allows_grid` says whether that applies."""
+
+    def __init__(self, structure: Structure, piece: Piece, moments: Moments) -> None:
+        self.piece = piece.without_kin(structure)
+        self._structure = structure
+        self._seen = Observations(structure, self.piece, moments)
+
+    def run(self, strengths: Floats, lambdas: Floats, without: int | None = None) -> Fitted:
+        """Search the grid; `without` leaves a group of records out."""
+        structure, piece = self._structure, self.piece
+        observed = np.nan_to_num(self._seen.observed(strengths, lambdas, without))
+        roles = _roles(structure, piece)
+        assert roles is not None
+        symptoms = np.unique(piece.pairs)
+        local = np.full(structure.n_symptoms, -1)
+        local[symptoms] = np.arange(len(symptoms))
+        found = search_grid(_two_diseases(structure, piece, roles, local, observed))
+        priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
+        owners, of_edges = structure.edges[piece.edges].T
+        p = np.array([priors[owner] for owner in owners.tolist()])
+        t = found.strengths[0, local[of_edges], np.where(owners == roles[0], 0, 1)]
+        lambdas = lambdas_of(np.array([priors[disease] for disease in piece.priors.tolist()]))
+        return Fitted(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
+
+    def run_again(self, strengths: Floats, lambdas: Floats, _start: Fitted, without: int) -> Fitted:
+        """Search the grid without a group of records."""
+        return self.run(strengths, lambdas, without)
+
+
+def allows_grid(structure: Structure, piece: Piece) -> bool:
+    """Say whether a piece is of the kind that the paper describes."""
+    return _roles(structure, piece.without_kin(structure)) is not None
+
+
+def _roles(structure: Structure, piece: Piece) -> tuple[int, int, int] | None:
+    """Return A, B and the number of a triplet of B, if the two diseases allow it."""
+    is_whole = bool(piece.kept_edges.all() and piece.kept_priors.all())
+    if not is_whole or len(piece.diseases) != 2 or len(piece.priors) != 2:
+        return None
+    for first, second in itertools.permutations(piece.diseases.tolist()):
+        mine, other = (structure.children(disease) for disease in (first, second))
+        base = np.flatnonzero(np.isin(piece.triplets, other).all(axis=1))
+        if len(np.setdiff1d(mine, other)) and len(base):
+            return first, second, int(base[0])
+    return None
+
+
+def _two_diseases(
+    structure: Structure, piece: Piece, roles: tuple[int, int, int], local: Indices,
+    observed: Floats,
+) -> TwoDiseases:  # fmt: skip
+    """Return the moments of the two diseases' symptoms, which `local` numbers anew."""
+    first, second, base = roles
+    mine, other = (local[structure.children(disease)] for disease in (first, second))
+    n_symptoms, n_pairs = int(local.max()) + 1, len(piece.pairs)
+    excesses = np.zeros((n_symptoms, n_symptoms))
+    a, b = local[piece.pairs].T
+    excesses[a, b] = excesses[b, a] = observed[:n_pairs]
+    triplets, third = local[piece.triplets], observed[n_pairs:]
+    ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:MOST_COMPARED]
+    return TwoDiseases(
+        _ahead(mine, np.setdiff1d(mine, other)[:1]),
+        _ahead(other, triplets[base]),
+        excesses,
+        triplets[ranked],
+        third[ranked],
+    )
+
+
+def _ahead(symptoms: Indices, leading: Indices) -> Indices:
+    """Return symptoms with some of them in front."""
+    return np.concatenate([leading, np.setdiff1d(symptoms, leading)])
 
 
 def search_grid(moments: TwoDiseases) -> Found:

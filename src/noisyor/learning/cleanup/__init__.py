@@ -1,0 +1,1 @@
+"""The clean-up (Section 3.3): what the schedule leaves, learned wherever it is identifiable."""

@@ -1,0 +1,113 @@
+"""The joint fit: a piece's strengths and lambdas, fitted to pairs and triplets at once.
+
+Diseases that no singly coupled triplet tells apart are fitted together, all learned ones removed
+first. With v = sqrt(q) t and lambda = (1 - 2 p) / sqrt(q) of each disease,
+
+    R(a,b)   = prod_i (1 + v_ia v_ib)
+    R(a,b,c) = prod_i (1 + v_ia v_ib + v_ia v_ic + v_ib v_ic - lambda_i v_ia v_ib v_ic)
+
+and c = R - 1 of pairs and k = R(a,b,c) - R(a,b) - R(a,c) - R(b,c) + 2 of triplets are matched by
+weighted least squares (Levenberg and Marquardt) from several starts. Where two starts end in
+different minima that fit alike, the records do not tell which of two explanations is right.
+
+Of a large piece, each cluster of diseases that share most of their symptoms is fitted first, to
+what no other disease of the piece couples; the fit of the whole starts from there.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.learning.cleanup.observations import Observations
+from noisyor.learning.cleanup.pieces import Fitted, Piece, find_clusters
+from noisyor.learning.cleanup.problem import STEPS, End, Problem
+from noisyor.moments import Moments
+from noisyor.names import Indices
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+FEW_STEPS = 5
+"""For each group of records that is left out, from the fit to all."""
+ENOUGH, ENOUGH_EXACT = 1e-6, 1e-12
+"""Steps end when the misfit falls by less than this part of it."""
+VAGUE = 0.25
+"""A disease is vague if the usual standard error of its strengths is more than this part."""
+
+
+class JointFit:
+    """Fits one piece to moments, given the strengths and lambdas of all learned diseases."""
+
+    def __init__(self, structure: Structure, piece: Piece, moments: Moments) -> None:
+        self.piece = piece
+        self._structure = structure
+        self._seen = Observations(structure, piece, moments)
+
+    def run(self, strengths: Floats, lambdas: Floats) -> Fitted:
+        """Fit the piece, from several starts."""
+        problem = self._problem(strengths, lambdas, None)
+        clusters = find_clusters(self._structure, self.piece.members)
+        if len(clusters) == 1:
+            end = problem.best_end()
+            second = end.second
+        else:
+            start, more = _fit_clusters(problem, clusters)
+            end = problem.descend(start, STEPS)
+            second = end.misfit + more
+        found = self._fitted(problem, end)
+        return found._replace(second=second, vague=self._find_vague(problem, found))
+
+    def run_again(self, strengths: Floats, lambdas: Floats, start: Fitted, without: int) -> Fitted:
+        """Fit the piece without a group of records, from the fit to all."""
+        problem = self._problem(strengths, lambdas, without)
+        position = problem.position(start.strengths, start.lambdas)
+        return self._fitted(problem, problem.descend(position, FEW_STEPS))
+
+    def _problem(self, strengths: Floats, lambdas: Floats, without: int | None) -> Problem:
+        seen = self._seen
+        observed = seen.observed(strengths, lambdas, without)
+        return Problem(
+            seen.own,
+            len(self.piece.pairs),
+            np.nan_to_num(observed),
+            np.where(np.isfinite(observed), seen.weights, 0.0),
+            np.append(strengths, 0.0),
+            lambdas,
+            self.piece.edges,
+            self.piece.priors,
+            ENOUGH_EXACT if seen.is_exact else ENOUGH,
+        )
+
+    def _fitted(self, problem: Problem, end: End) -> Fitted:
+        owners = self._structure.edges[problem.edges, 0]
+        return Fitted(*problem.oriented(end.position, owners), end.misfit)
+
+    def _find_vague(self, problem: Problem, found: Fitted) -> Indices:
+        """Return the diseases of clusters in which the moments tell too little of one."""
+        position = problem.position(found.strengths, found.lambdas)
+        errors = problem.relative_errors(position)[: len(problem.edges)]
+        owners = self._structure.edges[problem.edges, 0]
+        vague = [self.piece.diseases[:0]]
+        for cluster in find_clusters(self._structure, self.piece.diseases):
+            is_part = self.piece.kept_edges & np.isin(owners, cluster)
+            if (_medians(owners[is_part], errors[is_part]) > VAGUE).any():
+                vague.append(cluster)  # what one disease does not explain, another does
+        return np.concatenate(vague)
+
+
+def _fit_clusters(problem: Problem, clusters: list[Indices]) -> tuple[Floats, float]:
+    """Return the best fits of all clusters, and by how much the next best of any is worse."""
+    position = problem.usual_position()
+    more = math.inf
+    for cluster in clusters:
+        part, places = problem.restricted(cluster)
+        end = part.best_end()
+        position[places] = end.position
+        more = min(more, end.second - end.misfit)
+    return position, more
+
+
+def _medians(owners: Indices, values: Floats) -> Floats:
+    """Return the median of each owner's values."""
+    return np.array([np.median(values[owners == owner]) for owner in np.unique(owners)])

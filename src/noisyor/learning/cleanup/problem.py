@@ -1,0 +1,266 @@
+"""One weighted least-squares problem: what is observed, and what strengths and lambdas predict.
+
+Strengths may become negative on the way: walls at 0 would hold many a descent far from the minimum.
+A disease with all signs turned, lambda's too, predicts the same.
+"""
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.learning.cleanup.kernels import normal_equations, predict
+from noisyor.names import Indices
+
+Floats = NDArray[np.float64]
+
+STARTS, FOLLOWED = 8, 3
+"""All starts take the first steps; only those that look best are followed to the end."""
+FIRST_STEPS, STEPS = 25, 200
+SMALLEST_STRENGTH, LARGEST_STRENGTH, LARGEST_LAMBDA = 1e-5, 30.0, 1000.0
+LARGEST_DAMPING = 1e8
+USUAL_LAMBDA = 10.0
+"""For a disease whose prior is not known."""
+SLACK = 0.2
+"""How far strengths, relatively, and lambdas that were learned may move when fitted along."""
+RIDGE = 1e-10
+"""Keeps the inverse finite where some directions cannot be known."""
+SAME_MINIMUM = 1e-3
+"""Minima that differ by less than this part of them are one."""
+
+
+class Entries(NamedTuple):
+    """Which diseases couple each set of symptoms."""
+
+    offsets: Indices
+    """The entries of set s are `offsets[s] : offsets[s + 1]`."""
+    diseases: Indices
+    edges: Indices
+    """The edges from the disease to a, b and c; -1 where there is none."""
+
+
+class End(NamedTuple):
+    """Where a descent ends."""
+
+    position: Floats
+    misfit: float
+    second: float = math.inf
+    """The misfit of the next best minimum, where several starts were made."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A position is the unknown strengths, and arcsinh(lambda / 2) of the unknown lambdas."""
+
+    entries: Entries
+    n_pairs: int
+    """The first sets are pairs, the others triplets."""
+    observed: Floats
+    """c of pairs, k of triplets."""
+    weights: Floats
+    strengths: Floats
+    """Of all edges as they were learned; 0 where they were not, and a last 0 for edges that are not
+    there."""
+    lambdas: Floats
+    """Of all diseases as they were learned; NaN where they were not."""
+    edges: Indices
+    """The edges whose strengths are fitted; those that were learned stay near what they were."""
+    priors: Indices
+    """The diseases whose lambdas are fitted."""
+    enough: float
+    """Steps end when the misfit falls by less than this part of it."""
+
+    @property
+    def columns(self) -> Indices:
+        """The places of each entry's three strengths and its lambda; -1 where it is known."""
+        of_edges = np.full(len(self.strengths), -1)
+        of_edges[self.edges] = np.arange(len(self.edges))
+        of_priors = np.full(len(self.lambdas), -1)
+        of_priors[self.priors] = len(self.edges) + np.arange(len(self.priors))
+        return np.column_stack([of_edges[self.entries.edges], of_priors[self.entries.diseases]])
+
+    def restricted(self, diseases: Indices) -> tuple["Problem", Indices]:
+        """Return the sets that no other diseases couple, and the places of their unknowns."""
+        offsets = self.entries.offsets
+        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        is_foreign = ~np.isin(self.entries.diseases, diseases)
+        kept = np.bincount(owners[is_foreign], minlength=len(offsets) - 1) == 0
+        is_kept = kept[owners]
+        sizes = np.diff(offsets)[kept]
+        entries = Entries(
+            np.concatenate([[0], np.cumsum(sizes)]),
+            self.entries.diseases[is_kept],
+            self.entries.edges[is_kept],
+        )
+        edges = np.intersect1d(self.edges, entries.edges)
+        priors = np.intersect1d(self.priors, entries.diseases)
+        part = replace(
+            self,
+            entries=entries,
+            n_pairs=int(kept[: self.n_pairs].sum()),
+            observed=self.observed[kept],
+            weights=self.weights[kept],
+            edges=edges,
+            priors=priors,
+        )
+        places = [
+            np.searchsorted(self.edges, edges),
+            len(self.edges) + np.searchsorted(self.priors, priors),
+        ]
+        return part, np.concatenate(places)
+
+    # --- positions ---
+
+    def position(self, strengths: Floats, lambdas: Floats) -> Floats:
+        """Return strengths, and lambdas on a scale on which their steps are alike."""
+        return np.concatenate([strengths, np.arcsinh(lambdas / 2.0)])
+
+    def values(self, position: Floats) -> tuple[Floats, Floats]:
+        """Return strengths and lambdas at a position."""
+        n = len(self.edges)
+        return position[:n], 2.0 * np.sinh(position[n:])
+
+    def usual_position(self, rng: np.random.Generator | None = None) -> Floats:
+        """Return strengths that explain the usual pair, or some around them."""
+        n_sets = max(len(self.entries.offsets) - 1, 1)
+        n_couplers = max(len(self.entries.diseases) / n_sets, 1.0)
+        pairs = self.observed[: self.n_pairs]
+        usual = math.sqrt(max(float(np.median(pairs)) if len(pairs) else 0.0, 1e-6) / n_couplers)
+        strengths, lambdas = np.full(len(self.edges), usual), np.full(len(self.priors), 6.0)
+        if rng is not None:
+            strengths = usual * rng.lognormal(0.0, 0.7, len(self.edges))
+            lambdas = rng.uniform(1.0, 12.0, len(self.priors))
+        anchors, _ = self._anchors
+        start = self.position(strengths, lambdas)
+        return np.where(np.isfinite(anchors), anchors, start)
+
+    @cached_property
+    def _anchors(self) -> tuple[Floats, Floats]:
+        """What was learned, as a position with NaN for the rest, and the weights that hold it."""
+        strengths, lambdas = self.strengths[self.edges], self.lambdas[self.priors]
+        spreads = np.concatenate([SLACK * strengths, np.full(len(lambdas), SLACK)])
+        position = self.position(np.where(strengths > 0.0, strengths, np.nan), lambdas)
+        with np.errstate(divide="ignore"):
+            return position, np.where(np.isfinite(position), 1.0 / spreads**2, 0.0)
+
+    def _inside(self, position: Floats) -> Floats:
+        n, most = len(self.edges), math.asinh(LARGEST_LAMBDA / 2.0)
+        strengths = np.clip(position[:n], -LARGEST_STRENGTH, LARGEST_STRENGTH)
+        return np.concatenate([strengths, np.clip(position[n:], -most, most)])
+
+    def oriented(self, position: Floats, owners: Indices) -> tuple[Floats, Floats]:
+        """Return strengths, positive, and lambdas; `owners` are the diseases of the strengths."""
+        strengths, lambdas = self.values(position)
+        is_known = np.isin(np.arange(len(self.lambdas)), self.priors, invert=True)
+        sums = np.bincount(owners, strengths, minlength=len(self.lambdas))
+        signs = np.where((sums < 0.0) & ~is_known, -1.0, 1.0)
+        oriented = np.maximum(strengths * signs[owners], SMALLEST_STRENGTH)
+        return oriented, lambdas * signs[self.priors]
+
+    # --- the descent ---
+
+    def best_end(self) -> End:
+        """Return the best of the minima that several random starts lead to."""
+        rng = np.random.default_rng(0)
+        starts = [self.usual_position(rng) for _ in range(STARTS)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            ends = list(pool.map(lambda start: self.descend(start, FIRST_STEPS), starts))
+            ends.sort(key=lambda end: end.misfit)
+            followed = pool.map(lambda end: self.descend(end.position, STEPS), ends[:FOLLOWED])
+            ends = sorted(followed, key=lambda end: end.misfit)
+        best = ends[0]
+        floor = 1e-9 * float(self.weights @ self.observed**2)
+        least = (1.0 + SAME_MINIMUM) * best.misfit + floor
+        different = [end.misfit for end in ends if end.misfit > least]
+        return End(best.position, best.misfit, min(different, default=math.inf))
+
+    def descend(self, position: Floats, steps: int) -> End:
+        """Return where Levenberg and Marquardt's steps end."""
+        columns = self.columns
+        slopes = np.empty(columns.shape)
+        damping = 1e-2
+        rests = self._rests(position, slopes)
+        _, holds = self._anchors
+        misfit = self._misfit(position, rests)
+        for _ in range(steps):
+            before = misfit
+            matrix, gradient = np.zeros((len(position), len(position))), np.zeros(len(position))
+            normal_equations(
+                self.entries.offsets, columns, slopes, self.weights, rests, matrix, gradient
+            )
+            matrix.flat[:: len(matrix) + 1] += holds
+            gradient -= holds * self._moved(position)
+            while damping <= LARGEST_DAMPING:
+                moved = self._inside(position + _damped_move(matrix, gradient, damping))
+                new_rests = self._rests(moved, slopes)
+                new_misfit = self._misfit(moved, new_rests)
+                if new_misfit < misfit:
+                    break
+                damping *= 4.0
+            if not new_misfit < misfit:
+                break
+            position, misfit, rests = moved, new_misfit, new_rests
+            damping = max(damping / 5.0, 1e-12)
+            if before - misfit < self.enough * before:
+                break
+        return End(position, misfit)
+
+    def relative_errors(self, position: Floats) -> Floats:
+        """Return standard errors of the strengths, as parts of them, and of the scaled lambdas.
+
+        As if the moments were independent, which flatters: they are for telling what is vague.
+        """
+        columns = self.columns
+        slopes = np.empty(columns.shape)
+        rests = self._rests(position, slopes)
+        n = len(position)
+        matrix, gradient = np.zeros((n, n)), np.zeros(n)
+        normal_equations(
+            self.entries.offsets, columns, slopes, self.weights, rests, matrix, gradient
+        )
+        matrix += np.tril(matrix, -1).T
+        matrix.flat[:: n + 1] += self._anchors[1]
+        scales = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        scaled = matrix / scales / scales[:, np.newaxis]
+        scaled.flat[:: n + 1] += RIDGE
+        errors = np.sqrt(np.maximum(np.diag(np.linalg.inv(scaled)), 0.0)) / scales
+        errors[: len(self.edges)] /= np.maximum(position[: len(self.edges)], SMALLEST_STRENGTH)
+        return np.asarray(errors)
+
+    def _moved(self, position: Floats) -> Floats:
+        """Return how far a position is from what was learned."""
+        return np.nan_to_num(position - self._anchors[0])
+
+    def _misfit(self, position: Floats, rests: Floats) -> float:
+        held = float(self._anchors[1] @ self._moved(position) ** 2)
+        return float(self.weights @ rests**2) + held
+
+    def _rests(self, position: Floats, slopes: Floats) -> Floats:
+        """Return what is observed less what is predicted, and write the slopes of the latter."""
+        strengths, lambdas = self.strengths.copy(), np.nan_to_num(self.lambdas, nan=USUAL_LAMBDA)
+        strengths[self.edges], lambdas[self.priors] = self.values(position)
+        predicted = np.empty(len(self.observed))
+        predict(
+            self.entries.offsets, self.entries.edges, self.entries.diseases, self.n_pairs,
+            strengths, lambdas, predicted, slopes,
+        )  # fmt: skip
+        return self.observed - predicted
+
+
+def _damped_move(matrix: Floats, gradient: Floats, damping: float) -> Floats:
+    """Solve the damped normal equations, of which the lower triangle is given."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    diagonal = np.diag(matrix)
+    damped = matrix.copy()
+    damped.flat[:: len(matrix) + 1] += damping * diagonal + 1e-12 * diagonal.max(initial=1e-300)
+    try:
+        factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:  # rounding has made it indefinite
+        return np.zeros(len(gradient))
+    return np.asarray(cho_solve(factor, gradient, check_finite=False))
