@@ -4,14 +4,13 @@ Every figure goes into docs/results/accuracy.csv as soon as it is there; what st
 measured again (delete rows, or the file, to do so). The tables and the plots are made from it.
 """
 
-import csv
 import time
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import plots
+from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
 from benchmarks.observed import maximum_likelihood, ratio_estimator
 from noisyor import NoisyOrLearner, datasets, find_schedule
@@ -24,7 +23,6 @@ METHODS = ("refined", "pooled", "sequential")
 SIZES = (10_000, 100_000, 1_000_000)
 SEEDS = range(5)
 ROUNDS = (1, 2, 4, 6, 10, 20)
-COLUMNS = ("network", "records", "seed", "method", "quantity", "value")
 
 
 def run(scale):
@@ -47,49 +45,6 @@ def large_networks():
     for name in "orphanet570", "health_knowledge_graph":
         if (STRUCTURES / name).is_dir():
             yield name, datasets.from_folder(STRUCTURES / name, seed=1)
-
-
-class Figures:
-    """What was measured, kept in a CSV file."""
-
-    def __init__(self, path):
-        self.path = path
-        self.values = defaultdict(dict)
-        if path is not None and path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                for row in csv.DictReader(file):
-                    key = row["network"], int(row["records"]), int(row["seed"]), row["method"]
-                    self.values[key][row["quantity"]] = float(row["value"])
-
-    def has(self, *key):
-        """Say whether something was measured before."""
-        return key in self.values
-
-    def add(self, key, found):
-        """Keep what was measured."""
-        self.values[key] = found
-        if self.path is not None:
-            is_new = not self.path.exists()
-            with self.path.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                if is_new:
-                    writer.writerow(COLUMNS)
-                writer.writerows([*key, name, f"{value:.6g}"] for name, value in found.items())
-
-    def all(self, network, n_records, method, quantity):
-        """Return a quantity of all seeds."""
-        return np.array(
-            [
-                found[quantity]
-                for (name, n, _, by), found in self.values.items()
-                if (name, n, by) == (network, n_records, method) and quantity in found
-            ]
-        )
-
-    def mean(self, *where):
-        """Return the mean of a quantity over all seeds; NaN where it was not measured."""
-        values = self.all(*where)
-        return values.mean() if len(values) else np.nan
 
 
 def measure(figures, name, network, n_records, seed):

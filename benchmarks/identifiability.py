@@ -1,11 +1,15 @@
 """What can be known of real structures, what the check costs, and what the clean-up learns."""
 
+import itertools
 import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import plots
+from benchmarks.accuracy import METHODS, exact_maximum_likelihood, sum_of_errors
+from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
 from benchmarks.observed import ratio_estimator
 from noisyor import (
@@ -13,42 +17,70 @@ from noisyor import (
     MomentPlan,
     Moments,
     NoisyOrLearner,
+    NoisyOrNetwork,
     check_identifiability,
     datasets,
     find_schedule,
 )
 from noisyor.identifiability import identifiability_table
+from noisyor.learning import Flag
 from noisyor.learning.cleanup.clean import clean_up
 from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+UNSURE = Flag.WEAK | Flag.ENTANGLED | Flag.AMBIGUOUS
+SEEDS = range(3)
+DRAWN = "orphanet570, failures drawn"
 
 
 def run(scale):
-    size = 10 if scale == 1 else 5
+    is_full = scale == 1
+    size = 10 if is_full else 5
     start = time.perf_counter()
     found = identifiability_table(size, size, max_order=5)
     elapsed = time.perf_counter() - start
     rows = [["diseases", *(f"{j + 1} symptoms" for j in range(size))]]
     rows += [[str(i + 1), *map(str, row)] for i, row in enumerate(found.tolist())]
     print_table(f"Fully connected networks, orders up to 5: {elapsed:.1f} s", rows)
+    if is_full:
+        plots.identifiability(found, RESULTS / "identifiability.png")
     checks()
     exact()
-    records(int(100_000 * scale))
+    figures = Figures(RESULTS / "identifiability.csv" if is_full else None)
+    sizes = (100_000, 1_000_000) if is_full else (1000,)
+    for n_records in sizes:
+        figure_2(figures, n_records, 64 if is_full else 2)
+        for name, network in networks():
+            for seed in SEEDS if is_full else range(1):
+                from_records(figures, name, network, n_records, seed)
+    figure_2_table(figures, sizes)
+    records_table(figures, sizes)
 
 
 def networks():
-    yield "figure2", datasets.figure2(0)
     yield "qmr_shaped", datasets.qmr_shaped(0)
     for name in "tcc4e", "orphanet570":
         if (STRUCTURES / name).is_dir():
-            yield name, datasets.from_folder(STRUCTURES / name, seed=1)
+            network = datasets.from_folder(STRUCTURES / name, seed=1)
+            yield name, network
+            if name == "orphanet570":  # in which subtypes have the very same frequencies
+                failures = np.random.default_rng(5).uniform(0.1, 0.9, network.structure.n_edges)
+                drawn = NoisyOrNetwork(network.structure, network.priors, failures, network.leaks)
+                yield DRAWN, drawn
+
+
+def all_networks():
+    yield "figure2", datasets.figure2(0)
+    yield from networks()
 
 
 def checks():
     rows = [["network", "certified", "local", "not identifiable", "same symptoms", "seconds"]]
-    for name, network in networks():
+    for name, network in all_networks():
+        if name == DRAWN:
+            continue
         start = time.perf_counter()
         result = check_identifiability(network.structure)
         elapsed = time.perf_counter() - start
@@ -60,42 +92,133 @@ def checks():
 
 
 def exact():
-    rows = [["network", "edges left", "cleaned up", "largest error", "seconds"]]
-    for name, network in networks():
+    rows = [["network", "edges left", "identifiable", "learned", "largest error", "vague"]]
+    rows[0] += ["seconds"]
+    for name, network in all_networks():
         structure = network.structure
         schedule = find_schedule(structure)
+        left = schedule.depths < 0
         start = time.perf_counter()
-        pieces, _ = find_pieces(schedule, Fixed(structure))
+        pieces, result = find_pieces(schedule, Fixed(structure))
         plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
         moments = Moments.exact(network, plan | cleanup_plan(structure, pieces))
         owners = structure.edges[:, 0]
         strengths = edge_strengths(network.priors[owners], network.failures)
         lambdas = lambdas_of(network.priors)
-        for piece in pieces:
-            strengths[piece.edges], lambdas[piece.priors] = 0.0, np.nan
+        strengths[left], lambdas[schedule.prior_depths < 0] = 0.0, np.nan
         cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
         elapsed = time.perf_counter() - start
         p = priors_of(lambdas)[owners]
         failures = failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
+        failures = failures[matching_edges(network, result.swaps, failures)]
         wrong = np.abs(failures - network.failures)[cleaned.edges]
-        left = int((schedule.depths < 0).sum())
-        largest = f"{wrong.max():.1e}" if wrong.size else ""
-        rows.append([name, f"{left:,}", f"{wrong.size:,}", largest, f"{elapsed:.1f}"])
-    print_table("The clean-up from exact moments", rows)
+        identifiable = int((left & (result.orders.failures >= 0)).sum())
+        counts = int(left.sum()), identifiable, wrong.size
+        vague = sum(len(part.vague) for part in cleaned.parts)
+        cells = [f"{wrong.max():.1e}", f"{vague} diseases", f"{elapsed:.1f}"]
+        rows.append([name, *(f"{n:,}" for n in counts), *cells])
+    print_table("The clean-up from exact moments, everything else known", rows)
 
 
-def records(n_records):
-    rows = [["network", "records", "method", "edges", "error", "observed", "ratio"]]
-    for name, network in networks():
-        if not find_pieces(find_schedule(network.structure), Fixed(network.structure))[0]:
-            continue  # nothing that the clean-up learns
-        findings, diseases = network.sample(n_records, seed=1, return_diseases=True)
-        seen, _ = ratio_estimator(network, findings, diseases)
-        left = find_schedule(network.structure).depths < 0
-        for method in "refined", "pooled":
-            part = NoisyOrLearner(network.structure, method=method).fit(findings).estimate_.failures
-            chosen = left & part.is_learned & (part.depths >= 0)
-            errors = [np.abs(f - network.failures)[chosen].mean() for f in (part.values, seen)]
-            cells = [f"{errors[0]:.4f}", f"{errors[1]:.4f}", f"{errors[0] / errors[1]:.2f}"]
-            rows.append([name, f"{n_records:,}", method, str(chosen.sum()), *cells])
-    print_table("The clean-up from records: failures that no schedule learns", rows)
+def matching_edges(network, swaps, failures):
+    """Return for each edge the one that stands for it, in groups that may be swapped."""
+    structure = network.structure
+    edges = np.arange(structure.n_edges)
+    for group in swaps:
+
+        def distance(order, group=group):
+            return sum(
+                np.abs(
+                    failures[structure.edges_of(found)]
+                    - network.failures[structure.edges_of(disease)]
+                ).sum()
+                for disease, found in zip(group, order, strict=True)
+            )
+
+        best = min(itertools.permutations(group), key=distance)
+        for disease, found in zip(group, best, strict=True):
+            where = structure.edges_of(found)
+            edges[structure.edges_of(disease)] = np.arange(where.start, where.stop)
+    return edges
+
+
+def figure_2(figures, n_records, n_networks):
+    for seed in range(n_networks):
+        if figures.has("figure2", n_records, seed, "maximum likelihood"):
+            continue
+        network = datasets.figure2(seed)
+        findings = network.sample(n_records, seed=seed + 10**6)
+        for method in METHODS:
+            learned = NoisyOrLearner(network.structure, method=method).fit(findings).network_
+            found = {"l1": sum_of_errors(network, learned)}
+            figures.add(("figure2", n_records, seed, method), found)
+        best = exact_maximum_likelihood(network, findings)
+        key = "figure2", n_records, seed, "maximum likelihood"
+        figures.add(key, {"l1": sum_of_errors(network, best)})
+
+
+def from_records(figures, name, network, n_records, seed):
+    """Learn with the moments and on the records, and compare what no schedule learns."""
+    missing = [m for m in ("pooled", "refined") if not figures.has(name, n_records, seed, m)]
+    if not missing:
+        return
+    structure = network.structure
+    schedule = find_schedule(structure)
+    result = check_identifiability(structure, schedule=schedule)
+    findings, diseases = network.sample(n_records, seed=seed + 1, return_diseases=True)
+    seen = np.abs(ratio_estimator(network, findings, diseases)[0] - network.failures)
+    chosen = (schedule.depths < 0) & (result.orders.failures >= 0)
+    for method in missing:
+        start = time.perf_counter()
+        part = NoisyOrLearner(structure, method=method).fit(findings).estimate_.failures
+        elapsed = time.perf_counter() - start
+        edges = matching_edges(network, result.swaps, part.values)
+        wrong = np.abs(part.values[edges] - network.failures)
+        flags, errors = part.flags[edges], part.standard_errors[edges]
+        learned = chosen & part.is_learned[edges] & (part.depths[edges] >= 0)
+        sure = learned & ((flags & UNSURE) == 0) & np.isfinite(errors)
+        found = {
+            "identifiable": chosen.sum(), "learned": learned.sum(), "sure": sure.sum(),
+            "error": wrong[learned].mean(), "observed": seen[learned].mean(),
+            "held": (wrong <= 1.96 * errors)[sure].sum(),
+            "sure error": wrong[sure].sum(), "sure observed": seen[sure].sum(),
+            "seconds": elapsed,
+        }  # fmt: skip
+        figures.add((name, n_records, seed, method), found)
+
+
+def figure_2_table(figures, sizes):
+    rows = [["records", *METHODS, "maximum likelihood", "refined over it", "pooled over it"]]
+    for n_records in sizes:
+        errors = [
+            figures.mean("figure2", n_records, method, "l1")
+            for method in (*METHODS, "maximum likelihood")
+        ]
+        ratios = [errors[METHODS.index(m)] / errors[-1] for m in ("refined", "pooled")]
+        cells = [*(f"{e:.4f}" for e in errors), *(f"{r:.2f}" for r in ratios)]
+        rows.append([f"{n_records:,}", *cells])
+    n = len(figures.all("figure2", sizes[0], "refined", "l1"))
+    print_table(f"Figure 2: mean sum of errors of priors and failures, {n} networks", rows)
+
+
+def records_table(figures, sizes):
+    rows = [
+        ["network", "records", "method", "samples", "learned", "error over observed",
+         "unflagged", "theirs over observed", "covered", "seconds"]
+    ]  # fmt: skip
+    for (name, _), n_records, method in itertools.product(networks(), sizes, ("refined", "pooled")):
+        where = name, n_records, method
+        n = len(figures.all(*where, "error"))
+        if not n:
+            continue
+        ratio = figures.mean(*where, "error") / figures.mean(*where, "observed")
+        sure = figures.mean(*where, "sure")
+        cells = [f"{figures.mean(*where, 'learned'):,.0f}", f"{ratio:.2f}", f"{sure:,.0f}"]
+        if sure:
+            theirs = figures.mean(*where, "sure error") / figures.mean(*where, "sure observed")
+            cells += [f"{theirs:.2f}", f"{figures.mean(*where, 'held') / sure:.1%}"]
+        else:
+            cells += ["", ""]
+        elapsed = figures.mean(*where, "seconds")
+        rows.append([name, f"{n_records:,}", method, str(n), *cells, f"{elapsed:.0f}"])
+    print_table("From records: failures that no schedule learns and that are identifiable", rows)

@@ -67,3 +67,30 @@ def _times(plt, figures, path):
     right.set(xlabel="seconds", ylabel="mean error of failures", title="rounds of EM")
     drawing.savefig(path, dpi=110)
     plt.close(drawing)
+
+
+def identifiability(table, path):
+    """Draw the smallest sufficient order of fully connected networks, as in Table 1."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    fills = {-1: "#eeeeee", 3: "#0072B2", 4: "#56B4E9", 5: "#F0E442"}
+    n_diseases, n_symptoms = table.shape
+    drawing, axis = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+    for (row, column), order in np.ndenumerate(table):
+        axis.add_patch(plt.Rectangle((column + 0.52, row + 0.52), 0.96, 0.96, color=fills[order]))
+        ink = "white" if order == 3 else "black"
+        text = "-" if order < 0 else str(order)
+        axis.text(column + 1, row + 1, text, ha="center", va="center", color=ink, fontsize=9)
+    axis.set(
+        xlim=(0.5, n_symptoms + 0.5), ylim=(n_diseases + 0.5, 0.5), aspect="equal",
+        xticks=range(1, n_symptoms + 1), yticks=range(1, n_diseases + 1),
+        xlabel="symptoms", ylabel="diseases, each with all symptoms",
+    )  # fmt: skip
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    axis.set_title("Order of moments that is needed (-: none up to 5)", fontsize=10)
+    drawing.savefig(path, dpi=110)
+    plt.close(drawing)

@@ -84,8 +84,7 @@ def clean_up(
         found = fit.run(*whole)
         _put(fit.piece, found, *whole)
         for group, strengths, lambdas in groups:
-            again = fit.run_again(strengths, lambdas, found, group)
-            _put(fit.piece, again, strengths, lambdas)
+            _put(fit.piece, fit.run_without(group, strengths, lambdas), strengths, lambdas)
         cleaned._add(fit.piece, found)
     return cleaned
 

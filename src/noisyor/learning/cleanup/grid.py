@@ -83,9 +83,9 @@ class GridFit:
         lambdas = lambdas_of(np.array([priors[disease] for disease in piece.priors.tolist()]))
         return Fitted(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
-    def run_again(self, strengths: Floats, lambdas: Floats, _start: Fitted, without: int) -> Fitted:
+    def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted:
         """Search the grid without a group of records."""
-        return self.run(strengths, lambdas, without)
+        return self.run(strengths, lambdas, group)
 
 
 def allows_grid(structure: Structure, piece: Piece) -> bool:

@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 
 from noisyor.learning.cleanup.observations import Observations
 from noisyor.learning.cleanup.pieces import Fitted, Piece, find_clusters
-from noisyor.learning.cleanup.problem import STEPS, End, Problem
+from noisyor.learning.cleanup.problem import End, Problem
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
-FEW_STEPS = 5
-"""For each group of records that is left out, from the fit to all."""
-ENOUGH, ENOUGH_EXACT = 1e-6, 1e-12
-"""Steps end when the misfit falls by less than this part of it."""
+FEW_STEPS = 10
+"""From the fits of all clusters to that of the whole."""
+ROUGHLY, EXACTLY = (1e-5, 100), (1e-12, 400)
+"""When a descent ends: by how much the misfit falls, and how many steps it takes at most."""
 VAGUE = 0.25
 """A disease is vague if the usual standard error of its strengths is more than this part."""
 
@@ -53,16 +53,16 @@ class JointFit:
             second = end.second
         else:
             start, more = _fit_clusters(problem, clusters)
-            end = problem.descend(start, STEPS)
+            end = problem.descend(start, None if self._seen.is_exact else FEW_STEPS)
             second = end.misfit + more
         found = self._fitted(problem, end)
-        return found._replace(second=second, vague=self._find_vague(problem, found))
+        self._near = problem.linearised(problem.position(found.strengths, found.lambdas))
+        return found._replace(second=second, vague=self._find_vague(found))
 
-    def run_again(self, strengths: Floats, lambdas: Floats, start: Fitted, without: int) -> Fitted:
-        """Fit the piece without a group of records, from the fit to all."""
-        problem = self._problem(strengths, lambdas, without)
-        position = problem.position(start.strengths, start.lambdas)
-        return self._fitted(problem, problem.descend(position, FEW_STEPS))
+    def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted:
+        """Fit the piece without a group of records: a step from the fit to all, made by `run`."""
+        problem = self._problem(strengths, lambdas, group)
+        return self._fitted(problem, problem.step(self._near))
 
     def _problem(self, strengths: Floats, lambdas: Floats, without: int | None) -> Problem:
         seen = self._seen
@@ -76,18 +76,21 @@ class JointFit:
             lambdas,
             self.piece.edges,
             self.piece.priors,
-            ENOUGH_EXACT if seen.is_exact else ENOUGH,
+            *(EXACTLY if seen.is_exact else ROUGHLY),
         )
 
     def _fitted(self, problem: Problem, end: End) -> Fitted:
         owners = self._structure.edges[problem.edges, 0]
         return Fitted(*problem.oriented(end.position, owners), end.misfit)
 
-    def _find_vague(self, problem: Problem, found: Fitted) -> Indices:
-        """Return the diseases of clusters in which the moments tell too little of one."""
-        position = problem.position(found.strengths, found.lambdas)
-        errors = problem.relative_errors(position)[: len(problem.edges)]
-        owners = self._structure.edges[problem.edges, 0]
+    def _find_vague(self, found: Fitted) -> Indices:
+        """Return the diseases of clusters in which the moments tell too little of one.
+
+        As if the moments were independent, which flatters.
+        """
+        variances = np.diag(self._near.inverse)[: len(found.strengths)]
+        errors = np.sqrt(np.maximum(variances, 0.0)) / found.strengths
+        owners = self._structure.edges[self.piece.edges, 0]
         vague = [self.piece.diseases[:0]]
         for cluster in find_clusters(self._structure, self.piece.diseases):
             is_part = self.piece.kept_edges & np.isin(owners, cluster)

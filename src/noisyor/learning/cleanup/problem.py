@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 STARTS, FOLLOWED = 8, 3
 """All starts take the first steps; only those that look best are followed to the end."""
-FIRST_STEPS, STEPS = 25, 200
+FIRST_STEPS = 25
 SMALLEST_STRENGTH, LARGEST_STRENGTH, LARGEST_LAMBDA = 1e-5, 30.0, 1000.0
 LARGEST_DAMPING = 1e8
 USUAL_LAMBDA = 10.0
@@ -53,6 +53,15 @@ class End(NamedTuple):
     """The misfit of the next best minimum, where several starts were made."""
 
 
+class Linearised(NamedTuple):
+    """A problem close to its minimum."""
+
+    position: Floats
+    slopes: Floats
+    inverse: Floats
+    """Of the normal equations: the covariances, as if the moments were independent."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A position is the unknown strengths, and arcsinh(lambda / 2) of the unknown lambdas."""
@@ -73,9 +82,11 @@ class Problem:
     priors: Indices
     """The diseases whose lambdas are fitted."""
     enough: float
-    """Steps end when the misfit falls by less than this part of it."""
+    """A descent ends when the misfit falls by less than this part of it."""
+    most_steps: int
+    """A descent ends after so many steps."""
 
-    @property
+    @cached_property
     def columns(self) -> Indices:
         """The places of each entry's three strengths and its lambda; -1 where it is known."""
         of_edges = np.full(len(self.strengths), -1)
@@ -171,7 +182,7 @@ class Problem:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             ends = list(pool.map(lambda start: self.descend(start, FIRST_STEPS), starts))
             ends.sort(key=lambda end: end.misfit)
-            followed = pool.map(lambda end: self.descend(end.position, STEPS), ends[:FOLLOWED])
+            followed = pool.map(lambda end: self.descend(end.position), ends[:FOLLOWED])
             ends = sorted(followed, key=lambda end: end.misfit)
         best = ends[0]
         floor = 1e-9 * float(self.weights @ self.observed**2)
@@ -179,22 +190,15 @@ class Problem:
         different = [end.misfit for end in ends if end.misfit > least]
         return End(best.position, best.misfit, min(different, default=math.inf))
 
-    def descend(self, position: Floats, steps: int) -> End:
+    def descend(self, position: Floats, steps: int | None = None) -> End:
         """Return where Levenberg and Marquardt's steps end."""
-        columns = self.columns
-        slopes = np.empty(columns.shape)
+        slopes = np.empty(self.columns.shape)
         damping = 1e-2
         rests = self._rests(position, slopes)
-        _, holds = self._anchors
         misfit = self._misfit(position, rests)
-        for _ in range(steps):
+        for _ in range(self.most_steps if steps is None else steps):
             before = misfit
-            matrix, gradient = np.zeros((len(position), len(position))), np.zeros(len(position))
-            normal_equations(
-                self.entries.offsets, columns, slopes, self.weights, rests, matrix, gradient
-            )
-            matrix.flat[:: len(matrix) + 1] += holds
-            gradient -= holds * self._moved(position)
+            matrix, gradient = self._equations(position, rests, slopes)
             while damping <= LARGEST_DAMPING:
                 moved = self._inside(position + _damped_move(matrix, gradient, damping))
                 new_rests = self._rests(moved, slopes)
@@ -210,27 +214,32 @@ class Problem:
                 break
         return End(position, misfit)
 
-    def relative_errors(self, position: Floats) -> Floats:
-        """Return standard errors of the strengths, as parts of them, and of the scaled lambdas.
-
-        As if the moments were independent, which flatters: they are for telling what is vague.
-        """
-        columns = self.columns
-        slopes = np.empty(columns.shape)
+    def linearised(self, position: Floats) -> "Linearised":
+        """Return what the problem looks like close to its minimum."""
+        slopes = np.empty(self.columns.shape)
         rests = self._rests(position, slopes)
-        n = len(position)
-        matrix, gradient = np.zeros((n, n)), np.zeros(n)
-        normal_equations(
-            self.entries.offsets, columns, slopes, self.weights, rests, matrix, gradient
-        )
+        matrix, _ = self._equations(position, rests, slopes)
         matrix += np.tril(matrix, -1).T
-        matrix.flat[:: n + 1] += self._anchors[1]
         scales = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
         scaled = matrix / scales / scales[:, np.newaxis]
-        scaled.flat[:: n + 1] += RIDGE
-        errors = np.sqrt(np.maximum(np.diag(np.linalg.inv(scaled)), 0.0)) / scales
-        errors[: len(self.edges)] /= np.maximum(position[: len(self.edges)], SMALLEST_STRENGTH)
-        return np.asarray(errors)
+        scaled.flat[:: len(scaled) + 1] += RIDGE
+        return Linearised(position, slopes, np.linalg.inv(scaled) / scales / scales[:, np.newaxis])
+
+    def step(self, at: "Linearised") -> End:
+        """Return where one step leads from the minimum of a problem that is nearly the same."""
+        rests = self._rests(at.position, np.empty(at.slopes.shape))
+        _, gradient = self._equations(at.position, rests, at.slopes)
+        return End(self._inside(at.position + at.inverse @ gradient), math.nan)
+
+    def _equations(self, position: Floats, rests: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+        """Return the lower triangle of the normal equations, and their right side."""
+        n, holds = len(position), self._anchors[1]
+        matrix, gradient = np.zeros((n, n)), np.zeros(n)
+        normal_equations(
+            self.entries.offsets, self.columns, slopes, self.weights, rests, matrix, gradient
+        )
+        matrix.flat[:: n + 1] += holds
+        return matrix, gradient - holds * self._moved(position)
 
     def _moved(self, position: Floats) -> Floats:
         """Return how far a position is from what was learned."""
