@@ -220,7 +220,9 @@ class Problem:
         rests = self._rests(position, slopes)
         matrix, _ = self._equations(position, rests, slopes)
         matrix += np.tril(matrix, -1).T
-        scales = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        diagonal = np.diag(matrix)
+        # What the moments do not feel at all must not make the inverse overflow.
+        scales = np.sqrt(np.maximum(diagonal, RIDGE * diagonal.max(initial=RIDGE)))
         scaled = matrix / scales / scales[:, np.newaxis]
         scaled.flat[:: len(scaled) + 1] += RIDGE
         return Linearised(position, slopes, np.linalg.inv(scaled) / scales / scales[:, np.newaxis])
