@@ -386,3 +386,36 @@ def null_space(rows, n_columns):
             vector[pivot] = -row[column]
         basis.append(vector)
     return basis
+
+
+def expectations(priors, failures, leaks, row):
+    """Sum over all states of the diseases of a record.
+
+    Returns its probability, the posteriors, and for each finding that is present the probability
+    that each disease, and the leak, has caused it (several can have).
+    """
+    known = {j: value for j, value in enumerate(row) if value is not None}
+    total, posteriors = 0.0, [0.0] * len(priors)
+    caused = {(i, j): 0.0 for i in range(len(priors)) for j in known if known[j]}
+    leaked = {j: 0.0 for j in known if known[j]}
+    for states in itertools.product([0, 1], repeat=len(priors)):
+        weight = probability_of_states(priors, states)
+        for j, value in known.items():
+            absent = probability_absent(failures, leaks, j, states)
+            weight *= 1 - absent if value else absent
+        total += weight
+        for i, is_on in enumerate(states):
+            posteriors[i] += weight * is_on
+        for j in leaked:
+            present = 1 - probability_absent(failures, leaks, j, states)
+            if not weight:
+                continue
+            leaked[j] += weight * leaks[j] / present
+            for i, is_on in enumerate(states):
+                caused[i, j] += weight * is_on * (1 - failures[i][j]) / present
+    return (
+        total,
+        [each / total for each in posteriors],
+        {key: value / total for key, value in caused.items()},
+        {key: value / total for key, value in leaked.items()},
+    )

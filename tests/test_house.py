@@ -23,6 +23,7 @@ ROOMS = [
     "network",
     "fixed",
     "datasets",
+    "inference",
     "moments",
     "schedule",
     "identifiability",

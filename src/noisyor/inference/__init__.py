@@ -1,0 +1,1 @@
+"""What a network says of records: exact posteriors, evidence, and what caused each finding."""

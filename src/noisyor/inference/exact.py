@@ -1,0 +1,135 @@
+"""ExactInference: sums over all that the diseases of each record may be, without approximation."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.inference.kernels import (
+    FlatNetwork,
+    Records,
+    Sums,
+    cost_of_records,
+    expect_records,
+)
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+MOST_OPERATIONS = 2.0**24
+"""For one record: about a tenth of a second."""
+
+
+def flatten(network: NoisyOrNetwork) -> FlatNetwork:
+    """Return a network as the arrays that kernels work on."""
+    structure = network.structure
+    diseases, symptoms = structure.edges.T
+    by_symptom = np.lexsort((diseases, symptoms))
+    failures = network.failures
+    is_certain = failures == 0.0
+    logs = np.log(np.where(is_certain, 1.0, failures))
+    n = structure.n_diseases
+    return FlatNetwork(
+        np.ascontiguousarray(network.priors),
+        np.ascontiguousarray(failures),
+        np.ascontiguousarray(network.leaks),
+        structure.parent_offsets.astype(np.int64),
+        diseases[by_symptom],
+        by_symptom.astype(np.int64),
+        np.bincount(diseases, logs, minlength=n).astype(np.float64),
+        np.bincount(diseases[is_certain], minlength=n).astype(np.int64),
+    )
+
+
+def distinct_records(findings: Findings) -> Records:
+    """Return records with those that are the same merged into one, with its weight."""
+    parts = []
+    for block in findings.blocks:
+        present, unknown = block.unpacked()
+        if unknown is None:
+            unknown = np.zeros_like(present)
+        parts.append(np.packbits(np.concatenate([present, unknown], axis=1), axis=1))
+    n_columns = 2 * findings.structure.n_symptoms
+    width = (n_columns + 7) // 8
+    rows = np.concatenate(parts) if parts else np.empty((0, width), dtype=np.uint8)
+    keys, weights = np.unique(rows, axis=0, return_counts=True)
+    bits = np.unpackbits(keys, axis=1, count=n_columns).astype(np.bool_)
+    present, unknown = np.split(bits, 2, axis=1)
+    numbers, symptoms = np.nonzero(present | unknown)
+    offsets = np.searchsorted(numbers, np.arange(len(keys) + 1))
+    return Records(
+        offsets.astype(np.int64),
+        symptoms.astype(np.int32),
+        unknown[numbers, symptoms],
+        weights.astype(np.float64),
+    )
+
+
+class Expected(NamedTuple):
+    """What all records are expected to hold, and how probable they are."""
+
+    sums: Sums
+    evidences: Floats
+    """The log probability of each distinct record."""
+    log_likelihood: float
+
+
+class ExactInference:
+    """Exact inference on all records of some findings, the same ones done once."""
+
+    def __init__(self, findings: Findings, *, most_operations: float = MOST_OPERATIONS) -> None:
+        self.structure = findings.structure
+        self.records = distinct_records(findings)
+        self._check_costs(most_operations)
+
+    def _check_costs(self, most: float) -> None:
+        """Refuse records that take too long, saying which and why."""
+        costs = np.empty(len(self.records.weights))
+        cost_of_records(flatten(_anything(self.structure)), self.records, costs)
+        if len(costs) and costs.max() > most:
+            record = int(np.argmax(costs))
+            first, last = self.records.offsets[record : record + 2]
+            n_present = int((~self.records.is_unknown[first:last]).sum())
+            raise ParameterError(
+                f"exact inference is out of reach: {int((costs > most).sum()):,} of "
+                f"{len(costs):,} different records need more than 2^{np.log2(most):.0f} "
+                f"operations, one with {n_present} present findings 2^{np.log2(costs[record]):.0f}."
+                " Learn with method='refined', 'pooled' or 'variational_em', which need no exact "
+                "inference."
+            )
+
+    def expect(self, network: NoisyOrNetwork) -> Expected:
+        """Return what the records are expected to hold, under a network."""
+        structure, n = self.structure, len(self.records.weights)
+        flat = flatten(network)
+        evidences = np.empty(n)
+        n_threads = min(os.cpu_count() or 1, max(n // 64, 1))
+        cuts = np.linspace(0, n, n_threads + 1).astype(int)
+        parts = [_no_sums(structure) for _ in range(n_threads)]
+        with ThreadPoolExecutor(n_threads) as pool:
+            jobs = [
+                pool.submit(expect_records, flat, self.records, first, last, part, evidences)
+                for first, last, part in zip(cuts[:-1], cuts[1:], parts, strict=True)
+            ]
+            for job in jobs:
+                job.result()
+        sums = Sums(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+        return Expected(sums, evidences, float(self.records.weights @ evidences))
+
+
+def _no_sums(structure: Structure) -> Sums:
+    n_edges = structure.n_edges
+    sizes = structure.n_diseases, n_edges, n_edges, structure.n_symptoms
+    return Sums(*(np.zeros(size) for size in sizes))
+
+
+def _anything(structure: Structure) -> NoisyOrNetwork:
+    """Return a network in which everything is possible: costs do not depend on parameters."""
+    sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
+    priors, failures, leaks = (np.full(size, 0.5) for size in sizes)
+    return NoisyOrNetwork(structure, priors, failures, leaks)

@@ -1,0 +1,157 @@
+"""Exact inference against sums over all states of the diseases."""
+
+import numpy as np
+import pytest
+
+import naive
+from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
+from noisyor.inference import kernels, piece_kernels
+from noisyor.inference.exact import ExactInference, distinct_records, flatten
+
+
+def random_case(rng, most_diseases=6, most_symptoms=8):
+    """Return a network and one record of it, with extreme parameters among others."""
+    n, m = rng.integers(1, most_diseases + 1), rng.integers(1, most_symptoms + 1)
+    matrix = rng.random((n, m)) < rng.uniform(0.1, 0.9)
+    if not matrix.any():
+        matrix[0, 0] = True
+    structure = Structure.from_matrix(matrix)
+    failures = rng.uniform(0.0, 1.0, structure.n_edges)
+    failures[rng.random(len(failures)) < 0.1] = 0.0
+    failures[rng.random(len(failures)) < 0.1] = 1.0
+    priors = np.where(rng.random(n) < 0.1, 1.0, rng.uniform(0.0, 1.0, n) ** 3)
+    network = NoisyOrNetwork(structure, priors, failures, rng.uniform(0.03, 0.5, m) ** 2)
+    row = rng.choice([0, 1, np.nan], m, p=[0.4, 0.5, 0.1])
+    return network, row
+
+
+def naive_arrays(network):
+    failures = np.ones((network.structure.n_diseases, network.structure.n_symptoms))
+    failures[tuple(network.structure.edges.T)] = network.failures
+    return network.priors.tolist(), failures.tolist(), network.leaks.tolist()
+
+
+def check(network, row, rel=1e-9):
+    """Compare everything with the sums over all states."""
+    total, posteriors, caused, leaked = naive.expectations(
+        *naive_arrays(network), [None if np.isnan(x) else int(x) for x in row]
+    )
+    inference = ExactInference(Findings.from_numpy(row[np.newaxis], network.structure))
+    found = inference.expect(network)
+    assert found.log_likelihood == pytest.approx(np.log(total), rel=rel, abs=1e-9)
+    assert found.sums.cases == pytest.approx(posteriors, rel=rel, abs=1e-12)
+    edges = [tuple(edge) for edge in network.structure.edges.tolist()]
+    expected = [caused.get(edge, 0.0) for edge in edges]
+    assert found.sums.caused == pytest.approx(expected, rel=rel, abs=1e-12)
+    expected = [leaked.get(j, 0.0) for j in range(network.structure.n_symptoms)]
+    assert found.sums.leaked == pytest.approx(expected, rel=rel, abs=1e-12)
+    unknown = [posteriors[i] if np.isnan(row[j]) else 0.0 for i, j in edges]
+    assert found.sums.unknown == pytest.approx(unknown, rel=rel, abs=1e-12)
+
+
+def possible(network, row):
+    known = [None if np.isnan(x) else int(x) for x in row]
+    values = {j: value for j, value in enumerate(known) if value is not None}
+    return naive.joint_probability(*naive_arrays(network), values) > 0.0
+
+
+def test_records_agree_with_sums_over_all_states(rng):
+    n_checked = 0
+    while n_checked < 400:
+        network, row = random_case(rng)
+        if possible(network, row):
+            check(network, row)
+            n_checked += 1
+
+
+def local_piece(network, row):
+    """Return the first piece of a record as the kernels see it, or None."""
+    inference = ExactInference(Findings.from_numpy(row[np.newaxis], network.structure))
+    flat, records = flatten(network), inference.records
+    desk = kernels.new_desk(flat)
+    kernels.weigh_absent(flat, records.symptoms, records.is_unknown, desk.on)
+    if not kernels.find_pieces(flat, records.symptoms, records.is_unknown, desk):
+        return None
+    return kernels.make_piece(flat, records.symptoms, records.is_unknown, 0, desk)[0]
+
+
+def test_enumeration_and_elimination_agree(rng):
+    n_checked = 0
+    while n_checked < 300:
+        network, row = random_case(rng, 7, 9)
+        piece = local_piece(network, row) if possible(network, row) else None
+        if piece is None:
+            continue
+        results = []
+        order = piece_kernels.find_order(piece)
+        for solve, arguments in (
+            (piece_kernels.enumerate_piece, (piece,)),
+            (piece_kernels.eliminate_piece, (piece, order)),
+        ):
+            for part in piece[5:]:
+                part[:] = np.nan
+            evidence = solve(*arguments)
+            results.append((evidence, *(part.copy() for part in piece[5:])))
+        for one, other in zip(*results, strict=True):
+            assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+        n_checked += 1
+
+
+def test_a_long_chain_is_eliminated_with_few_findings_open():
+    n = 40  # 2^40 states of diseases or findings; at most two findings are open at once
+    matrix = np.zeros((n, n + 1))
+    matrix[np.arange(n), np.arange(n)] = matrix[np.arange(n), np.arange(n) + 1] = 1
+    structure = Structure.from_matrix(matrix)
+    rng = np.random.default_rng(0)
+    network = NoisyOrNetwork(
+        structure, rng.uniform(0.1, 0.5, n), rng.uniform(0.1, 0.9, 2 * n), np.full(n + 1, 0.01)
+    )
+    findings = Findings.from_numpy(np.ones((1, n + 1)), structure)
+    found = ExactInference(findings).expect(network)
+    assert found.log_likelihood == pytest.approx(chain_evidence(network), rel=1e-12)
+    assert ((found.sums.cases > 0.0) & (found.sums.cases < 1.0)).all()
+
+
+def chain_evidence(network):
+    """Return the log probability of all findings of a chain, disease by disease."""
+    f = network.failures.reshape(-1, 2)
+    state = {0: 1.0}  # whether the disease before is present
+    for i, p in enumerate(network.priors):
+        new = {0: 0.0, 1: 0.0}
+        for before, weight in state.items():
+            for now in (0, 1):
+                absent = (1 - network.leaks[i]) * (f[i - 1, 1] if before else 1.0)
+                absent *= f[i, 0] if now else 1.0
+                new[now] += weight * (p if now else 1 - p) * (1 - absent)
+        state = new
+    last = 1 - network.leaks[-1]
+    return np.log(state[0] * (1 - last) + state[1] * (1 - last * f[-1, 1]))
+
+
+def test_many_unlikely_findings_do_not_underflow():
+    structure = Structure.from_matrix(np.ones((2, 200)))
+    network = NoisyOrNetwork(structure, [1e-9, 1e-9], np.full(400, 0.999), np.full(200, 1e-6))
+    found = ExactInference(Findings.from_numpy(np.ones((1, 200)), structure)).expect(network)
+    assert -2000.0 < found.log_likelihood < -1000.0
+    assert np.isfinite(found.sums.caused).all()
+
+
+def test_what_takes_too_long_is_refused_with_its_size():
+    structure = Structure.from_matrix(np.ones((30, 40)))
+    with pytest.raises(NoisyOrError, match=r"2\^24 operations, one with 40 present findings"):
+        ExactInference(Findings.from_numpy(np.ones((1, 40)), structure))
+
+
+def test_same_records_are_merged(rng):
+    rows = rng.choice([0, 1, np.nan], (500, 3))
+    findings = Findings.from_numpy(rows, Structure.from_matrix(np.ones((1, 3))))
+    records = distinct_records(findings)
+    assert records.weights.sum() == 500
+    assert len(records.weights) == len({tuple(map(str, row)) for row in rows.tolist()})
+
+
+def test_no_records_have_a_likelihood_of_one():
+    structure = Structure.from_matrix(np.ones((1, 3)))
+    network = NoisyOrNetwork(structure, [0.5], np.full(3, 0.5), np.full(3, 0.1))
+    found = ExactInference(Findings.from_numpy(np.empty((0, 3)), structure)).expect(network)
+    assert found.log_likelihood == 0.0
