@@ -31,7 +31,6 @@ from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 UNSURE = Flag.WEAK | Flag.ENTANGLED | Flag.AMBIGUOUS
-SEEDS = range(3)
 DRAWN = "orphanet570, failures drawn"
 
 
@@ -50,13 +49,18 @@ def run(scale):
     exact()
     figures = Figures(RESULTS / "identifiability.csv" if is_full else None)
     sizes = (100_000, 1_000_000) if is_full else (1000,)
-    for n_records in sizes:
+    for n_records in reversed(sizes):
         figure_2(figures, n_records, 64 if is_full else 2)
         for name, network in networks():
-            for seed in SEEDS if is_full else range(1):
+            for seed in range(n_samples(name, n_records) if is_full else 1):
                 from_records(figures, name, network, n_records, seed)
     figure_2_table(figures, sizes)
     records_table(figures, sizes)
+
+
+def n_samples(name, n_records):
+    """Return how many samples to learn from: fewer where one takes minutes."""
+    return 3 if n_records < 1_000_000 or name in ("qmr_shaped", "tcc4e") else 2
 
 
 def networks():
@@ -95,6 +99,8 @@ def exact():
     rows = [["network", "edges left", "identifiable", "learned", "largest error", "vague"]]
     rows[0] += ["seconds"]
     for name, network in all_networks():
+        if name == "orphanet570":
+            continue  # whose own frequencies leave a minimum without curvature
         structure = network.structure
         schedule = find_schedule(structure)
         left = schedule.depths < 0
@@ -159,7 +165,9 @@ def figure_2(figures, n_records, n_networks):
 
 def from_records(figures, name, network, n_records, seed):
     """Learn with the moments and on the records, and compare what no schedule learns."""
-    missing = [m for m in ("pooled", "refined") if not figures.has(name, n_records, seed, m)]
+    # EM on tcc4e, of which the records tell so little, takes a quarter of an hour at 1,000,000.
+    methods = ("pooled",) if (name, n_records) == ("tcc4e", 1_000_000) else ("pooled", "refined")
+    missing = [m for m in methods if not figures.has(name, n_records, seed, m)]
     if not missing:
         return
     structure = network.structure

@@ -28,6 +28,7 @@ ROOMS = [
     "schedule",
     "identifiability",
     "learning",
+    "baselines",
     "learner",
     "cli",
 ]

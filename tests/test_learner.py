@@ -79,7 +79,7 @@ def test_it_is_an_estimator(network):
     assert twin.get_params() == {
         "structure": network.structure, "method": "sequential", "pairs": False,
         "choice": "rarest", "n_groups": 50, "threads": None, "seed": 0,
-            "shrink": True,
+        "shrink": True, "restarts": 4,
     }  # fmt: skip
     check_is_fitted(learner.fit(network.sample(100, seed=0)))
     assert learner.estimate_ is learner.estimate_

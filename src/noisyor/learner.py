@@ -11,12 +11,19 @@ Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from noisyor.baselines import (
+    learn_exact_em,
+    learn_maximum_likelihood,
+    learn_observed,
+    learn_uniform,
+    learn_variational_em,
+)
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
@@ -32,6 +39,16 @@ from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
 METHODS = ("refined", "pooled", "sequential")
+BASELINES: dict[str, Callable[..., Estimate]] = {
+    "exact_em": learn_exact_em,
+    "variational_em": learn_variational_em,
+    "maximum_likelihood": learn_maximum_likelihood,
+}
+SEEN: dict[str, Literal["ratio", "likelihood"]] = {
+    "observed": "ratio",
+    "observed_likelihood": "likelihood",
+}
+ALL_METHODS = (*METHODS, *BASELINES, *SEEN, "uniform")
 MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
 
 
@@ -45,7 +62,9 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     method
         "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
         alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
-        Algorithm 1, one triplet or pair for each edge.
+        Algorithm 1, one triplet or pair for each edge. Baselines for comparison: "exact_em",
+        "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
+        diseases (`y` of `fit`); "uniform", which looks at nothing.
     pairs
         Also learn from pairs next to a learned edge (Section 3.3).
     choice
@@ -55,10 +74,12 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     threads
         For counting; None: as many as there are cores.
     seed
-        For "refined", which samples; the same seed gives the same network.
+        For "refined", which samples, and for random starts; the same seed gives the same network.
     shrink
         Hold what the records hardly tell near the other parameters of its kind ("refined" and
         "pooled"); without, such values can be extreme.
+    restarts
+        Random starts of "exact_em", "variational_em" and "maximum_likelihood"; the best is kept.
 
     Attributes
     ----------
@@ -86,6 +107,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         threads: int | None = None,
         seed: int = 0,
         shrink: bool = True,
+        restarts: int = 4,
     ) -> None:
         self.structure = structure
         self.method = method
@@ -95,6 +117,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.threads = threads
         self.seed = seed
         self.shrink = shrink
+        self.restarts = restarts
 
     def find_plan(self, *, fixed: Any = None) -> MomentPlan:
         """Return what can be counted in one pass, for counting elsewhere; `fit` takes the moments.
@@ -104,6 +127,10 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         held = as_fixed(fixed, self._checked_structure())
         self._check_method()
+        if self.method not in METHODS:
+            raise ParameterError(
+                f"method {self.method!r} learns from records, not from counts: there is no plan."
+            )
         if self.method == "sequential":
             schedule = self._find_schedule(held)
             pieces, _ = find_pieces(schedule, held)
@@ -125,8 +152,9 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
         Records are `Findings`, an array or sparse matrix of records x symptoms, a table of pandas,
         polars, pyarrow or duckdb, a path or a list of paths; options as in `count_moments`. The
-        method "refined" holds them in memory, a bit a finding. `y` is not used: it is there for
-        scikit-learn. `progress` is called with numbers of records, as often as they are looked at.
+        method "refined" holds them in memory, a bit a finding, and so do the baselines. `y` is for
+        "observed" and "observed_likelihood": the diseases, records x diseases; other methods do
+        not use it. `progress` is called with numbers of records, as often as they are looked at.
 
         `fixed` holds parameters at known values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
@@ -134,14 +162,46 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         held = as_fixed(fixed, self._checked_structure())
         schedule = self._find_schedule(held)
         source = _as_source(records, self.structure)
-        if self.method == "refined" and not isinstance(source, Moments | Findings):
+        needs_records = self.method not in ("pooled", "sequential")
+        if needs_records and not isinstance(source, Moments | Findings):
             source, options = read_findings(source, self.structure, options), {}
-        if self.method == "sequential" or isinstance(source, Moments):
+        if self.method not in METHODS:
+            self._fit_baseline(source, y, schedule, held, progress)
+        elif self.method == "sequential" or isinstance(source, Moments):
             self._set(schedule, held, self._count_once(source, held, options, progress))
             self._estimate = self._learn()
         else:
             self._fit_in_two_passes(source, schedule, held, options, progress)
         return self
+
+    def _fit_baseline(
+        self,
+        source: Any,
+        y: Any,
+        schedule: Schedule,
+        fixed: Fixed,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Learn from the records themselves; pairs are counted to check the result with."""
+        if isinstance(source, Moments):
+            raise ParameterError(
+                f"method {self.method!r} learns from records, not from moments; give the records, "
+                "or learn with 'pooled' or 'sequential'."
+            )
+        structure = self.structure
+        pairs = self._count(source, pairs_to_count(structure), {}, None)
+        if self.method in BASELINES:
+            estimate = BASELINES[self.method](
+                source, structure, restarts=self.restarts, seed=self.seed, fixed=fixed,
+                progress=progress,
+            )  # fmt: skip
+        elif self.method == "uniform":
+            estimate = learn_uniform(source, structure, fixed=fixed)
+        else:
+            how = SEEN[self.method]
+            estimate = learn_observed(source, structure, y, how=how, fixed=fixed)
+        self._set(schedule, fixed, pairs)
+        self._estimate = replace(estimate, moments=pairs)
 
     def _fit_in_two_passes(
         self,
@@ -236,9 +296,9 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self.structure
 
     def _check_method(self) -> None:
-        if self.method not in METHODS:
+        if self.method not in ALL_METHODS:
             raise ParameterError(
-                f"there is no method {self.method!r}; known: {', '.join(METHODS)}."
+                f"there is no method {self.method!r}; known: {', '.join(ALL_METHODS)}."
             )
 
     def _find_schedule(self, fixed: Fixed) -> Schedule:

@@ -8,6 +8,7 @@ from noisyor import (
     Moments,
     NoisyOrLearner,
     NoisyOrNetwork,
+    NoisyOrWarning,
     Structure,
     count_moments,
     datasets,
@@ -273,7 +274,116 @@ def test_moments_without_the_triplets_leave_it_unlearned():
     moments = count_moments(network.sample(500, seed=0), schedule.plan())
     assert not is_counted(pieces[0], moments)
     strengths, lambdas = without_pieces(network, pieces)
-    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B', and the moments lack"):
+        cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
     assert not cleaned.edges.any()
     assert not cleaned.priors.any()
     assert not cleaned.parts
+
+
+def learned_from_exact(network, method, fixed=None):
+    """Learn from exact moments, all that the method could have counted."""
+    learner = NoisyOrLearner(network.structure, method=method)
+    plan = learner.find_plan(fixed=fixed)
+    return learner.fit(Moments.exact(network, plan), fixed=fixed).estimate_
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled"])
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_methods_are_exact_on_exact_moments(method, seed):
+    network = datasets.figure2(seed)
+    estimate = learned_from_exact(network, method)
+    assert estimate.explained[0].misfit == pytest.approx(0.0, abs=1e-6)
+    assert estimate.network.failures == pytest.approx(network.failures, abs=1e-6)
+    assert estimate.network.priors == pytest.approx(network.priors, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled"])
+def test_true_values_that_are_held_do_not_harm(method):
+    structure = Structure.from_matrix(np.ones((2, 6)))
+    for seed in range(10):
+        network = random_network(structure, np.random.default_rng(seed))
+        fixed = Fixed.of(network, "failures")
+        held = np.where(np.arange(12) < 1 + seed % 2, fixed.failures, np.nan)
+        estimate = learned_from_exact(network, method, Fixed(structure, failures=held))
+        assert estimate.network.failures == pytest.approx(network.failures, abs=1e-5)
+        assert estimate.network.priors == pytest.approx(network.priors, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled"])
+def test_a_prior_is_learned_from_known_failures_of_two_symptoms(method):
+    structure = Structure.from_matrix(np.ones((1, 2)))
+    network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
+    estimate = learned_from_exact(network, method, Fixed.of(network, "failures"))
+    assert estimate.network.priors == pytest.approx([0.2], abs=1e-6)
+    assert estimate.network.leaks == pytest.approx([0.05, 0.1], abs=1e-6)
+    assert estimate.priors.flags == Flag.AMBIGUOUS  # 0.943 gives the same pair
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_only_known_leaks_would_tell_is_not_called_certain(method):
+    structure = Structure.from_matrix(np.ones((1, 2)))
+    network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
+    learner = NoisyOrLearner(structure, method=method)
+    part = learner.fit(network.sample(5000, seed=0), fixed=Fixed.of(network, "leaks")).estimate_
+    for learned in part.priors, part.failures:
+        assert (learned.flags != 0).all()
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled"])
+def test_records_that_tell_nothing_teach_nothing(method):
+    network = datasets.figure2(0)
+    nothing = np.full((500, network.structure.n_symptoms), np.nan)
+    learner = NoisyOrLearner(network.structure, method=method).fit(nothing)
+    assert not learner.estimate_.failures.is_learned.any()
+    rows = network.sample(5000, seed=0).to_numpy().astype(float)
+    rows[:, 0] = np.nan
+    part = NoisyOrLearner(network.structure, method=method).fit(rows).estimate_.failures
+    of_first = network.structure.edges[:, 1] == 0
+    assert (part.flags[of_first] != 0).all()
+
+
+def test_a_grid_without_a_possible_point_learns_nothing():
+    structure = datasets.figure2(0).structure
+    network = NoisyOrNetwork(structure, [0.5, 0.5], np.full(8, 0.999), np.full(5, 0.05))
+    schedule = find_schedule(structure)
+    plan = NoisyOrLearner(structure, method="sequential").find_plan()
+    for seed in range(3):
+        moments = count_moments(network.sample(300, seed=seed), plan)
+        part = learn_sequential(moments, schedule, cleanup="grid").failures
+        assert ((part.flags != 0) | np.isfinite(part.standard_errors)).all()
+
+
+def test_the_grid_does_not_apply_where_failures_are_held():
+    network = datasets.figure2(0)
+    structure = network.structure
+    fixed = Fixed(structure, failures={("A", "b"): 0.9})
+    schedule = find_schedule(structure, fixed=fixed)
+    plan = NoisyOrLearner(structure, method="sequential").find_plan(fixed=fixed)
+    moments = count_moments(network.sample(2000, seed=0), plan)
+    part = learn_sequential(moments, schedule, cleanup="grid", fixed=fixed).failures
+    assert part.is_learned.sum() == 1  # the one that is held
+
+
+def test_two_explanations_with_the_same_misfit_are_noticed():
+    # Ten moments for ten parameters: now and then another network has the very same moments.
+    structure = Structure.from_matrix(np.ones((2, 4)))
+    n_wrong = 0
+    for seed in range(12):
+        network = random_network(structure, np.random.default_rng(seed))
+        estimate = learned_from_exact(network, "pooled")
+        wrong = np.abs(np.sort(estimate.network.priors) - np.sort(network.priors)).max() > 0.01
+        n_wrong += wrong
+        assert not wrong or (estimate.failures.flags & (Flag.AMBIGUOUS | Flag.ENTANGLED)).all()
+    assert n_wrong  # else the test would show nothing
+
+
+def test_leaks_share_the_doubts_about_their_parents():
+    structure = Structure.from_matrix(np.ones((2, 6)))
+    failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
+    network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
+    learner = NoisyOrLearner(structure, method="pooled").fit(network.sample(5000, seed=0))
+    estimate = learner.estimate_
+    doubt = Flag.AMBIGUOUS | Flag.ENTANGLED
+    assert (estimate.failures.flags & doubt).any()
+    assert (estimate.leaks.flags & doubt).all()

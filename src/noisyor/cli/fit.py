@@ -124,7 +124,7 @@ def fit(
         typer.echo(json.dumps(_facts(estimate, found)))
     elif not quiet:
         _show(estimate)
-        _show_misfits(found, misfits)
+        _show_misfits(found, misfits, fixed is not None)
         typer.echo(f"Written: {output}")
 
 
@@ -265,13 +265,15 @@ def _in_words(part: "Explained", structure: "Structure") -> str:
         f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
         f"with a misfit of {part.misfit:,.1f}"
     )
+    if part.is_poor:
+        return f"{fitted}: a poor fit, not to be trusted."
     if part.second == math.inf:
         return f"{fitted}; all starts led there, or to nothing as good."
     verdict = "as good" if part.is_ambiguous else "worse"
     return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
 
 
-def _show_misfits(misfits: "Misfits", file: Path | None) -> None:
+def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
     """Say whether the structure can explain which symptoms go together."""
     from noisyor.cli.output import show
 
@@ -279,9 +281,10 @@ def _show_misfits(misfits: "Misfits", file: Path | None) -> None:
     wrong = misfits.symptoms.found(misfits.level)
     if len(wrong):
         name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
+        why = "known values contradict the records" if has_fixed else "their leaks are not learned"
         show(
             f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            "above all: known values contradict the records."
+            f"above all: {why}."
         )
     if not misfits.n_found:
         n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2

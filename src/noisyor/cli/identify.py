@@ -47,8 +47,10 @@ def identify(
     from noisyor.io.writing import table_kind, write_table
 
     if (structure is None) == (table is None):
-        raise ParameterError("give a structure, or --table N M for fully connected ones.")
+        raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
     if table is not None:
+        if output is not None or fixed is not None:
+            raise ParameterError("--table takes neither --output nor --fixed.")
         _show_table(*table, as_json)
         return
     inputs = [Path(str(structure)), *filter(None, [fixed])]
@@ -136,10 +138,13 @@ def _show(result: "Identifiability") -> None:
         table.add_column(title, justify="left" if title == "parameter" else "right")
     rows = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in rows)
-    for kind in "prior", "failure", "leak":
+    kinds = "prior", "failure", "leak"
+    for kind in kinds:
         table.add_row(f"{kind}s", *(f"{counts[kind, verdict]:,}" for verdict in titles[1:]))
     if result.is_identifiable:
         show(f"All parameters can be known, from moments of order {result.order}.", table)
+        if any(counts[kind, "local"] for kind in kinds):
+            show("Those called local may have several separate solutions, which fit flags.")
     else:
         show(f"Not all parameters can be known from moments up to order {result.max_order}.", table)
     show(

@@ -67,7 +67,8 @@ class Identifiability:
     Attributes
     ----------
     orders
-        The order of the moments that show each parameter.
+        The order of the moments that show each parameter; of what the schedule learns, 3, though
+        with values that are given pairs might do.
     order
         The smallest order that shows all of them; -1 if there is none up to `max_order`.
     schedule
@@ -211,7 +212,7 @@ def check_identifiability(
     """
     if not isinstance(structure, Structure):
         raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
-    if not isinstance(max_order, int) or not 2 <= max_order <= HIGHEST_ORDER:
+    if max_order not in range(2, HIGHEST_ORDER + 1):
         raise ParameterError(f"max_order must be 2 to {HIGHEST_ORDER}, not {max_order!r}.")
     held = as_fixed(fixed, structure)
     if max_order < SCHEDULE_ORDER:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from noisyor.errors import ParameterError
 from noisyor.identifiability.jacobian import Unknowns, null_space
 from noisyor.names import Indices
 from noisyor.structure import Structure
@@ -18,6 +19,8 @@ def identifiability_table(
     >>> identifiability_table(2, 4).tolist()
     [[-1, -1, 3, 3], [-1, -1, -1, 3]]
     """
+    if n_diseases < 1 or n_symptoms < 1 or (max_order is not None and max_order < 1):
+        raise ParameterError("diseases, symptoms and max_order must be at least 1.")
     table = np.full((n_diseases, n_symptoms), -1)
     for i in range(n_diseases):
         for j in range(n_symptoms):

@@ -15,6 +15,7 @@ from noisyor.inference.kernels import (
     Sums,
     cost_of_records,
     expect_records,
+    score_records,
 )
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 
 MOST_OPERATIONS = 2.0**24
 """For one record: about a tenth of a second."""
+SCORED_TOGETHER = 1024
+"""Records whose scores are held at once."""
 
 
 def flatten(network: NoisyOrNetwork) -> FlatNetwork:
@@ -120,6 +123,27 @@ class ExactInference:
                 job.result()
         sums = Sums(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
         return Expected(sums, evidences, float(self.records.weights @ evidences))
+
+    def information(self, network: NoisyOrNetwork) -> Floats:
+        """Return the sum of the products of the records' scores: failures, priors, leaks.
+
+        What the records tell of all parameters, if the network is right.
+        """
+        flat, records = flatten(network), self.records
+        size = structure_size(self.structure)
+        information = np.zeros((size, size))
+        n = len(records.weights)
+        for first in range(0, n, SCORED_TOGETHER):
+            last = min(first + SCORED_TOGETHER, n)
+            scores = np.empty((last - first, size))
+            score_records(flat, records, first, last, scores)
+            information += (scores * records.weights[first:last, np.newaxis]).T @ scores
+        return information
+
+
+def structure_size(structure: Structure) -> int:
+    """Return the number of parameters."""
+    return structure.n_diseases + structure.n_edges + structure.n_symptoms
 
 
 def _no_sums(structure: Structure) -> Sums:

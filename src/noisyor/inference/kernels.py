@@ -112,6 +112,37 @@ def expect_records(
 
 
 @numba.njit(nogil=True, cache=True)
+def score_records(
+    net: FlatNetwork, records: Records, first: int, last: int, scores: Floats
+) -> None:
+    """Write the slopes of the records' log likelihoods by failures, priors and leaks, as rows."""
+    desk = new_desk(net)
+    n_edges, n_diseases = len(net.failures), len(net.priors)
+    is_known = np.empty(len(net.leaks), dtype=np.bool_)
+    is_present = np.empty(len(net.leaks), dtype=np.bool_)
+    for record in range(first, last):
+        here = slice(records.offsets[record], records.offsets[record + 1])
+        symptoms, is_unknown = records.symptoms[here], records.is_unknown[here]
+        solve_record(net, symptoms, is_unknown, desk)
+        is_known[:], is_present[:] = True, False
+        for x in range(len(symptoms)):
+            is_known[symptoms[x]], is_present[symptoms[x]] = not is_unknown[x], not is_unknown[x]
+        row = scores[record - first]
+        row[n_edges : n_edges + n_diseases] = (desk.on - net.priors) / (
+            net.priors * (1.0 - net.priors)
+        )
+        for j in range(len(net.leaks)):
+            leaked = desk.leaked[j] if is_present[j] else 0.0
+            slope = leaked / net.leaks[j] - (1.0 - leaked) / (1.0 - net.leaks[j])
+            row[n_edges + n_diseases + j] = slope if is_known[j] else 0.0
+            for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+                edge, on = net.parent_edges[place], desk.on[net.parent_diseases[place]]
+                f, caused = net.failures[edge], desk.caused[edge] if is_present[j] else 0.0
+                slope = (on - caused) / f - caused / (1.0 - f)
+                row[edge] = slope if is_known[j] else 0.0
+
+
+@numba.njit(nogil=True, cache=True)
 def solve_record(
     net: FlatNetwork,
     symptoms: NDArray[np.int32],

@@ -143,6 +143,8 @@ class StandardErrors(NamedTuple):
 
 ALIKE = 10.0
 """Two minima fit alike if their weighted sums of squares differ by less than this."""
+POOR = 5.0
+"""A fit is poor if its sum of squares is more than this for each moment in excess."""
 
 
 class Explained(NamedTuple):
@@ -151,6 +153,8 @@ class Explained(NamedTuple):
     diseases: Indices
     n_moments: int
     """The pairs and triplets that were fitted."""
+    n_unknown: int
+    """The parameters that were fitted to them."""
     misfit: float
     """The weighted sum of squares; about one for each independent moment where all is right."""
     second: float
@@ -162,6 +166,25 @@ class Explained(NamedTuple):
     def is_ambiguous(self) -> bool:
         """Whether both fit alike, so that the moments do not tell which is right."""
         return self.second < self.misfit + ALIKE
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether the best explanation misses the moments by far."""
+        return self.misfit > POOR * max(self.n_moments - self.n_unknown, 1) + ALIKE
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How an iterative method got to its result."""
+
+    quantity: str
+    """What was maximised, in words."""
+    values: Floats
+    """Its value after each step of the run that was kept."""
+    ends: Floats
+    """Its last value in each run, from different starts."""
+    is_settled: bool
+    """Whether the run that was kept ended because nothing changed any more."""
 
 
 @dataclass(frozen=True)
@@ -189,19 +212,30 @@ class Estimate:
     """The counts of pairs it was learned from, against which it can be checked."""
     explained: tuple[Explained, ...] = ()
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
+    trace: Trace | None = None
+    """How the method converged, where it climbs from random starts (the baselines do)."""
 
-    def marking(self, flag: Flag, diseases: NDArray[np.bool_]) -> "Estimate":
-        """Return the same with a flag on the priors and failures of some diseases."""
+    def marking(
+        self, flag: Flag, diseases: NDArray[np.bool_], *, with_leaks: bool = False
+    ) -> "Estimate":
+        """Return the same with a flag on the priors and failures of some diseases.
+
+        With leaks: also on those of their symptoms, which rest on them.
+        """
         if not diseases.any():
             return self
+        owners, symptoms = self.structure.edges.T
+        leaks = np.zeros(self.structure.n_symptoms, dtype=np.bool_)
+        leaks[symptoms[diseases[owners]]] = with_leaks
         parts = []
         for part, is_marked in (
             (self.priors, diseases),
-            (self.failures, diseases[self.structure.edges[:, 0]]),
+            (self.failures, diseases[owners]),
+            (self.leaks, leaks),
         ):
             flags = np.where(is_marked & part.is_learned, part.flags | np.uint16(flag), part.flags)
             parts.append(replace(part, flags=flags))
-        return replace(self, priors=parts[0], failures=parts[1])
+        return replace(self, priors=parts[0], failures=parts[1], leaks=parts[2])
 
     def holding(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""

@@ -92,7 +92,9 @@ def _clean_up(
     for each in solved:
         priors = each.priors.values
         strengths = edge_strengths(priors[owners], each.failures.values)
-        learned.append((strengths, lambdas_of(priors)))
+        strengths[each.failures.is_unlearned | each.priors.is_unlearned[owners]] = 0.0
+        lambdas = np.where(each.priors.is_unlearned, np.nan, lambdas_of(priors))
+        learned.append((strengths, lambdas))
     without = [None, *source.groups][: len(solved)]
     groups = [(group, *each) for group, each in zip(source.groups, learned[1:], strict=False)]
     cleaned = clean_up(moments, pieces, learned[0], groups, how, swaps)

@@ -1,5 +1,6 @@
 """clean_up: fills in what a schedule leaves, piece by piece."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.errors import NoisyOrWarning, some_of
 from noisyor.learning.cleanup.grid import GridFit, allows_grid
 from noisyor.learning.cleanup.joint import JointFit
 from noisyor.learning.cleanup.pieces import Booleans, Fitted, Piece, is_counted
@@ -42,16 +44,20 @@ class Cleaned:
         """Return an estimate that tells how well the parts fit, with flags on what is not sure."""
         is_in = partial(_is_in, n_diseases=len(self.priors))
         ambiguous = [part.diseases for part in self.parts if part.is_ambiguous]
-        estimate = estimate.marking(Flag.AMBIGUOUS, is_in(ambiguous))
-        estimate = estimate.marking(Flag.ENTANGLED, is_in([part.vague for part in self.parts]))
+        doubtful = [part.diseases if part.is_poor else part.vague for part in self.parts]
+        estimate = estimate.marking(Flag.AMBIGUOUS, is_in(ambiguous), with_leaks=True)
+        estimate = estimate.marking(Flag.ENTANGLED, is_in(doubtful), with_leaks=True)
         estimate = estimate.marking(Flag.SWAPPABLE, is_in(self.swaps))
-        return replace(estimate, explained=tuple(self.parts))
+        return replace(estimate, explained=tuple(self.parts)) if self.parts else estimate
 
     def _add(self, piece: Piece, found: Fitted) -> None:
         self.edges[piece.edges[piece.kept_edges]] = True
         self.priors[piece.priors[piece.kept_priors]] = True
         n_moments = len(piece.pairs) + len(piece.triplets)
-        part = Explained(piece.diseases, n_moments, found.misfit, found.second, found.vague)
+        n_unknown = len(piece.edges) + len(piece.priors)
+        part = Explained(
+            piece.diseases, n_moments, n_unknown, found.misfit, found.second, found.vague
+        )
         self.parts.append(part)
 
 
@@ -73,20 +79,43 @@ def clean_up(
     cleaned = Cleaned.nothing(structure, swaps)
     for piece in pieces:
         if not is_counted(piece, moments):
-            continue
-        fit: JointFit | GridFit
-        if how == "joint":
-            fit = JointFit(structure, piece, moments)
+            _warn_of_missing(structure, piece)
+        elif how == "joint":
+            joint = JointFit(structure, piece, moments)
+            _fill_in(joint, joint, whole, groups, cleaned)
         elif allows_grid(structure, piece):
-            fit = GridFit(structure, piece, moments)
-        else:
-            continue
-        found = fit.run(*whole)
-        _put(fit.piece, found, *whole)
-        for group, strengths, lambdas in groups:
-            _put(fit.piece, fit.run_without(group, strengths, lambdas), strengths, lambdas)
-        cleaned._add(fit.piece, found)
+            judge = JointFit(structure, piece.without_kin(structure), moments)
+            _fill_in(GridFit(structure, piece, moments), judge, whole, groups, cleaned)
     return cleaned
+
+
+def _fill_in(
+    fit: JointFit | GridFit,
+    judge: JointFit,
+    whole: tuple[Floats, Floats],
+    groups: list[tuple[int, Floats, Floats]],
+    cleaned: Cleaned,
+) -> None:
+    """Fit a piece, and fit it without each group; put what can be told in its place."""
+    fitted = fit.run(*whole)
+    if fitted is None:
+        return
+    found = judge.judged(fitted, *whole)
+    for group, strengths, lambdas in groups:
+        again = fit.run_without(group, strengths, lambdas) or found
+        _put(judge.piece, again, strengths, lambdas)
+    _put(judge.piece, found, *whole)
+    cleaned._add(judge.piece, found)
+
+
+def _warn_of_missing(structure: Structure, piece: Piece) -> None:
+    names = some_of(structure.diseases[disease] for disease in piece.diseases.tolist())
+    warnings.warn(
+        f"no schedule learns {names}, and the moments lack pairs or triplets that the clean-up "
+        "needs. Count with the plan of `noisyor plan-triplets`, or NoisyOrLearner.find_plan().",
+        NoisyOrWarning,
+        stacklevel=3,
+    )
 
 
 def _put(piece: Piece, found: Fitted, strengths: Floats, lambdas: Floats) -> None:

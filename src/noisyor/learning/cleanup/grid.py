@@ -66,8 +66,8 @@ class GridFit:
         self._structure = structure
         self._seen = Observations(structure, self.piece, moments)
 
-    def run(self, strengths: Floats, lambdas: Floats, without: int | None = None) -> Fitted:
-        """Search the grid; `without` leaves a group of records out."""
+    def run(self, strengths: Floats, lambdas: Floats, without: int | None = None) -> Fitted | None:
+        """Search the grid; None if no point is possible. `without` leaves records out."""
         structure, piece = self._structure, self.piece
         observed = np.nan_to_num(self._seen.observed(strengths, lambdas, without))
         roles = _roles(structure, piece)
@@ -76,6 +76,8 @@ class GridFit:
         local = np.full(structure.n_symptoms, -1)
         local[symptoms] = np.arange(len(symptoms))
         found = search_grid(_two_diseases(structure, piece, roles, local, observed))
+        if not np.isfinite(found.distances[0]):
+            return None
         priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
         owners, of_edges = structure.edges[piece.edges].T
         p = np.array([priors[owner] for owner in owners.tolist()])
@@ -83,7 +85,7 @@ class GridFit:
         lambdas = lambdas_of(np.array([priors[disease] for disease in piece.priors.tolist()]))
         return Fitted(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
-    def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted:
+    def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted | None:
         """Search the grid without a group of records."""
         return self.run(strengths, lambdas, group)
 
@@ -96,7 +98,8 @@ def allows_grid(structure: Structure, piece: Piece) -> bool:
 def _roles(structure: Structure, piece: Piece) -> tuple[int, int, int] | None:
     """Return A, B and the number of a triplet of B, if the two diseases allow it."""
     is_whole = bool(piece.kept_edges.all() and piece.kept_priors.all())
-    if not is_whole or len(piece.diseases) != 2 or len(piece.priors) != 2:
+    is_free = not len(piece.tied) and len(piece.priors) == 2
+    if not is_whole or not is_free or len(piece.diseases) != 2:
         return None
     for first, second in itertools.permutations(piece.diseases.tolist()):
         mine, other = (structure.children(disease) for disease in (first, second))

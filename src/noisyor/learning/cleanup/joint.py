@@ -15,6 +15,7 @@ what no other disease of the piece couples; the fit of the whole starts from the
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,23 @@ from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
+
+class Ends(NamedTuple):
+    """When a descent ends."""
+
+    enough: float
+    """When the misfit falls by less than this part of it."""
+    most_steps: int
+
+
 FEW_STEPS = 10
 """From the fits of all clusters to that of the whole."""
-ROUGHLY, EXACTLY = (1e-5, 100), (1e-12, 400)
-"""When a descent ends: by how much the misfit falls, and how many steps it takes at most."""
+ROUGHLY, EXACTLY = Ends(1e-5, 100), Ends(1e-12, 400)
 VAGUE = 0.25
 """A disease is vague if the usual standard error of its strengths is more than this part."""
+
+VAGUE_LAMBDA = 0.5
+"""... or if that of arcsinh(lambda / 2) is more than this."""
 
 
 class JointFit:
@@ -55,17 +67,28 @@ class JointFit:
             start, more = _fit_clusters(problem, clusters)
             end = problem.descend(start, None if self._seen.is_exact else FEW_STEPS)
             second = end.misfit + more
-        found = self._fitted(problem, end)
-        self._near = problem.linearised(problem.position(found.strengths, found.lambdas))
-        return found._replace(second=second, vague=self._find_vague(found))
+        return self._fitted(problem, end)._replace(second=second)
+
+    def judged(self, found: Fitted, strengths: Floats, lambdas: Floats) -> Fitted:
+        """Return a fit with its misfit and what is vague; what no moment tells is not kept."""
+        problem = self._problem(strengths, lambdas, None)
+        position = problem.position(found.strengths, found.lambdas)
+        self._near = problem.linearised(position)
+        is_told = np.split(self._near.is_told, [len(self.piece.edges)])
+        self.piece = self.piece._replace(
+            kept_edges=self.piece.kept_edges & is_told[0],
+            kept_priors=self.piece.kept_priors & is_told[1],
+        )
+        misfit = problem.misfit(position)
+        return found._replace(misfit=misfit, vague=self._find_vague(found))
 
     def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted:
-        """Fit the piece without a group of records: a step from the fit to all, made by `run`."""
+        """Fit the piece without a group of records: a step from the fit that was judged."""
         problem = self._problem(strengths, lambdas, group)
         return self._fitted(problem, problem.step(self._near))
 
     def _problem(self, strengths: Floats, lambdas: Floats, without: int | None) -> Problem:
-        seen = self._seen
+        seen, ends = self._seen, EXACTLY if self._seen.is_exact else ROUGHLY
         observed = seen.observed(strengths, lambdas, without)
         return Problem(
             seen.own,
@@ -76,25 +99,33 @@ class JointFit:
             lambdas,
             self.piece.edges,
             self.piece.priors,
-            *(EXACTLY if seen.is_exact else ROUGHLY),
+            self._structure.edges[:, 0],
+            self._structure.edges[:, 1],
+            np.concatenate([self.piece.kept_edges, self.piece.kept_priors]),
+            self.piece.tied,
+            self.piece.tied_failures,
+            ends.enough,
+            ends.most_steps,
         )
 
     def _fitted(self, problem: Problem, end: End) -> Fitted:
-        owners = self._structure.edges[problem.edges, 0]
-        return Fitted(*problem.oriented(end.position, owners), end.misfit)
+        return Fitted(*problem.oriented(end.position), end.misfit)
 
     def _find_vague(self, found: Fitted) -> Indices:
         """Return the diseases of clusters in which the moments tell too little of one.
 
         As if the moments were independent, which flatters.
         """
-        variances = np.diag(self._near.inverse)[: len(found.strengths)]
-        errors = np.sqrt(np.maximum(variances, 0.0)) / found.strengths
-        owners = self._structure.edges[self.piece.edges, 0]
-        vague = [self.piece.diseases[:0]]
-        for cluster in find_clusters(self._structure, self.piece.diseases):
-            is_part = self.piece.kept_edges & np.isin(owners, cluster)
-            if (_medians(owners[is_part], errors[is_part]) > VAGUE).any():
+        piece, n = self.piece, len(found.strengths)
+        errors = np.sqrt(np.maximum(np.diag(self._near.inverse), 0.0))
+        of_strengths, of_lambdas = errors[:n] / found.strengths, errors[n:]
+        owners = self._structure.edges[piece.edges, 0]
+        vague = [piece.diseases[:0]]
+        for cluster in find_clusters(self._structure, piece.diseases):
+            is_part = piece.kept_edges & np.isin(owners, cluster)
+            medians = _medians(owners[is_part], of_strengths[is_part])
+            priors = of_lambdas[piece.kept_priors & np.isin(piece.priors, cluster)]
+            if (medians > VAGUE).any() or (priors > VAGUE_LAMBDA).any():
                 vague.append(cluster)  # what one disease does not explain, another does
         return np.concatenate(vague)
 

@@ -39,6 +39,10 @@ class Piece(NamedTuple):
     kept_edges: Booleans
     """Which of the edges are kept: those of the diseases above that can be identified."""
     kept_priors: Booleans
+    tied: Indices
+    """Edges whose failures are given, and their strengths therefore tied to a lambda..."""
+    tied_failures: Floats
+    """... and those failures."""
     pairs: Indices
     """Pairs of symptoms that the piece couples."""
     triplets: Indices
@@ -52,12 +56,15 @@ class Piece(NamedTuple):
         """Return the same with the diseases alone."""
         edges = np.isin(structure.edges[self.edges, 0], self.diseases)
         priors = np.isin(self.priors, self.diseases)
+        tied = np.isin(structure.edges[self.tied, 0], self.diseases)
         return self._replace(
             kin=self.kin[:0],
             edges=self.edges[edges],
             priors=self.priors[priors],
             kept_edges=self.kept_edges[edges],
             kept_priors=self.kept_priors[priors],
+            tied=self.tied[tied],
+            tied_failures=self.tied_failures[tied],
         )
 
     @property
@@ -83,16 +90,22 @@ class Fitted(NamedTuple):
 
 
 def find_pieces(schedule: Schedule, fixed: Fixed) -> tuple[list[Piece], Identifiability]:
-    """Return the parts that a schedule leaves, where anything in them can be identified."""
+    """Return the parts that a schedule leaves, where anything in them can be identified.
+
+    The fit does not look at single symptoms, so known leaks do not help it.
+    """
     structure = schedule.structure
-    result = check_identifiability(structure, fixed=fixed, schedule=schedule)
+    held = Fixed(structure, priors=fixed.priors, failures=fixed.failures)
+    result = check_identifiability(structure, fixed=held, schedule=schedule)
     found = []
     rng = np.random.default_rng(0)
-    for unknowns in pieces_left(schedule, fixed):
+    for unknowns in pieces_left(schedule, held):
         diseases = unknowns.diseases
         owned = np.isin(structure.edges[:, 0], diseases)
         is_left = owned & (schedule.depths < 0)
-        if not (result.orders.failures[is_left] >= 0).any():
+        unknown_priors = diseases[unknowns.priors[diseases]]
+        orders = result.orders.failures[is_left], result.orders.priors[unknown_priors]
+        if not (np.concatenate(orders) >= 0).any():
             continue
         kin = _find_kin(structure, diseases)
         kin = kin[schedule.prior_depths[kin] >= 0]
@@ -101,14 +114,21 @@ def find_pieces(schedule: Schedule, fixed: Fixed) -> tuple[list[Piece], Identifi
         is_along = np.isin(structure.edges[:, 0], kin) & shared[structure.edges[:, 1]]
         is_along &= schedule.depths >= 0
         edges = np.flatnonzero((is_left | is_along) & ~fixed.holds("failures"))
-        fitted = np.union1d(diseases[unknowns.priors[diseases]], kin)
+        fitted = np.union1d(unknown_priors, kin)
         priors = fitted[~fixed.holds("priors")[fitted]]
         if len(edges) + len(priors) > MOST_UNKNOWNS:
             continue
         sets = [_sets_of(structure, diseases, size, rng) for size in (2, 3)]
         kept_edges = is_left[edges] & (result.orders.failures[edges] >= 0)
         kept_priors = np.isin(priors, diseases) & (result.orders.priors[priors] >= 0)
-        found.append(Piece(diseases, kin, edges, priors, kept_edges, kept_priors, *sets))
+        is_tied = (owned | is_along) & fixed.holds("failures")
+        tied = np.flatnonzero(is_tied & np.isin(structure.edges[:, 0], priors))
+        found.append(
+            Piece(
+                diseases, kin, edges, priors, kept_edges, kept_priors, tied, fixed.failures[tied],
+                *sets,
+            )
+        )  # fmt: skip
     return found, result
 
 

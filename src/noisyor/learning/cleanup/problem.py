@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.learning.cleanup.kernels import normal_equations, predict
+from noisyor.learning.decompose import priors_of
 from noisyor.names import Indices
 
 Floats = NDArray[np.float64]
 
 STARTS, FOLLOWED = 8, 3
 """All starts take the first steps; only those that look best are followed to the end."""
+SMALL, SMALL_STARTS = 60, (24, 24)
+"""Up to so many unknowns: more starts, all followed, so that other explanations show."""
 FIRST_STEPS = 25
 SMALLEST_STRENGTH, LARGEST_STRENGTH, LARGEST_LAMBDA = 1e-5, 30.0, 1000.0
 LARGEST_DAMPING = 1e8
@@ -31,7 +34,9 @@ SLACK = 0.2
 RIDGE = 1e-10
 """Keeps the inverse finite where some directions cannot be known."""
 SAME_MINIMUM = 1e-3
-"""Minima that differ by less than this part of them are one."""
+"""Minima that differ by more than this part of them are two..."""
+SAME_PLACE = 0.05
+"""... and so are those in places that differ by more than this part."""
 
 
 class Entries(NamedTuple):
@@ -60,6 +65,8 @@ class Linearised(NamedTuple):
     slopes: Floats
     inverse: Floats
     """Of the normal equations: the covariances, as if the moments were independent."""
+    is_told: NDArray[np.bool_]
+    """Whether any moment says anything of each unknown."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,15 @@ class Problem:
     """The edges whose strengths are fitted; those that were learned stay near what they were."""
     priors: Indices
     """The diseases whose lambdas are fitted."""
+    owners: Indices
+    """The diseases of all edges."""
+    symptoms: Indices
+    """The symptoms of all edges."""
+    is_kept: NDArray[np.bool_]
+    """What of a position is asked for; the rest is fitted along."""
+    tied: Indices
+    """Edges whose failures are known, so that their strengths follow from fitted lambdas."""
+    tied_failures: Floats
     enough: float
     """A descent ends when the misfit falls by less than this part of it."""
     most_steps: int
@@ -110,6 +126,12 @@ class Problem:
         )
         edges = np.intersect1d(self.edges, entries.edges)
         priors = np.intersect1d(self.priors, entries.diseases)
+        places = np.concatenate(
+            [
+                np.searchsorted(self.edges, edges),
+                len(self.edges) + np.searchsorted(self.priors, priors),
+            ]
+        )
         part = replace(
             self,
             entries=entries,
@@ -118,12 +140,9 @@ class Problem:
             weights=self.weights[kept],
             edges=edges,
             priors=priors,
+            is_kept=self.is_kept[places],
         )
-        places = [
-            np.searchsorted(self.edges, edges),
-            len(self.edges) + np.searchsorted(self.priors, priors),
-        ]
-        return part, np.concatenate(places)
+        return part, places
 
     # --- positions ---
 
@@ -164,31 +183,61 @@ class Problem:
         strengths = np.clip(position[:n], -LARGEST_STRENGTH, LARGEST_STRENGTH)
         return np.concatenate([strengths, np.clip(position[n:], -most, most)])
 
-    def oriented(self, position: Floats, owners: Indices) -> tuple[Floats, Floats]:
-        """Return strengths, positive, and lambdas; `owners` are the diseases of the strengths."""
+    def oriented(self, position: Floats) -> tuple[Floats, Floats]:
+        """Return strengths, positive, and lambdas."""
         strengths, lambdas = self.values(position)
-        is_known = np.isin(np.arange(len(self.lambdas)), self.priors, invert=True)
+        owners = self.owners[self.edges]
         sums = np.bincount(owners, strengths, minlength=len(self.lambdas))
-        signs = np.where((sums < 0.0) & ~is_known, -1.0, 1.0)
+        can_turn = np.isin(np.arange(len(sums)), self.priors)
+        can_turn[self.owners[self.tied]] = False
+        signs = np.where((sums < 0.0) & can_turn, -1.0, 1.0)
         oriented = np.maximum(strengths * signs[owners], SMALLEST_STRENGTH)
         return oriented, lambdas * signs[self.priors]
+
+    def _asked_for(self, position: Floats) -> Floats:
+        """Return what is kept of a position, twins in the order of their strengths."""
+        strengths, lambdas = self.oriented(position)
+        oriented = self.position(strengths, lambdas)
+        owners = np.concatenate([self.owners[self.edges], self.priors])
+        groups: dict[bytes, list[Floats]] = {}
+        for disease in np.unique(owners).tolist():
+            is_own = (owners == disease) & self.is_kept
+            key = self.symptoms[self.edges[is_own[: len(self.edges)]]].tobytes()
+            groups.setdefault(key, []).append(oriented[is_own])
+        twins = [sorted(group, key=lambda own: float(own.sum())) for group in groups.values()]
+        return np.concatenate([own for group in twins for own in group] or [np.empty(0)])
+
+    def _are_one(self, one: End, other: End) -> bool:
+        """Say whether two descents have ended in the same place."""
+        a, b = self._asked_for(one.position), self._asked_for(other.position)
+        return bool((np.abs(a - b) <= SAME_PLACE * (np.abs(a) + np.abs(b)) + 1e-3).all())
 
     # --- the descent ---
 
     def best_end(self) -> End:
         """Return the best of the minima that several random starts lead to."""
         rng = np.random.default_rng(0)
-        starts = [self.usual_position(rng) for _ in range(STARTS)]
+        n_starts, n_followed = SMALL_STARTS if len(self.is_kept) <= SMALL else (STARTS, FOLLOWED)
+        starts = [self.usual_position(rng) for _ in range(n_starts)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             ends = list(pool.map(lambda start: self.descend(start, FIRST_STEPS), starts))
             ends.sort(key=lambda end: end.misfit)
-            followed = pool.map(lambda end: self.descend(end.position), ends[:FOLLOWED])
+            followed = pool.map(lambda end: self.descend(end.position), ends[:n_followed])
             ends = sorted(followed, key=lambda end: end.misfit)
-        best = ends[0]
         floor = 1e-9 * float(self.weights @ self.observed**2)
-        least = (1.0 + SAME_MINIMUM) * best.misfit + floor
-        different = [end.misfit for end in ends if end.misfit > least]
+        least = (1.0 + SAME_MINIMUM) * ends[0].misfit + floor
+        # Of explanations that fit the same the one with the rarest diseases is taken.
+        best = max((end for end in ends if end.misfit <= least), key=self._rarity)
+        different = [
+            end.misfit
+            for end in ends
+            if end is not best and (end.misfit > least or not self._are_one(best, end))
+        ]
         return End(best.position, best.misfit, min(different, default=math.inf))
+
+    def _rarity(self, end: End) -> float:
+        _, lambdas = self.oriented(end.position)
+        return float(np.arcsinh(lambdas).sum().round(6))
 
     def descend(self, position: Floats, steps: int | None = None) -> End:
         """Return where Levenberg and Marquardt's steps end."""
@@ -225,7 +274,8 @@ class Problem:
         scales = np.sqrt(np.maximum(diagonal, RIDGE * diagonal.max(initial=RIDGE)))
         scaled = matrix / scales / scales[:, np.newaxis]
         scaled.flat[:: len(scaled) + 1] += RIDGE
-        return Linearised(position, slopes, np.linalg.inv(scaled) / scales / scales[:, np.newaxis])
+        inverse = np.linalg.inv(scaled) / scales / scales[:, np.newaxis]
+        return Linearised(position, slopes, inverse, diagonal > self._anchors[1])
 
     def step(self, at: "Linearised") -> End:
         """Return where one step leads from the minimum of a problem that is nearly the same."""
@@ -247,6 +297,10 @@ class Problem:
         """Return how far a position is from what was learned."""
         return np.nan_to_num(position - self._anchors[0])
 
+    def misfit(self, position: Floats) -> float:
+        """Return the weighted sum of squares at a position."""
+        return self._misfit(position, self._rests(position, np.empty(self.columns.shape)))
+
     def _misfit(self, position: Floats, rests: Floats) -> float:
         held = float(self._anchors[1] @ self._moved(position) ** 2)
         return float(self.weights @ rests**2) + held
@@ -255,12 +309,25 @@ class Problem:
         """Return what is observed less what is predicted, and write the slopes of the latter."""
         strengths, lambdas = self.strengths.copy(), np.nan_to_num(self.lambdas, nan=USUAL_LAMBDA)
         strengths[self.edges], lambdas[self.priors] = self.values(position)
+        strengths[self.tied], slopes_of_tied = self._tied_strengths(lambdas)
         predicted = np.empty(len(self.observed))
         predict(
             self.entries.offsets, self.entries.edges, self.entries.diseases, self.n_pairs,
             strengths, lambdas, predicted, slopes,
         )  # fmt: skip
+        if len(self.tied):
+            by_lambda = np.zeros(len(strengths))
+            by_lambda[self.tied] = slopes_of_tied
+            slopes[:, 3] += (slopes[:, :3] * by_lambda[self.entries.edges]).sum(axis=1)
         return self.observed - predicted
+
+    def _tied_strengths(self, lambdas: Floats) -> tuple[Floats, Floats]:
+        """Return v = sqrt(q) t of known failures, and its slope by arcsinh(lambda / 2)."""
+        of_owners = lambdas[self.owners[self.tied]]
+        p, effect = priors_of(of_owners), 1.0 - self.tied_failures
+        root, rest = np.sqrt(p * (1.0 - p)), 1.0 - p * effect
+        slope = -(1.0 - 2.0 * p) * root / rest - 2.0 * root * p * (1.0 - p) * effect / rest**2
+        return effect * root / rest, effect * slope
 
 
 def _damped_move(matrix: Floats, gradient: Floats, damping: float) -> Floats:

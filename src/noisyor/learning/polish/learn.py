@@ -115,6 +115,7 @@ def learn_refined(
     if not small:  # Fisher scoring has settled
         seen = learned.priors * (1.0 - learned.priors) / findings.n_records
         is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
+    errors = _at_least_if_seen(errors, learned, findings.n_records, known)
     beyond = cleaned or Cleaned.nothing(structure)
     estimate = _estimate(learned, errors, findings.n_records, schedule, beyond, is_entangled, share)
     return beyond.marked(estimate).holding(held)
@@ -207,6 +208,23 @@ def standard_errors(
     leaks = information.leaks + known / (1.0 - network.leaks) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         return Errors(failures, priors, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
+
+
+def _at_least_if_seen(
+    errors: Errors, network: NoisyOrNetwork, n_records: int, known: Floats
+) -> Errors:
+    """Return errors that are not smaller than if all causes had been seen.
+
+    Where diseases are hardly told apart, the information is so uncertain that they can be.
+    """
+    p, f, leaks = network.priors, network.failures, network.leaks
+    cases = n_records * p[network.structure.edges[:, 0]]
+    with np.errstate(invalid="ignore"):
+        return Errors(
+            np.maximum(errors.failures, np.sqrt(f * (1.0 - f) / np.maximum(cases, 1.0))),
+            np.maximum(errors.priors, np.sqrt(p * (1.0 - p) / n_records)),
+            np.maximum(errors.leaks, np.sqrt(leaks * (1.0 - leaks) / np.maximum(known, 1.0))),
+        )
 
 
 def _inverse_diagonal(matrix: Floats) -> Floats:

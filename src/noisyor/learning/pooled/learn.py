@@ -255,7 +255,7 @@ def to_estimate(
     ).reshape(len(groups), structure.n_symptoms)
     errors = _errors(raw_leaks, group_leaks, sizes)
     leaks = shrink_leaks(raw_leaks, errors) if shrink else unshrunk(raw_leaks, errors)
-    return _estimate(priors, failures, leaks, fit, moments, schedule)
+    return _estimate(priors, failures, leaks, fit, moments, schedule, fixed)
 
 
 def failures_from(priors: Floats, strengths: Floats, owners: NDArray[np.int64]) -> Floats:
@@ -272,7 +272,7 @@ def _errors(whole: Floats, replicates: Floats, sizes: NDArray[np.int64]) -> Floa
 
 def _estimate(
     priors: Shrunk, failures: Shrunk, leaks: Shrunk, fit: PooledFit, moments: Moments,
-    schedule: Schedule,
+    schedule: Schedule, fixed: Fixed,
 ) -> Estimate:  # fmt: skip
     """Mark what the schedule does not reach, and what the data hardly tell."""
     structure = schedule.structure
@@ -285,7 +285,7 @@ def _estimate(
     prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
     depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    lost_leaks[symptoms[lost_failures]] = True
+    lost_leaks[symptoms[lost_failures & ~(fixed.holds("failures") & ~lost_priors[diseases])]] = True
     has_errors = len(fit.group_lambdas) > 0
     sources = (
         [

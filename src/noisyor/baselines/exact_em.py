@@ -1,0 +1,177 @@
+"""learn_exact_em: expectation maximisation with exact inference, for small networks.
+
+The E-step finds, for each distinct record, P(disease | record) and the probability that each edge,
+and each leak, has caused its finding; the M-step is then a division. Two EM steps and one leap in
+their direction (Varadhan and Roland 2008) make a step; a leap that loses likelihood is not made,
+so the likelihood never falls.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.baselines.runs import (
+    Errors,
+    Progress,
+    Run,
+    best_run,
+    check_input,
+    inside,
+    starts,
+    to_estimate,
+)
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.fixed import Fixed, as_fixed
+from noisyor.inference.exact import MOST_OPERATIONS, ExactInference, Expected
+from noisyor.learning.estimate import Estimate
+from noisyor.learning.polish.fisher import information_errors
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+LONGEST_LEAP = 1e4
+
+
+def learn_exact_em(
+    findings: Findings,
+    structure: Structure,
+    *,
+    restarts: int = 4,
+    seed: int = 0,
+    fixed: Fixed | None = None,
+    progress: Progress | None = None,
+    tolerance: float = 1e-10,
+    max_steps: int = 2000,
+    most_operations: float = MOST_OPERATIONS,
+) -> Estimate:
+    """Learn by EM from random starts; the run with the highest likelihood is kept.
+
+    Parameters
+    ----------
+    findings
+        The records; those that are the same are looked at once.
+    structure
+        The diseases, symptoms and edges.
+    restarts
+        Runs from different random starts (the paper makes 4).
+    seed
+        The same seed gives the same estimate.
+    fixed
+        Parameters held at given values.
+    progress
+        Called with the number of records looked at since the last call.
+    tolerance
+        A run ends when the likelihood rises by less than this part of it.
+    max_steps
+        A run ends after so many steps.
+    most_operations
+        Records that need more are refused: exact inference is exponential.
+    """
+    check_input(findings, structure, restarts)
+    held = as_fixed(fixed, structure)
+    steps = EmSteps(findings.with_structure(structure), held, progress, most_operations)
+    if not 0.0 <= tolerance < 1.0 or max_steps < 1:
+        raise ParameterError("tolerance must be in [0, 1) and max_steps at least 1.")
+    runs = [
+        steps.run(start, tolerance, max_steps)
+        for start in starts(findings, structure, held, restarts, seed)
+    ]
+    network, trace = best_run(runs, "log likelihood")
+    errors = steps.standard_errors(network)
+    return to_estimate("exact_em", network, errors, findings.n_records, held, trace)
+
+
+class EmSteps:
+    """Steps of EM on some findings."""
+
+    def __init__(
+        self,
+        findings: Findings,
+        fixed: Fixed,
+        progress: Progress | None,
+        most_operations: float = MOST_OPERATIONS,
+    ) -> None:
+        self._inference = ExactInference(findings, most_operations=most_operations)
+        self._structure = findings.structure
+        self._n_records = findings.n_records
+        self._known = findings.n_records - findings.count_unknown()
+        self._fixed = fixed
+        self._progress = progress or (lambda _: None)
+
+    def expect(self, network: NoisyOrNetwork) -> Expected:
+        """Do an E-step."""
+        self._progress(self._n_records)
+        return self._inference.expect(network)
+
+    def maximise(self, expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Do an M-step; what no record tells anything of stays as it is."""
+        sums, structure = expected.sums, self._structure
+        at_risk = sums.cases[structure.edges[:, 0]] - sums.unknown
+        with np.errstate(divide="ignore", invalid="ignore"):
+            failures = np.where(at_risk > 0.0, 1.0 - sums.caused / at_risk, network.failures)
+            leaks = np.where(self._known > 0, sums.leaked / self._known, network.leaks)
+        found = inside(structure, sums.cases / self._n_records, failures, leaks)
+        return self._fixed.applied_to(found)
+
+    def run(self, network: NoisyOrNetwork, tolerance: float, max_steps: int) -> Run:
+        """Climb from a start until the likelihood hardly rises."""
+        expected = self.expect(network)
+        values = [expected.log_likelihood]
+        for _ in range(max_steps):
+            one = self.maximise(expected, network)
+            after_one = self.expect(one)
+            two = self.maximise(after_one, one)
+            leap = self._leap(network, one, two)
+            network, expected = leap, self.expect(leap)
+            if not expected.log_likelihood >= after_one.log_likelihood:
+                network, expected = two, self.expect(two)
+            values.append(expected.log_likelihood)
+            if values[-1] - values[-2] <= tolerance * abs(values[-1]):
+                return Run(network, values, True)
+        return Run(network, values, False)
+
+    def _leap(
+        self, start: NoisyOrNetwork, one: NoisyOrNetwork, two: NoisyOrNetwork
+    ) -> NoisyOrNetwork:
+        """Return where two steps point at, on the scale of log odds."""
+        at, then, last = (_log_odds(network) for network in (start, one, two))
+        first, change = then - at, last - 2.0 * then + at
+        curve = max(float(np.linalg.norm(change)), 1e-300)
+        length = min(float(np.linalg.norm(first)) / curve, LONGEST_LEAP)
+        if length <= 1.0:
+            return two
+        position = at + 2.0 * length * first + length**2 * change
+        values = 1.0 / (1.0 + np.exp(-np.clip(position, -30.0, 30.0)))
+        structure = self._structure
+        cuts = structure.n_diseases, structure.n_diseases + structure.n_edges
+        priors, failures, leaks = np.split(values, cuts)
+        return self._fixed.applied_to(inside(structure, priors, failures, leaks))
+
+    def gradient(self, expected: Expected, network: NoisyOrNetwork) -> Floats:
+        """Return the slopes of the log likelihood by all log odds: priors, failures, leaks.
+
+        With x the log odds of a chance p that was taken k times in n, the slope is k - n p.
+        """
+        sums, structure = expected.sums, self._structure
+        at_risk = sums.cases[structure.edges[:, 0]] - sums.unknown
+        survived = at_risk - sums.caused
+        return np.concatenate(
+            [
+                sums.cases - self._n_records * network.priors,
+                survived - at_risk * network.failures,
+                sums.leaked - self._known * network.leaks,
+            ]
+        )
+
+    def standard_errors(self, network: NoisyOrNetwork) -> Errors:
+        """Return standard errors from the records' scores."""
+        information = self._inference.information(network)
+        failures, priors, leaks = information_errors(network, information, self._fixed, 1e-3)
+        return Errors(priors, failures, leaks)
+
+
+def _log_odds(network: NoisyOrNetwork) -> Floats:
+    values = np.concatenate([network.priors, network.failures, network.leaks])
+    values = np.clip(values, 1e-12, 1.0 - 1e-12)
+    return np.asarray(np.log(values) - np.log1p(-values))

@@ -1,0 +1,132 @@
+"""What the baselines share: random starts, the best of several runs, and its estimate."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError, StructureError
+from noisyor.findings import Findings
+from noisyor.fixed import Fixed
+from noisyor.identifiability import check_identifiability
+from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.estimate import Estimate, Flag, Learned, Trace
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import find_schedule
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int], None]
+
+SMALLEST = 1e-6
+"""Parameters stay so far from 0 and 1: EM could not leave them again."""
+SMALLEST_LEAK = 1e-9
+
+
+class Run(NamedTuple):
+    """One run, from one start."""
+
+    network: NoisyOrNetwork
+    values: list[float]
+    """What is maximised, after each step."""
+    is_settled: bool
+    """Whether it ended because nothing changed any more, not because of its last step."""
+
+
+class Errors(NamedTuple):
+    """Standard errors of each kind."""
+
+    priors: Floats
+    failures: Floats
+    leaks: Floats
+
+
+def check_input(findings: Findings, structure: Structure, restarts: int = 1) -> None:
+    """Refuse findings of other symptoms, no records, and no runs."""
+    if findings.structure.symptoms != structure.symptoms:
+        raise StructureError("the findings belong to a structure with other symptoms.")
+    if not findings.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    if restarts < 1:
+        raise ParameterError(f"restarts must be at least 1, not {restarts}.")
+
+
+def starts(
+    findings: Findings, structure: Structure, fixed: Fixed, restarts: int, seed: int
+) -> list[NoisyOrNetwork]:
+    """Return networks with random parameters; leaks are a part of what is seen."""
+    known = np.maximum(findings.n_records - findings.count_unknown(), 1)
+    frequencies = findings.count_present() / known
+    found = []
+    for number in range(restarts):
+        rng = np.random.default_rng([seed, number])
+        network = NoisyOrNetwork(
+            structure,
+            rng.uniform(0.05, 0.5, structure.n_diseases),
+            rng.uniform(0.2, 0.8, structure.n_edges),
+            np.clip(frequencies * rng.uniform(0.1, 0.5, structure.n_symptoms), 1e-3, 0.5),
+        )
+        found.append(fixed.applied_to(network))
+    return found
+
+
+def inside(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> NoisyOrNetwork:
+    """Return a network whose parameters keep off 0 and 1."""
+    return NoisyOrNetwork(
+        structure,
+        np.clip(priors, SMALLEST, 1.0 - SMALLEST),
+        np.clip(failures, SMALLEST, 1.0 - SMALLEST),
+        np.clip(leaks, SMALLEST_LEAK, 1.0 - SMALLEST),
+    )
+
+
+def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
+    """Return the network of the run that ends highest, and how it got there."""
+    best = max(runs, key=lambda run: run.values[-1])
+    ends = np.array([run.values[-1] for run in runs])
+    return best.network, Trace(quantity, np.array(best.values), ends, best.is_settled)
+
+
+def to_estimate(
+    method: str,
+    network: NoisyOrNetwork,
+    errors: Errors,
+    n_records: int,
+    fixed: Fixed,
+    trace: Trace | None = None,
+    *,
+    are_diseases_seen: bool = False,
+) -> Estimate:
+    """Return an estimate; what the findings alone cannot tell is flagged."""
+    structure = network.structure
+    schedule = find_schedule(structure, fixed=fixed)
+    values = network.priors, network.failures, network.leaks
+    beyond = [np.zeros(len(each), dtype=np.bool_) for each in values]
+    swaps: list[tuple[int, ...]] = []
+    if not are_diseases_seen:
+        checked = check_identifiability(structure, fixed=fixed, schedule=schedule)
+        beyond = [np.asarray(orders < 0) for orders in checked.orders]
+        swaps = checked.swaps
+    parts = [
+        Learned(
+            np.array(each),
+            np.where(is_beyond, np.nan, error),
+            np.full(len(each), -1),
+            np.full(len(each), -1),
+            np.where(is_beyond, Flag.UNCERTIFIED, 0).astype(np.uint16),
+            ("records",) * len(each),
+        )
+        for each, error, is_beyond in zip(values, errors, beyond, strict=True)
+    ]
+    priors, failures, leaks = parts
+    estimate = Estimate(
+        structure, method, n_records, priors, failures, leaks, schedule, trace=trace
+    )
+    return Cleaned.nothing(structure, swaps).marked(estimate).holding(fixed)
+
+
+def no_errors(structure: Structure) -> Errors:
+    """Return that no standard errors are known."""
+    sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
+    return Errors(*(np.full(size, np.nan) for size in sizes))

@@ -1,0 +1,26 @@
+"""learn_uniform: the paper's dotted line, which looks at nothing."""
+
+import numpy as np
+
+from noisyor.baselines.runs import check_input, no_errors, to_estimate
+from noisyor.findings import Findings
+from noisyor.fixed import Fixed, as_fixed
+from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Estimate
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+
+def learn_uniform(
+    findings: Findings, structure: Structure, *, fixed: Fixed | None = None
+) -> Estimate:
+    """Guess 0.5 for every prior and failure and hardly any leak (Figure 3, Uniform)."""
+    check_input(findings, structure)
+    network = NoisyOrNetwork(
+        structure,
+        np.full(structure.n_diseases, NEUTRAL_PRIOR),
+        np.full(structure.n_edges, NEUTRAL_FAILURE),
+        np.full(structure.n_symptoms, NEUTRAL_LEAK),
+    )
+    held = as_fixed(fixed, structure)
+    errors = no_errors(structure)
+    return to_estimate("uniform", network, errors, findings.n_records, held, are_diseases_seen=True)

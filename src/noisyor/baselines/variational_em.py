@@ -1,0 +1,227 @@
+"""learn_variational_em: variational EM (Singliar and Hauskrecht 2006), the paper's baseline.
+
+With theta = -log f, theta0 = -log(1 - leak), and shares q that sum to 1 over the parents of a
+present finding, Jensen's inequality gives
+
+    log P(present | D) >= sum_i q_i [ d_i log(1 - exp(-theta0 - theta_i / q_i))
+                                      + (1 - d_i) log(1 - exp(-theta0)) ]
+
+and absent findings are linear in d. The E-step raises the bound by turns in P(d_i = 1), in closed
+form, and in q; the M-step solves one monotone equation for each edge and each leak. No step lowers
+the bound. It converges, but not to the truth: it prunes edges (Section 4.1).
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.baselines.kernels import (
+    Entries,
+    Model,
+    bound_records,
+    raise_edges,
+    raise_leaks,
+)
+from noisyor.baselines.kernels import Findings as FlatFindings
+from noisyor.baselines.runs import (
+    SMALLEST,
+    SMALLEST_LEAK,
+    Progress,
+    Run,
+    best_run,
+    check_input,
+    no_errors,
+    starts,
+    to_estimate,
+)
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.fixed import Fixed, as_fixed
+from noisyor.inference.exact import distinct_records
+from noisyor.learning.estimate import Estimate
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 2
+"""Turns of posteriors and shares in one E-step."""
+SMALLEST_THETA, LARGEST_THETA = SMALLEST, -np.log(SMALLEST)
+
+
+def learn_variational_em(
+    findings: Findings,
+    structure: Structure,
+    *,
+    restarts: int = 4,
+    seed: int = 0,
+    fixed: Fixed | None = None,
+    progress: Progress | None = None,
+    tolerance: float = 1e-6,
+    max_steps: int = 500,
+) -> Estimate:
+    """Learn by variational EM from random starts; the run with the highest bound is kept.
+
+    Parameters
+    ----------
+    findings
+        The records; those that are the same are looked at once.
+    structure
+        The diseases, symptoms and edges.
+    restarts
+        Runs from different random starts (the paper makes 64).
+    seed
+        The same seed gives the same estimate.
+    fixed
+        Parameters held at given values.
+    progress
+        Called with the number of records looked at since the last call.
+    tolerance
+        A run ends when the bound rises by less than this part of it.
+    max_steps
+        A run ends after so many steps.
+    """
+    check_input(findings, structure, restarts)
+    if not 0.0 <= tolerance < 1.0 or max_steps < 1:
+        raise ParameterError("tolerance must be in [0, 1) and max_steps at least 1.")
+    held = as_fixed(fixed, structure)
+    climber = _Climber(findings.with_structure(structure), held, progress)
+    first = starts(findings, structure, held, restarts, seed)
+    runs = [climber.run(start, tolerance, max_steps) for start in first]
+    network, trace = best_run(runs, "lower bound of the log likelihood")
+    errors = no_errors(structure)
+    return to_estimate("variational_em", network, errors, findings.n_records, held, trace)
+
+
+class _Climber:
+    """Runs of variational EM on some findings."""
+
+    def __init__(self, findings: Findings, fixed: Fixed, progress: Progress | None) -> None:
+        self._structure = structure = findings.structure
+        self._fixed = fixed
+        self._progress = progress or (lambda _: None)
+        self._n_records = findings.n_records
+        self._known = (findings.n_records - findings.count_unknown()).astype(np.float64)
+        self._present = findings.count_present().astype(np.float64)
+        diseases, symptoms = structure.edges.T
+        self._parent_edges = np.lexsort((diseases, symptoms)).astype(np.int64)
+        self._parent_diseases = diseases[self._parent_edges]
+        self._parent_offsets = structure.parent_offsets.astype(np.int64)
+        self._flat, self._entries = self._lay_out(findings)
+        self._pool = ThreadPoolExecutor(os.cpu_count())
+
+    def _lay_out(self, findings: Findings) -> tuple[FlatFindings, Entries]:
+        """List each present finding with each of its parents."""
+        records = distinct_records(findings)
+        n_parents = np.diff(self._parent_offsets)[records.symptoms]
+        n_entries = np.where(records.is_unknown, 0, n_parents)
+        entry_offsets = np.concatenate([[0], np.cumsum(n_entries)])
+        of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
+        rank = np.arange(entry_offsets[-1]) - entry_offsets[of_finding]
+        places = self._parent_offsets[records.symptoms[of_finding]] + rank
+        owners = np.repeat(np.arange(len(records.weights)), np.diff(records.offsets))[of_finding]
+        by_place = np.argsort(places, kind="stable")
+        order = np.empty(len(places), dtype=np.int64)
+        order[by_place] = np.arange(len(places))
+        n_places = self._structure.n_edges
+        entries = Entries(
+            self._parent_edges[places[by_place]],
+            owners[by_place],
+            np.searchsorted(places[by_place], np.arange(n_places + 1)),
+            np.empty(len(places)),
+            np.zeros(len(places)),
+        )
+        flat = FlatFindings(
+            records.offsets, records.symptoms, records.is_unknown, entry_offsets, order,
+            records.weights,
+        )  # fmt: skip
+        return flat, entries
+
+    def run(self, start: NoisyOrNetwork, tolerance: float, max_steps: int) -> Run:
+        """Climb from a start until the bound hardly rises."""
+        n_entries = np.diff(self._flat.entry_offsets)
+        of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
+        self._entries.shares[self._flat.order] = 1.0 / n_entries[of_finding]
+        network, values = start, list[float]()
+        for _ in range(max_steps):
+            network, bound = self._step(network)
+            values.append(bound)
+            if len(values) > 1 and bound - values[-2] <= tolerance * abs(bound):
+                return Run(network, values, True)
+        return Run(network, values, False)
+
+    def _step(self, network: NoisyOrNetwork) -> tuple[NoisyOrNetwork, float]:
+        """Do an E-step, with the bound after it, and an M-step."""
+        structure, model = self._structure, self._model(network)
+        cases = np.zeros((os.cpu_count() or 1, structure.n_diseases))
+        unknown = np.zeros((len(cases), structure.n_edges))
+        bounds = self._in_parts(
+            lambda number, first, last: bound_records(
+                model,
+                self._flat,
+                self._entries,
+                first,
+                last,
+                ROUNDS,
+                cases[number],
+                unknown[number],
+            ),
+            len(self._flat.weights),
+        )
+        bound = float(sum(bounds))
+        self._progress(self._n_records)
+        return self._maximise(network, model, cases.sum(axis=0), unknown.sum(axis=0)), bound
+
+    def _model(self, network: NoisyOrNetwork) -> Model:
+        structure = self._structure
+        p, theta = network.priors, -np.log(network.failures)
+        all_fail = np.bincount(structure.edges[:, 0], theta, minlength=structure.n_diseases)
+        return Model(
+            np.log(p) - np.log1p(-p) - all_fail, np.log1p(-p), theta, -np.log1p(-network.leaks),
+            self._parent_offsets, self._parent_diseases, self._parent_edges,
+        )  # fmt: skip
+
+    def _maximise(
+        self, network: NoisyOrNetwork, model: Model, cases: Floats, unknown: Floats
+    ) -> NoisyOrNetwork:
+        structure, entries = self._structure, self._entries
+        weights = self._flat.weights
+        taken = np.bincount(
+            entries.edges, weights[entries.records] * entries.posteriors,
+            minlength=structure.n_edges,
+        )  # fmt: skip
+        survived = np.maximum(cases[structure.edges[:, 0]] - unknown - taken, 0.0)
+        absent = self._known - self._present
+        self._in_parts(
+            lambda _, first, last: raise_edges(
+                model, entries, weights, survived, SMALLEST_THETA, LARGEST_THETA, first, last
+            ),
+            structure.n_edges,
+        )
+        held = self._fixed.holds("failures")
+        model.theta[held] = -np.log(network.failures[held])
+        self._in_parts(
+            lambda _, first, last: raise_leaks(
+                model, entries, weights, absent, SMALLEST_LEAK, LARGEST_THETA, first, last
+            ),
+            structure.n_symptoms,
+        )
+        leaks = -np.expm1(-model.theta0)
+        alone = np.diff(self._parent_offsets) == 0
+        leaks[alone] = np.clip(self._present / np.maximum(self._known, 1.0), SMALLEST_LEAK, 0.999)[
+            alone
+        ]
+        priors = np.clip(cases / self._n_records, SMALLEST, 1.0 - SMALLEST)
+        return self._fixed.applied_to(
+            NoisyOrNetwork(structure, priors, np.exp(-model.theta), leaks)
+        )
+
+    def _in_parts(self, work: Callable[[int, int, int], Any], n: int) -> list[Any]:
+        """Do work on n things, each thread its part of them."""
+        n_parts = os.cpu_count() or 1
+        cuts = np.linspace(0, n, n_parts + 1).astype(int).tolist()
+        return list(self._pool.map(work, range(n_parts), cuts[:-1], cuts[1:]))
