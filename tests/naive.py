@@ -419,3 +419,54 @@ def expectations(priors, failures, leaks, row):
         {key: value / total for key, value in caused.items()},
         {key: value / total for key, value in leaked.items()},
     )
+
+
+def em_step(priors, failures, leaks, records):
+    """One step of EM; returns the log likelihood before it and the new parameters."""
+    n, m = len(priors), len(leaks)
+    total, cases = 0.0, [0.0] * n
+    at_risk, caused = ([[0.0] * m for _ in range(n)] for _ in range(2))
+    known, leaked = [0] * m, [0.0] * m
+    for row in records:
+        probability, posteriors, causes, leaks_of = expectations(priors, failures, leaks, row)
+        total += math.log(probability)
+        for i in range(n):
+            cases[i] += posteriors[i]
+        for j, value in enumerate(row):
+            if value is None:
+                continue
+            known[j] += 1
+            leaked[j] += leaks_of.get(j, 0.0)
+            for i in range(n):
+                at_risk[i][j] += posteriors[i]
+                caused[i][j] += causes.get((i, j), 0.0)
+    new_failures = [
+        [
+            1 - caused[i][j] / at_risk[i][j] if failures[i][j] < 1 and at_risk[i][j] else 1.0
+            for j in range(m)
+        ]
+        for i in range(n)
+    ]
+    new_leaks = [leaked[j] / known[j] for j in range(m)]
+    return total, [each / len(records) for each in cases], new_failures, new_leaks
+
+
+def variational_bound(priors, failures, leaks, row, posteriors, shares):
+    """The bound of Singliar and Hauskrecht (2006); `shares` maps (disease, symptom) to q."""
+    total = 0.0
+    for p, mu in zip(priors, posteriors, strict=True):
+        total += mu * math.log(p / mu) + (1 - mu) * math.log((1 - p) / (1 - mu))
+    for j, value in enumerate(row):
+        parents = [i for i in range(len(priors)) if failures[i][j] < 1]
+        theta0 = -math.log(1 - leaks[j])
+        if value == 0:
+            total -= theta0
+            total += sum(posteriors[i] * math.log(failures[i][j]) for i in parents)
+        elif value == 1 and not parents:
+            total += math.log(leaks[j])
+        elif value == 1:
+            for i in parents:
+                q, theta = shares[i, j], -math.log(failures[i][j])
+                within = math.log(1 - math.exp(-theta0 - theta / q))
+                total += q * (posteriors[i] * within + (1 - posteriors[i]) * math.log(leaks[j]))
+    return total

@@ -6,7 +6,7 @@ import pytest
 import naive
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
 from noisyor.inference import kernels, piece_kernels
-from noisyor.inference.exact import ExactInference, distinct_records, flatten
+from noisyor.inference.exact import ExactInference, Parents, distinct_records, flatten
 
 
 def random_case(rng, most_diseases=6, most_symptoms=8):
@@ -67,7 +67,8 @@ def test_records_agree_with_sums_over_all_states(rng):
 def local_piece(network, row):
     """Return the first piece of a record as the kernels see it, or None."""
     inference = ExactInference(Findings.from_numpy(row[np.newaxis], network.structure))
-    flat, records = flatten(network), inference.records
+    flat = flatten(network, Parents.of(network.structure))
+    records = inference.records
     desk = kernels.new_desk(flat)
     kernels.weigh_absent(flat, records.symptoms, records.is_unknown, desk.on)
     if not kernels.find_pieces(flat, records.symptoms, records.is_unknown, desk):

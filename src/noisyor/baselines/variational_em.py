@@ -41,7 +41,7 @@ from noisyor.baselines.runs import (
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.inference.exact import distinct_records
+from noisyor.inference.exact import Parents, distinct_records
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -107,29 +107,26 @@ class _Climber:
         self._n_records = findings.n_records
         self._known = (findings.n_records - findings.count_unknown()).astype(np.float64)
         self._present = findings.count_present().astype(np.float64)
-        diseases, symptoms = structure.edges.T
-        self._parent_edges = np.lexsort((diseases, symptoms)).astype(np.int64)
-        self._parent_diseases = diseases[self._parent_edges]
-        self._parent_offsets = structure.parent_offsets.astype(np.int64)
+        self._parents = Parents.of(structure)
         self._flat, self._entries = self._lay_out(findings)
         self._pool = ThreadPoolExecutor(os.cpu_count())
 
     def _lay_out(self, findings: Findings) -> tuple[FlatFindings, Entries]:
         """List each present finding with each of its parents."""
         records = distinct_records(findings)
-        n_parents = np.diff(self._parent_offsets)[records.symptoms]
+        n_parents = np.diff(self._parents.offsets)[records.symptoms]
         n_entries = np.where(records.is_unknown, 0, n_parents)
         entry_offsets = np.concatenate([[0], np.cumsum(n_entries)])
         of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
         rank = np.arange(entry_offsets[-1]) - entry_offsets[of_finding]
-        places = self._parent_offsets[records.symptoms[of_finding]] + rank
+        places = self._parents.offsets[records.symptoms[of_finding]] + rank
         owners = np.repeat(np.arange(len(records.weights)), np.diff(records.offsets))[of_finding]
         by_place = np.argsort(places, kind="stable")
         order = np.empty(len(places), dtype=np.int64)
         order[by_place] = np.arange(len(places))
         n_places = self._structure.n_edges
         entries = Entries(
-            self._parent_edges[places[by_place]],
+            self._parents.edges[places[by_place]],
             owners[by_place],
             np.searchsorted(places[by_place], np.arange(n_places + 1)),
             np.empty(len(places)),
@@ -182,7 +179,7 @@ class _Climber:
         all_fail = np.bincount(structure.edges[:, 0], theta, minlength=structure.n_diseases)
         return Model(
             np.log(p) - np.log1p(-p) - all_fail, np.log1p(-p), theta, -np.log1p(-network.leaks),
-            self._parent_offsets, self._parent_diseases, self._parent_edges,
+            *self._parents,
         )  # fmt: skip
 
     def _maximise(
@@ -211,7 +208,7 @@ class _Climber:
             structure.n_symptoms,
         )
         leaks = -np.expm1(-model.theta0)
-        alone = np.diff(self._parent_offsets) == 0
+        alone = np.diff(self._parents.offsets) == 0
         leaks[alone] = np.clip(self._present / np.maximum(self._known, 1.0), SMALLEST_LEAK, 0.999)[
             alone
         ]

@@ -42,7 +42,11 @@ def fit(
         Path, typer.Option("--output", "-o", help="Where to write the network (.json).")
     ],
     method: Annotated[
-        str, typer.Option(help="How to learn: refined, pooled, or the paper's sequential.")
+        str,
+        typer.Option(
+            help="How to learn: refined, pooled, or the paper's sequential; for comparison "
+            "exact_em, variational_em, maximum_likelihood, uniform."
+        ),
     ] = "refined",
     summary: Annotated[
         Path | None,
@@ -73,7 +77,12 @@ def fit(
     ids_per_file: IdsPerFile = False,
     groups: Groups = 50,
     threads: Threads = 0,
-    seed: Annotated[int, typer.Option(min=0, help="For refined, which samples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For refined, which samples, and for random starts.")
+    ] = 0,
+    restarts: Annotated[
+        int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
+    ] = 4,
     shrink: Annotated[
         bool,
         typer.Option(help="Hold what the records hardly tell near the others of its kind."),
@@ -90,10 +99,16 @@ def fit(
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.cli.output import note
+    from noisyor.errors import ParameterError
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
 
+    if method.startswith("observed"):
+        raise ParameterError(
+            f"method {method!r} learns from records in which the diseases were seen; it is there "
+            "in Python only: NoisyOrLearner(structure, method='observed').fit(records, diseases)."
+        )
     files = expand_files(records)
     inputs = [Path(structure), *files, *([Path(fixed)] if fixed else [])]
     check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
@@ -108,6 +123,7 @@ def fit(
         threads=threads or None,
         seed=seed,
         shrink=shrink,
+        restarts=restarts,
     )
     options = read_options(layout, ignore_unknown, ids_per_file)
     held = _read_fixed(fixed, relearn or [], learner.structure)
@@ -205,6 +221,7 @@ def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
             }
             for name, part in estimate.parts.items()
         },
+        "trace": None if estimate.trace is None else estimate.trace.facts(),
         "clean_up": [
             {
                 "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
@@ -247,6 +264,8 @@ def _show(estimate: "Estimate") -> None:
         ]
         if counts_by_kind:
             show(f"- {', '.join(counts_by_kind)}: {reason}.")
+    if estimate.trace is not None:
+        show(str(estimate.trace))
     for explained in estimate.explained:
         show(_in_words(explained, estimate.structure))
     if not estimate.is_complete:

@@ -17,6 +17,7 @@ from noisyor.inference.kernels import (
     expect_records,
     score_records,
 )
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -28,24 +29,35 @@ SCORED_TOGETHER = 1024
 """Records whose scores are held at once."""
 
 
-def flatten(network: NoisyOrNetwork) -> FlatNetwork:
+class Parents(NamedTuple):
+    """The parents of all symptoms, symptom by symptom."""
+
+    offsets: Indices
+    """Those of symptom j are `offsets[j] : offsets[j + 1]`."""
+    diseases: Indices
+    edges: Indices
+
+    @classmethod
+    def of(cls, structure: Structure) -> "Parents":
+        """Sort the edges of a structure by symptom."""
+        diseases, symptoms = structure.edges.T
+        edges = np.lexsort((diseases, symptoms))
+        return cls(structure.parent_offsets, diseases[edges], edges)
+
+
+def flatten(network: NoisyOrNetwork, parents: Parents) -> FlatNetwork:
     """Return a network as the arrays that kernels work on."""
-    structure = network.structure
-    diseases, symptoms = structure.edges.T
-    by_symptom = np.lexsort((diseases, symptoms))
-    failures = network.failures
+    diseases, failures = network.structure.edges[:, 0], network.failures
     is_certain = failures == 0.0
     logs = np.log(np.where(is_certain, 1.0, failures))
-    n = structure.n_diseases
+    n = network.structure.n_diseases
     return FlatNetwork(
-        np.ascontiguousarray(network.priors),
-        np.ascontiguousarray(failures),
-        np.ascontiguousarray(network.leaks),
-        structure.parent_offsets.astype(np.int64),
-        diseases[by_symptom],
-        by_symptom.astype(np.int64),
+        network.priors,
+        failures,
+        network.leaks,
+        *parents,
         np.bincount(diseases, logs, minlength=n).astype(np.float64),
-        np.bincount(diseases[is_certain], minlength=n).astype(np.int64),
+        np.bincount(diseases[is_certain], minlength=n),
     )
 
 
@@ -88,12 +100,13 @@ class ExactInference:
     def __init__(self, findings: Findings, *, most_operations: float = MOST_OPERATIONS) -> None:
         self.structure = findings.structure
         self.records = distinct_records(findings)
+        self._parents = Parents.of(self.structure)
         self._check_costs(most_operations)
 
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
         costs = np.empty(len(self.records.weights))
-        cost_of_records(flatten(_anything(self.structure)), self.records, costs)
+        cost_of_records(flatten(_anything(self.structure), self._parents), self.records, costs)
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
@@ -109,11 +122,14 @@ class ExactInference:
     def expect(self, network: NoisyOrNetwork) -> Expected:
         """Return what the records are expected to hold, under a network."""
         structure, n = self.structure, len(self.records.weights)
-        flat = flatten(network)
+        flat = flatten(network, self._parents)
         evidences = np.empty(n)
         n_threads = min(os.cpu_count() or 1, max(n // 64, 1))
         cuts = np.linspace(0, n, n_threads + 1).astype(int)
         parts = [_no_sums(structure) for _ in range(n_threads)]
+        if n_threads == 1:  # starting a thread takes longer than a few records
+            expect_records(flat, self.records, 0, n, parts[0], evidences)
+            return Expected(parts[0], evidences, float(self.records.weights @ evidences))
         with ThreadPoolExecutor(n_threads) as pool:
             jobs = [
                 pool.submit(expect_records, flat, self.records, first, last, part, evidences)
@@ -129,7 +145,7 @@ class ExactInference:
 
         What the records tell of all parameters, if the network is right.
         """
-        flat, records = flatten(network), self.records
+        flat, records = flatten(network, self._parents), self.records
         size = structure_size(self.structure)
         information = np.zeros((size, size))
         n = len(records.weights)

@@ -186,6 +186,27 @@ class Trace:
     is_settled: bool
     """Whether the run that was kept ended because nothing changed any more."""
 
+    def facts(self) -> dict[str, object]:
+        """Return what is to be known of it, for JSON."""
+        return {
+            "quantity": self.quantity,
+            "value": float(self.values[-1]),
+            "steps": len(self.values) - 1,
+            "is_settled": self.is_settled,
+            "ends": self.ends.tolist(),
+        }
+
+    def __str__(self) -> str:
+        steps = f"after {len(self.values) - 1:,} steps"
+        ending = "" if self.is_settled else ", still rising"
+        text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
+        worst = float(self.ends.min())
+        if len(self.ends) > 1 and worst < self.ends.max() - 0.01:
+            text += f" {len(self.ends)} starts ended between {worst:,.2f} and that."
+        elif len(self.ends) > 1:
+            text += f" All {len(self.ends)} starts ended there."
+        return text
+
 
 @dataclass(frozen=True)
 class Estimate:
