@@ -8,7 +8,10 @@ import sys
 
 import noisyor
 
-BENCHMARKS = ["foundation", "counting", "learning", "accuracy", "robustness", "identifiability"]
+BENCHMARKS = [
+    "foundation", "counting", "learning", "accuracy", "robustness", "identifiability", "baselines",
+    "peers",
+]  # fmt: skip
 
 
 def main() -> None:

@@ -145,11 +145,12 @@ def _ratios(records: _Records, structure: Structure) -> tuple[NoisyOrNetwork, Er
         raw = within / without
         spread = (1.0 - within) / (within * cases) + (1.0 - without) / (without * controls)
         absent = 1.0 - records.present / records.known
+        of_failures = np.minimum(raw, 1.0) * np.sqrt(spread)
     failures = np.where(np.isfinite(raw), np.minimum(raw, 1.0), 0.5)
     priors = records.cases / records.n_records
     errors = Errors(
         np.sqrt(priors * (1.0 - priors) / records.n_records),
-        np.where(np.isfinite(raw), failures * np.sqrt(spread), np.nan),
+        np.where(np.isfinite(of_failures), of_failures, np.nan),
         np.full(structure.n_symptoms, np.nan),
     )
     leaks = leaks_from(structure, np.nan_to_num(absent, nan=1.0), priors, failures)

@@ -1,0 +1,82 @@
+"""Other packages on the same records: EM of pyAgrum and pgmpy on Figure 1, its diseases hidden.
+
+An optional extra: `pip install -e '.[peers]'`. Neither can learn a noisy-or: both learn a table
+with a row for each combination of a symptom's parents.
+"""
+
+import importlib.util
+import time
+import warnings
+
+import numpy as np
+
+from benchmarks.measuring import print_table
+from noisyor import datasets, learn_exact_em
+
+PGMPY_STEPS = 100
+PYAGRUM_STEPS = 2
+
+
+def run(scale):
+    network = datasets.figure1(0)
+    findings = network.sample(int(10_000 * scale), seed=1)
+    rows = [["package", "learns", "steps", "seconds", "seconds a step", "times ours, a step"]]
+    learn_exact_em(findings, network.structure, restarts=1)  # compile
+    start = time.perf_counter()
+    trace = learn_exact_em(findings, network.structure, restarts=1).trace
+    elapsed = time.perf_counter() - start
+    n_steps = 3 * (len(trace.values) - 1)  # each has two steps of EM and a leap
+    ours = elapsed / n_steps
+    rows.append(["noisyor", "noisy-or, until it settles", str(n_steps), f"{elapsed:.2f}",
+                 f"{ours:.5f}", "1"])  # fmt: skip
+    for name, work in (("pgmpy", pgmpy_em), ("pyagrum", pyagrum_em)):
+        if importlib.util.find_spec(name) is None:
+            rows.append([name, "not installed (pip install -e '.[peers]')", "", "", "", ""])
+            continue
+        steps, elapsed = work(network.structure, findings)
+        cells = [str(steps), f"{elapsed:.2f}", f"{elapsed / steps:.4f}"]
+        rows.append([name, "tables", *cells, f"{elapsed / steps / ours:,.0f}"])
+    print_table(f"EM on Figure 1, {findings.n_records:,} records, one start", rows)
+
+
+def pgmpy_em(structure, findings):
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy.estimators import ExpectationMaximization
+        from pgmpy.models import DiscreteBayesianNetwork
+
+        names = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
+        model = DiscreteBayesianNetwork(names, latents=set(structure.diseases))
+        rows = findings.to_numpy().astype(int)
+        table = pd.DataFrame(rows, columns=list(structure.symptoms))
+        start = time.perf_counter()
+        ExpectationMaximization(model, table).get_parameters(
+            latent_card=dict.fromkeys(structure.diseases, 2), max_iter=PGMPY_STEPS, atol=0.0,
+            seed=0, init_cpds="random", show_progress=False,
+        )  # fmt: skip
+        return PGMPY_STEPS, time.perf_counter() - start
+
+
+def pyagrum_em(structure, findings):
+    import pandas as pd
+    import pyagrum
+
+    model = pyagrum.BayesNet()
+    for name in (*structure.diseases, *structure.symptoms):
+        model.add(pyagrum.LabelizedVariable(name, "", ["0", "1"]))
+    for i, j in structure.edges.tolist():
+        model.addArc(structure.diseases[i], structure.symptoms[j])
+    pyagrum.initRandom(0)
+    model.generateCPTs()
+    rows = findings.to_numpy().astype(int).astype(str)
+    hidden = np.full((len(rows), structure.n_diseases), "?")
+    names = [*structure.diseases, *structure.symptoms]
+    table = pd.DataFrame(np.hstack([hidden, rows]), columns=names)
+    learner = pyagrum.BNLearner(table, model, ["?"])
+    learner.useEM(1e-9)
+    learner.EMsetMaxIter(PYAGRUM_STEPS)
+    start = time.perf_counter()
+    learner.learnParameters(model)
+    return learner.EMnbrIterations(), time.perf_counter() - start
