@@ -12,8 +12,13 @@ import numpy as np
 from benchmarks import plots
 from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
-from benchmarks.observed import maximum_likelihood, ratio_estimator
-from noisyor import NoisyOrLearner, datasets, find_schedule
+from noisyor import (
+    NoisyOrLearner,
+    datasets,
+    find_schedule,
+    learn_maximum_likelihood,
+    learn_observed,
+)
 from noisyor.learning.polish import learn as polish
 
 ROOT = Path(__file__).parents[1]
@@ -69,8 +74,9 @@ def measure(figures, name, network, n_records, seed):
             found |= errors(network, schedule, estimate.failures.values, estimate.priors.values)
             found |= coverages(network, estimate, schedule)
         else:
-            seen = ratio_estimator if method == "observed" else maximum_likelihood
-            found = errors(network, schedule, *seen(network, findings, diseases))
+            how = "ratio" if method == "observed" else "likelihood"
+            seen = learn_observed(findings, network.structure, diseases, how=how).network
+            found = errors(network, schedule, seen.failures, seen.priors)
         figures.add((name, n_records, seed, method), found)
 
 
@@ -146,7 +152,7 @@ def figure_1(figures, n_networks):
                     found[f"known {kind}"] = known.sum()
                     found[f"held {kind}"] = ((lower <= truth) & (truth <= upper))[known].sum()
                 figures.add(("figure1", n_records, seed, method), found)
-            best = exact_maximum_likelihood(network, findings)
+            best = learn_maximum_likelihood(findings, network.structure).network
             found = {"l1": sum_of_errors(network, best)}
             figures.add(("figure1", n_records, seed, "maximum likelihood"), found)
 
@@ -156,41 +162,6 @@ def sum_of_errors(network, learned):
         np.abs(learned.failures - network.failures).sum()
         + np.abs(learned.priors - network.priors).sum()
     )
-
-
-def exact_maximum_likelihood(network, findings):
-    """Maximise the likelihood over all 32 states of the symptoms, from the truth and two more."""
-    from scipy.optimize import minimize
-    from scipy.special import expit, logit
-
-    from noisyor import NoisyOrNetwork
-
-    structure = network.structure
-    cuts = [structure.n_diseases, structure.n_diseases + structure.n_edges]
-    weights = 1 << np.arange(structure.n_symptoms)
-    states = findings.to_numpy().astype(np.int64) @ weights
-    counts = np.bincount(states, minlength=1 << structure.n_symptoms)
-
-    def of(position):
-        values = np.clip(expit(position), 1e-9, 1 - 1e-9)
-        return NoisyOrNetwork(structure, *np.split(values, cuts))
-
-    def negative_log_likelihood(position):
-        joint = of(position).joint(list(range(structure.n_symptoms)))
-        # Axis k of the joint is symptom k: bring it into the order of the states' numbers.
-        probabilities = joint.transpose(range(structure.n_symptoms - 1, -1, -1)).ravel()
-        return -(counts @ np.log(np.maximum(probabilities, 1e-300))) / counts.sum()
-
-    truth = logit(
-        np.clip(np.concatenate([network.priors, network.failures, network.leaks]), 1e-4, 1 - 1e-4)
-    )
-    rng = np.random.default_rng(0)
-    starts = [truth, truth + rng.normal(0, 0.5, len(truth)), truth + rng.normal(0, 1, len(truth))]
-    found = [
-        minimize(negative_log_likelihood, start, method="L-BFGS-B", bounds=[(-14, 14)] * len(truth))
-        for start in starts
-    ]
-    return of(min(found, key=lambda each: each.fun).x)
 
 
 # --- tables ---

@@ -93,9 +93,7 @@ def large(n_records):
     rows = [["method", "seconds", "steps", "settled", "mean error of failures"]]
     for method in "variational_em", "refined", "pooled", "observed":
         learner = NoisyOrLearner(structure, method=method, restarts=1)
-        learner.fit(
-            network.sample(100, seed=0), network.sample(100, seed=0, return_diseases=True)[1]
-        )
+        learner.fit(*network.sample(100, seed=0, return_diseases=True))  # compile
         start = time.perf_counter()
         estimate = learner.fit(findings, diseases).estimate_
         elapsed = time.perf_counter() - start

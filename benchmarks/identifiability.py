@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import plots
-from benchmarks.accuracy import METHODS, exact_maximum_likelihood, sum_of_errors
+from benchmarks.accuracy import METHODS, sum_of_errors
 from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
-from benchmarks.observed import ratio_estimator
 from noisyor import (
     Fixed,
     MomentPlan,
@@ -21,6 +20,8 @@ from noisyor import (
     check_identifiability,
     datasets,
     find_schedule,
+    learn_maximum_likelihood,
+    learn_observed,
 )
 from noisyor.identifiability import identifiability_table
 from noisyor.learning import Flag
@@ -158,7 +159,7 @@ def figure_2(figures, n_records, n_networks):
             learned = NoisyOrLearner(network.structure, method=method).fit(findings).network_
             found = {"l1": sum_of_errors(network, learned)}
             figures.add(("figure2", n_records, seed, method), found)
-        best = exact_maximum_likelihood(network, findings)
+        best = learn_maximum_likelihood(findings, network.structure).network
         key = "figure2", n_records, seed, "maximum likelihood"
         figures.add(key, {"l1": sum_of_errors(network, best)})
 
@@ -174,7 +175,8 @@ def from_records(figures, name, network, n_records, seed):
     schedule = find_schedule(structure)
     result = check_identifiability(structure, schedule=schedule)
     findings, diseases = network.sample(n_records, seed=seed + 1, return_diseases=True)
-    seen = np.abs(ratio_estimator(network, findings, diseases)[0] - network.failures)
+    observed = learn_observed(findings, structure, diseases).network
+    seen = np.abs(observed.failures - network.failures)
     chosen = (schedule.depths < 0) & (result.orders.failures >= 0)
     for method in missing:
         start = time.perf_counter()

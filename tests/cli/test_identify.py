@@ -54,6 +54,7 @@ def test_table_1(run):
         ([], "give a structure, or --table"),
         (["clinic", "--table", 2, 2], "give a structure, or --table"),
         (["--table", 0, 2], "1 to 12"),
+        (["--table", 2, 2, "-o", "t.csv"], "neither --output nor --fixed"),
         (["nothing.json"], "nothing.json"),
         (["clinic", "-o", "verdicts.txt"], "verdicts.txt"),
     ],

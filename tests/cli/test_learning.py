@@ -407,3 +407,45 @@ def test_a_given_disease_is_taken_into_account_at_every_site(run, tmp_path, monk
     for file in "learned.json", "one.json":
         learned = NoisyOrNetwork.load(file)
         assert np.abs(learned.failures - network.failures).max() < 0.3
+
+
+# --- baselines, and what the clean-up says ---
+
+
+@pytest.mark.parametrize("method", ["exact_em", "variational_em"])
+def test_fit_with_a_baseline_tells_how_it_converged(run, tmp_path, method):
+    datasets.figure1(0).sample(500, seed=0).to_parquet(tmp_path / "r.parquet")
+    learn = "fit", "figure1", tmp_path / "r.parquet", "-o", tmp_path / "l.json", "--method", method
+    code, out, _ = run(*learn, "--restarts", 2)
+    assert code == 0
+    assert "log likelihood is -" in " ".join(out.split())
+    trace = json.loads(run(*learn, "--restarts", 3, "--json")[1])["trace"]
+    assert len(trace["ends"]) == 3
+    assert trace["value"] == max(trace["ends"])
+
+
+def test_fit_with_the_diseases_seen(run, tmp_path):
+    records, diseases = tmp_path / "r.parquet", tmp_path / "d.csv"
+    run("sample", "figure1", "-n", 2000, "--seed", 1, "-o", records, "--diseases", diseases)
+    learn = "fit", "figure1", records, "-o", tmp_path / "l.json", "--method"
+    assert run(*learn, "observed", "--diseases", diseases)[0] == 0
+    truth = datasets.figure1(0)
+    assert np.abs(NoisyOrNetwork.load(tmp_path / "l.json").failures - truth.failures).max() < 0.1
+    for wrong in ("observed",), ("refined", "--diseases", diseases):
+        code, _, err = run(*learn, *wrong)
+        assert code == 2
+        assert "--diseases FILE" in err
+    diseases.write_text("A,B\n" + "1,\n" * 2000)
+    code, _, err = run(*learn, "observed", "--diseases", diseases)
+    assert code == 2
+    assert "must all be known" in " ".join(err.split())
+
+
+def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):
+    datasets.figure2(0).sample(5000, seed=0).to_parquet(tmp_path / "r.parquet")
+    learn = "fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "l.json"
+    words = " ".join(run(*learn)[1].split())
+    assert "No schedule learns 'A', 'B': fitted together to 16 pairs and triplets" in words
+    (part,) = json.loads(run(*learn, "--json")[1])["clean_up"]
+    assert part["diseases"] == ["A", "B"]
+    assert part["moments"] == 16

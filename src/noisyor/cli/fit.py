@@ -70,6 +70,13 @@ def fit(
         list[str] | None,
         typer.Option(help="priors, failures or leaks: what is not held of the network --fixed."),
     ] = None,
+    diseases: Annotated[
+        Path | None,
+        typer.Option(
+            help="For the methods observed and observed_likelihood: which diseases each record "
+            "had, a column each (.csv, .parquet)."
+        ),
+    ] = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     layout: ReadLayout = None,
@@ -104,13 +111,14 @@ def fit(
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
 
-    if method.startswith("observed"):
+    if method.startswith("observed") != (diseases is not None):
         raise ParameterError(
-            f"method {method!r} learns from records in which the diseases were seen; it is there "
-            "in Python only: NoisyOrLearner(structure, method='observed').fit(records, diseases)."
+            "the methods observed and observed_likelihood, and only they, learn from records in "
+            "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
         )
     files = expand_files(records)
-    inputs = [Path(structure), *files, *([Path(fixed)] if fixed else [])]
+    known = filter(None, [Path(fixed) if fixed else None, diseases])
+    inputs = [Path(structure), *files, *known]
     check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
@@ -127,7 +135,8 @@ def fit(
     )
     options = read_options(layout, ignore_unknown, ids_per_file)
     held = _read_fixed(fixed, relearn or [], learner.structure)
-    estimate = _learn(learner, files, held, options, quiet)
+    seen = None if diseases is None else _read_diseases(diseases, learner.structure)
+    estimate = _learn(learner, files, seen, held, options, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     found = estimate.misfits()
@@ -175,9 +184,28 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     return Fixed.of(network, *held)
 
 
+def _read_diseases(file: Path, structure: "Structure") -> Any:
+    """Read which diseases each record had, from a table with a column for each."""
+    import numpy as np
+
+    from noisyor.errors import FileError
+    from noisyor.learner import read_findings
+    from noisyor.structure import Structure
+
+    n_diseases = structure.n_diseases
+    columns = Structure.from_matrix(
+        np.ones((1, n_diseases)), diseases=["any"], symptoms=structure.diseases
+    )
+    found = read_findings([file], columns, {})
+    if found.has_unknown:
+        raise FileError(f"{file}: which diseases a record had must all be known.")
+    return found.to_numpy()
+
+
 def _learn(
     learner: "NoisyOrLearner",
     files: list[Path],
+    diseases: Any,
     fixed: "Fixed | None",
     options: "ReadOptions",
     quiet: bool,
@@ -200,7 +228,7 @@ def _learn(
         except NoisyOrError as error:
             raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     with progress_bar("learning", None, quiet) as advance:
-        return learner.fit(files, fixed=fixed, progress=advance, **options).estimate_
+        return learner.fit(files, diseases, fixed=fixed, progress=advance, **options).estimate_
 
 
 def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
