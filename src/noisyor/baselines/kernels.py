@@ -128,14 +128,15 @@ def bound_records(
             base += model.theta0[j]
             for place in range(model.parent_offsets[j], model.parent_offsets[j + 1]):
                 log_odds[model.parent_diseases[place]] += model.theta[model.parent_edges[place]]
+        bound = 0.0
         for turn in range(n_rounds + 1):
-            find_posteriors(model, findings, entries, record, log_odds, posteriors)
+            bound = find_posteriors(model, findings, entries, record, log_odds, posteriors)
             if turn < n_rounds:
                 for x in here:
                     if not findings.is_unknown[x]:
                         share_out(model, findings, entries, x, posteriors)
         weight = findings.weights[record]
-        total += weight * (base + bound_of(model, findings, entries, record, log_odds, posteriors))
+        total += weight * (base + bound)
         for disease in range(n_diseases):
             cases[disease] += weight * posteriors[disease]
         for x in here:
@@ -161,14 +162,19 @@ def find_posteriors(
     record: int,
     log_odds: Floats,
     posteriors: Floats,
-) -> None:
-    """Set all posteriors to their best, given the shares; they do not depend on each other."""
+) -> float:
+    """Set all posteriors to their best, given the shares; return the bound of the record.
+
+    They do not depend on each other, and at its best each adds log(1 + odds) to the bound.
+    """
+    bound = 0.0
     posteriors[:] = log_odds
     for x in range(findings.offsets[record], findings.offsets[record + 1]):
         if findings.is_unknown[x]:
             continue
         j = findings.symptoms[x]
         alone = log_present(model.theta0[j], 0.0)
+        bound += alone
         for place in range(findings.entry_offsets[x], findings.entry_offsets[x + 1]):
             entry = findings.order[place]
             k = model.parent_offsets[j] + place - findings.entry_offsets[x]
@@ -176,11 +182,14 @@ def find_posteriors(
             gain = q * (log_present(model.theta0[j], theta / q) - alone)
             posteriors[model.parent_diseases[k]] += gain
     for disease in range(len(posteriors)):
-        posteriors[disease] = 1.0 / (1.0 + np.exp(-posteriors[disease]))
+        at = posteriors[disease]
+        bound += max(at, 0.0) + np.log1p(np.exp(-abs(at)))
+        posteriors[disease] = 1.0 / (1.0 + np.exp(-at))
     for x in range(findings.offsets[record], findings.offsets[record + 1]):
         for place in range(findings.entry_offsets[x], findings.entry_offsets[x + 1]):
             k = model.parent_offsets[findings.symptoms[x]] + place - findings.entry_offsets[x]
             entries.posteriors[findings.order[place]] = posteriors[model.parent_diseases[k]]
+    return float(bound)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -228,36 +237,6 @@ def share_out(
             entry = findings.order[place]
             q = entries.shares[entry]
             entries.shares[entry] = max(q + step * (target[place - first] - q), SMALLEST_SHARE)
-
-
-@numba.njit(nogil=True, cache=True)
-def bound_of(
-    model: Model,
-    findings: Findings,
-    entries: Entries,
-    record: int,
-    log_odds: Floats,
-    posteriors: Floats,
-) -> float:
-    """Return the bound of a record without what is the same for all."""
-    total = 0.0
-    for disease in range(len(posteriors)):
-        mu = posteriors[disease]
-        total += mu * log_odds[disease]
-        if 0.0 < mu < 1.0:
-            total -= mu * np.log(mu) + (1.0 - mu) * np.log1p(-mu)
-    for x in range(findings.offsets[record], findings.offsets[record + 1]):
-        if findings.is_unknown[x]:
-            continue
-        theta0 = model.theta0[findings.symptoms[x]]
-        alone = log_present(theta0, 0.0)
-        total += alone
-        for place in range(findings.entry_offsets[x], findings.entry_offsets[x + 1]):
-            entry = findings.order[place]
-            q = entries.shares[entry]
-            at = model.theta[entries.edges[entry]] / q
-            total += entries.posteriors[entry] * q * (log_present(theta0, at) - alone)
-    return total
 
 
 @numba.njit(nogil=True, cache=True)
