@@ -15,9 +15,11 @@ from noisyor.baselines.runs import (
     Run,
     best_run,
     check_input,
+    from_log_odds,
     inside,
     starts,
     to_estimate,
+    to_log_odds,
 )
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
@@ -135,18 +137,14 @@ class EmSteps:
         self, start: NoisyOrNetwork, one: NoisyOrNetwork, two: NoisyOrNetwork
     ) -> NoisyOrNetwork:
         """Return where two steps point at, on the scale of log odds."""
-        at, then, last = (_log_odds(network) for network in (start, one, two))
+        at, then, last = (to_log_odds(network) for network in (start, one, two))
         first, change = then - at, last - 2.0 * then + at
         curve = max(float(np.linalg.norm(change)), 1e-300)
         length = min(float(np.linalg.norm(first)) / curve, LONGEST_LEAP)
         if length <= 1.0:
             return two
         position = at + 2.0 * length * first + length**2 * change
-        values = 1.0 / (1.0 + np.exp(-np.clip(position, -30.0, 30.0)))
-        structure = self._structure
-        cuts = structure.n_diseases, structure.n_diseases + structure.n_edges
-        priors, failures, leaks = np.split(values, cuts)
-        return self._fixed.applied_to(inside(structure, priors, failures, leaks))
+        return self._fixed.applied_to(from_log_odds(self._structure, position))
 
     def gradient(self, expected: Expected, network: NoisyOrNetwork) -> Floats:
         """Return the slopes of the log likelihood by all log odds: priors, failures, leaks.
@@ -169,9 +167,3 @@ class EmSteps:
         information = self._inference.information(network)
         failures, priors, leaks = information_errors(network, information, self._fixed, 1e-3)
         return Errors(priors, failures, leaks)
-
-
-def _log_odds(network: NoisyOrNetwork) -> Floats:
-    values = np.concatenate([network.priors, network.failures, network.leaks])
-    values = np.clip(values, 1e-12, 1.0 - 1e-12)
-    return np.asarray(np.log(values) - np.log1p(-values))

@@ -9,9 +9,10 @@ from noisyor.baselines.runs import (
     Run,
     best_run,
     check_input,
-    inside,
+    from_log_odds,
     starts,
     to_estimate,
+    to_log_odds,
 )
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
@@ -73,22 +74,17 @@ class _Climber:
             values.append(max(value, values[-1]) if values else value)
             return -value / self._n_records, -gradient / self._n_records
 
-        parameters = np.concatenate([start.priors, start.failures, start.leaks])
-        position = np.log(parameters) - np.log1p(-parameters)
         found = minimize(
-            downhill, position[self._is_free], jac=True, method="L-BFGS-B",
+            downhill, to_log_odds(start)[self._is_free], jac=True, method="L-BFGS-B",
             bounds=[(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)] * int(self._is_free.sum()),
             options={"maxiter": max_steps, "maxfun": 2 * max_steps, "ftol": 1e-14, "gtol": 1e-9},
         )  # fmt: skip
         return Run(self._network(found.x), values, bool(found.success))
 
     def _network(self, position: Floats) -> NoisyOrNetwork:
-        structure = self._structure
-        values = np.full(len(self._is_free), 0.5)
-        values[self._is_free] = 1.0 / (1.0 + np.exp(-position))
-        cuts = structure.n_diseases, structure.n_diseases + structure.n_edges
-        priors, failures, leaks = np.split(values, cuts)
-        return self._fixed.applied_to(inside(structure, priors, failures, leaks))
+        log_odds = np.zeros(len(self._is_free))
+        log_odds[self._is_free] = position
+        return self._fixed.applied_to(from_log_odds(self._structure, log_odds))
 
     def _climb(self, position: Floats) -> tuple[float, Floats]:
         """Return the log likelihood and its gradient, which the E-step's sums give (Fisher)."""

@@ -81,6 +81,21 @@ def inside(structure: Structure, priors: Floats, failures: Floats, leaks: Floats
     )
 
 
+def to_log_odds(network: NoisyOrNetwork) -> Floats:
+    """Return the log odds of all priors, failures and leaks."""
+    values = np.concatenate([network.priors, network.failures, network.leaks])
+    values = np.clip(values, 1e-12, 1.0 - 1e-12)
+    return np.asarray(np.log(values) - np.log1p(-values))
+
+
+def from_log_odds(structure: Structure, log_odds: Floats) -> NoisyOrNetwork:
+    """Return the network with these log odds, off 0 and 1."""
+    values = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0)))
+    cuts = structure.n_diseases, structure.n_diseases + structure.n_edges
+    priors, failures, leaks = np.split(values, cuts)
+    return inside(structure, priors, failures, leaks)
+
+
 def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
     """Return the network of the run that ends highest, and how it got there."""
     best = max(runs, key=lambda run: run.values[-1])
