@@ -24,7 +24,7 @@ from noisyor.baselines import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, some_of
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
 from noisyor.fixed import Fixed, as_fixed
@@ -193,13 +193,15 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.method in BASELINES:
             estimate = BASELINES[self.method](
                 source, structure, restarts=self.restarts, seed=self.seed, fixed=fixed,
-                progress=progress,
+                progress=progress, threads=self.threads,
             )  # fmt: skip
         elif self.method == "uniform":
             estimate = learn_uniform(source, structure, fixed=fixed)
         else:
-            how = SEEN[self.method]
-            estimate = learn_observed(source, structure, y, how=how, fixed=fixed)
+            estimate = learn_observed(
+                source, structure, _in_order(y, structure), how=SEEN[self.method], fixed=fixed,
+                progress=progress,
+            )  # fmt: skip
         self._set(schedule, fixed, pairs)
         self._estimate = replace(estimate, moments=pairs)
 
@@ -240,6 +242,10 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         held in the first call is held in the next ones. Solving waits until `network_`
         or `estimate_` is asked for, so that many calls are cheap.
         """
+        if self.method in ALL_METHODS and self.method not in METHODS:
+            raise ParameterError(
+                f"method {self.method!r} cannot learn bit by bit: call fit with all records."
+            )
         is_fitted = self.__sklearn_is_fitted__()
         if fixed is None and is_fitted:
             fixed = self._fixed
@@ -346,6 +352,17 @@ def read_findings(source: Any, structure: Structure, options: ReadOptions) -> Fi
     """Read tables or files into memory."""
     streams = record_streams(source, structure, RecordFormat(**options))
     return Findings(structure, [block for stream in streams for block in stream.blocks])
+
+
+def _in_order(diseases: Any, structure: Structure) -> Any:
+    """Return a table of diseases as an array, its columns matched by name."""
+    names = getattr(diseases, "column_names", getattr(diseases, "columns", None))
+    if names is None or not all(isinstance(name, str) for name in names):
+        return diseases
+    missing = [name for name in structure.diseases if name not in list(names)]
+    if missing:
+        raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
+    return np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])
 
 
 def _as_source(records: Any, structure: Structure) -> Any:

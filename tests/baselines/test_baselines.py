@@ -1,6 +1,9 @@
 """The baselines: each against its slow twin, and all through the same interface."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 
@@ -343,8 +346,11 @@ def test_seeds_fixed_values_and_progress(learn):
 def test_wrong_arguments_are_told(learn):
     network = datasets.figure1(0)
     findings = network.sample(50, seed=0)
-    with pytest.raises(ParameterError, match="restarts must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="restarts must be a whole number from 1 on, not 0"):
         learn(findings, network.structure, restarts=0)
+    for wrong in {"seed": -1}, {"restarts": 2.5}, {"max_steps": 0}:
+        with pytest.raises(ParameterError, match="must be a whole number"):
+            learn(findings, network.structure, **wrong)
     with pytest.raises(ParameterError, match="there are no records"):
         learn(network.sample(0, seed=0), network.structure)
     with pytest.raises(StructureError, match="other symptoms"):
@@ -371,6 +377,7 @@ def test_uniform_looks_at_nothing():
     assert (estimate.network.failures == 0.5).all()
     assert (estimate.network.priors == 0.5).all()
     assert (estimate.network.leaks == 1e-6).all()
+    assert not estimate.failures.is_learned.any()
 
 
 CLIMBING = ["exact_em", "variational_em", "maximum_likelihood"]
@@ -406,3 +413,113 @@ def test_what_cannot_be_known_is_flagged_by_baselines_too():
     )
     estimate = learn_variational_em(twins.sample(500, seed=0), twins.structure)
     assert (estimate.failures.flags & Flag.SWAPPABLE).all()
+
+
+# --- what a stranger found ---
+
+
+def test_many_shared_findings_and_few_diseases():
+    for n in 54, 55, 60, 64, 70, 130:
+        structure = Structure.from_matrix(np.ones((2, n)))
+        network = NoisyOrNetwork(structure, [0.3, 0.2], np.full(2 * n, 0.4), np.full(n, 0.05))
+        found = ExactInference(Findings.from_numpy(np.ones((1, n)), structure)).expect(network)
+        a, b = 1.0 - 0.95 * 0.4, 1.0 - 0.95 * 0.16
+        expected = np.log(0.56 * 0.05**n + (0.24 + 0.14) * a**n + 0.06 * b**n)
+        assert found.log_likelihood == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_raised_budget_does_not_make_the_impossible_possible():
+    structure = Structure.from_matrix(np.ones((25, 30)))
+    findings = Findings.from_numpy(np.ones((2, 30)), structure)
+    with pytest.raises(ParameterError, match="30 present findings far more"):
+        learn_exact_em(findings, structure, most_operations=2.0**40)
+    with pytest.raises(ParameterError, match="most_operations must be at least 1"):
+        learn_exact_em(findings, structure, most_operations=0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_parameters_can_be_held(method):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(100, seed=0, return_diseases=True)
+    learner = NoisyOrLearner(network.structure, method=method)
+    fixed = Fixed.of(network, "priors", "failures", "leaks")
+    estimate = learner.fit(findings, diseases, fixed=fixed).estimate_
+    assert estimate.network.failures == pytest.approx(network.failures)
+    assert (estimate.leaks.flags == Flag.FIXED).all()
+
+
+def test_a_table_of_diseases_is_matched_by_name():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(5000, seed=0, return_diseases=True)
+    table = pd.DataFrame(diseases.astype(int), columns=list(network.structure.diseases))
+    learner = NoisyOrLearner(network.structure, method="observed")
+    expected = learner.fit(findings, diseases).network_
+    turned = table[table.columns[::-1]]
+    for given in turned, pl.from_pandas(turned), pa.Table.from_pandas(turned):
+        assert learner.fit(findings, given).network_ == expected
+    with pytest.raises(ParameterError, match="no column for 'B'"):
+        learner.fit(findings, table[["A"]])
+
+
+def test_leaks_of_observed_rest_on_what_is_held_and_known(rng):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(50_000, seed=0, return_diseases=True)
+    rows = findings.to_numpy().astype(float)
+    rows[diseases[:, 0][:, np.newaxis] & (rng.random(rows.shape) < 0.6)] = np.nan
+    part = Findings.from_numpy(rows, network.structure)
+    for how in "ratio", "likelihood":
+        learned = learn_observed(part, network.structure, diseases, how=how).network
+        assert np.abs(learned.leaks - network.leaks).max() < 0.05
+    fixed = Fixed(network.structure, failures={("A", "a"): 0.9})
+    learned = learn_observed(findings, network.structure, diseases, fixed=fixed).network
+    frequency = findings.count_present()[0] / findings.n_records
+    assert learned.marginals()[0] == pytest.approx(frequency, abs=0.01)
+
+
+def test_values_at_a_bound_are_flagged_and_have_no_interval():
+    network = datasets.figure1(0)
+    n_found = 0
+    for seed in range(6):
+        estimate = learn_exact_em(network.sample(200, seed=seed), network.structure, restarts=2)
+        for part in estimate.parts.values():
+            at_bound = (part.values < 1e-5) | (part.values > 1 - 1e-5)
+            n_found += at_bound.sum()
+            assert ((part.flags & Flag.CLIPPED) != 0)[at_bound].all()
+            assert np.isnan(part.standard_errors[at_bound]).all()
+    assert n_found
+    findings = network.sample(50, seed=0)
+    never = learn_observed(findings, network.structure, np.zeros((50, 2)))
+    assert (never.priors.flags == Flag.CLIPPED).all()
+    assert (never.failures.flags == Flag.WEAK).all()
+
+
+@pytest.mark.parametrize("learn", CLIMBERS)
+def test_threads_do_not_matter(learn):
+    network = datasets.clinic()
+    findings = network.sample(1500, seed=0)
+    one, two = (
+        learn(findings, network.structure, restarts=1, max_steps=5, threads=threads).network
+        for threads in (1, 3)
+    )
+    assert one == two
+
+
+def test_no_edges_are_no_trouble():
+    structure = Structure.from_matrix(np.zeros((2, 3)))
+    network = NoisyOrNetwork(structure, [0.5, 0.5], [], [0.1, 0.2, 0.3])
+    for learn in CLIMBERS:
+        learned = learn(network.sample(500, seed=0), structure, restarts=1).network
+        assert np.abs(learned.leaks - network.leaks).max() < 0.1
+
+
+def test_baselines_do_not_learn_bit_by_bit():
+    network = datasets.figure1(0)
+    with pytest.raises(ParameterError, match="cannot learn bit by bit"):
+        NoisyOrLearner(network.structure, method="exact_em").partial_fit(network.sample(5, seed=0))
+
+
+def test_impossible_records_have_no_likelihood():
+    structure = Structure.from_matrix([[1]])
+    network = NoisyOrNetwork(structure, [1.0], [0.0], [0.1])
+    found = ExactInference(Findings.from_numpy([[0]], structure)).expect(network)
+    assert found.log_likelihood == -np.inf

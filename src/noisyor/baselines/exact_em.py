@@ -21,7 +21,6 @@ from noisyor.baselines.runs import (
     to_estimate,
     to_log_odds,
 )
-from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.inference.exact import MOST_OPERATIONS, ExactInference, Expected
@@ -43,9 +42,10 @@ def learn_exact_em(
     seed: int = 0,
     fixed: Fixed | None = None,
     progress: Progress | None = None,
-    tolerance: float = 1e-10,
-    max_steps: int = 2000,
+    tolerance: float = 1e-12,
+    max_steps: int = 5000,
     most_operations: float = MOST_OPERATIONS,
+    threads: int | None = None,
 ) -> Estimate:
     """Learn by EM from random starts; the run with the highest likelihood is kept.
 
@@ -69,12 +69,14 @@ def learn_exact_em(
         A run ends after so many steps.
     most_operations
         Records that need more are refused: exact inference is exponential.
+    threads
+        None: as many as there are cores.
     """
-    check_input(findings, structure, restarts)
+    check_input(
+        findings, structure, restarts=restarts, seed=seed, tolerance=tolerance, max_steps=max_steps
+    )
     held = as_fixed(fixed, structure)
-    steps = EmSteps(findings.with_structure(structure), held, progress, most_operations)
-    if not 0.0 <= tolerance < 1.0 or max_steps < 1:
-        raise ParameterError("tolerance must be in [0, 1) and max_steps at least 1.")
+    steps = EmSteps(findings.with_structure(structure), held, progress, most_operations, threads)
     runs = [
         steps.run(start, tolerance, max_steps)
         for start in starts(findings, structure, held, restarts, seed)
@@ -93,8 +95,9 @@ class EmSteps:
         fixed: Fixed,
         progress: Progress | None,
         most_operations: float = MOST_OPERATIONS,
+        threads: int | None = None,
     ) -> None:
-        self._inference = ExactInference(findings, most_operations=most_operations)
+        self._inference = ExactInference(findings, most_operations=most_operations, threads=threads)
         self._structure = findings.structure
         self._n_records = findings.n_records
         self._known = findings.n_records - findings.count_unknown()

@@ -1,5 +1,7 @@
 """learn_maximum_likelihood: the exact likelihood, maximised directly; the gold standard."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,14 +38,15 @@ def learn_maximum_likelihood(
     progress: Progress | None = None,
     max_steps: int = 2000,
     most_operations: float = MOST_OPERATIONS,
+    threads: int | None = None,
 ) -> Estimate:
     """Maximise the exact likelihood by a quasi-Newton method (L-BFGS) in log odds.
 
     Parameters as those of `learn_exact_em`; another way to the same maximum, for small networks.
     """
-    check_input(findings, structure, restarts)
+    check_input(findings, structure, restarts=restarts, seed=seed, max_steps=max_steps)
     held = as_fixed(fixed, structure)
-    steps = EmSteps(findings.with_structure(structure), held, progress, most_operations)
+    steps = EmSteps(findings.with_structure(structure), held, progress, most_operations, threads)
     climber = _Climber(steps, structure, held, findings.n_records)
     first = starts(findings, structure, held, restarts, seed)
     runs = [climber.run(start, max_steps) for start in first]
@@ -67,15 +70,19 @@ class _Climber:
         """Climb from a start."""
         from scipy.optimize import minimize
 
-        values: list[float] = []
+        values = [self._steps.expect(start).log_likelihood]
+        if not self._is_free.any():
+            return Run(start, values, True)
 
         def downhill(position: Floats) -> tuple[float, Floats]:
             value, gradient = self._climb(position)
-            values.append(max(value, values[-1]) if values else value)
             return -value / self._n_records, -gradient / self._n_records
 
+        def keep(intermediate_result: Any) -> None:  # scipy looks at the name
+            values.append(-float(intermediate_result.fun) * self._n_records)
+
         found = minimize(
-            downhill, to_log_odds(start)[self._is_free], jac=True, method="L-BFGS-B",
+            downhill, to_log_odds(start)[self._is_free], jac=True, method="L-BFGS-B", callback=keep,
             bounds=[(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)] * int(self._is_free.sum()),
             options={"maxiter": max_steps, "maxfun": 2 * max_steps, "ftol": 1e-14, "gtol": 1e-9},
         )  # fmt: skip

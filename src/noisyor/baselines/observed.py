@@ -4,18 +4,24 @@ Either in closed form, f = P(absent | disease) / P(absent | no disease), or by n
 of the findings on the diseases: maximum likelihood, found by EM from the closed form.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.baselines.kernels import expect_causes
-from noisyor.baselines.runs import Errors, check_input, inside, to_estimate
+from noisyor.baselines.runs import (
+    SMALLEST_LEAK,
+    Errors,
+    Progress,
+    check_input,
+    inside,
+    to_estimate,
+)
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.adjust import leaks_from
-from noisyor.learning.estimate import Estimate, Trace
+from noisyor.learning.estimate import Estimate, Flag, Trace
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -30,6 +36,7 @@ def learn_observed(
     *,
     how: How = "ratio",
     fixed: Fixed | None = None,
+    progress: Progress | None = None,
     tolerance: float = 1e-7,
     max_steps: int = 200,
 ) -> Estimate:
@@ -47,6 +54,8 @@ def learn_observed(
         "ratio": in closed form. "likelihood": noisy-or regression, a little more accurate.
     fixed
         Parameters held at given values.
+    progress
+        Called with the number of records looked at since the last call.
     tolerance
         The regression ends when the likelihood rises by less than this part of it.
     max_steps
@@ -54,29 +63,31 @@ def learn_observed(
 
     Standard errors are those of the closed form; the regression's are a little smaller.
     """
-    check_input(findings, structure)
+    check_input(findings, structure, tolerance=tolerance, max_steps=max_steps)
+    if how not in get_args(How):
+        raise ParameterError(f"how must be 'ratio' or 'likelihood', not {how!r}.")
     seen = _checked(diseases, findings.n_records, structure)
     held = as_fixed(fixed, structure)
-    records = _Records(findings.with_structure(structure), seen)
-    network, errors = _ratios(records, structure)
-    network = held.applied_to(network)
+    records = _Records(findings.with_structure(structure), seen, progress)
+    network, errors = _ratios(records, structure, held)
     trace = None
     if how == "likelihood":
         network, trace = _regress(records, network, held, tolerance, max_steps)
-    elif how != "ratio":
-        raise ParameterError(f"how must be 'ratio' or 'likelihood', not {how!r}.")
     method = "observed" if how == "ratio" else "observed_likelihood"
-    return to_estimate(
-        method, network, errors, findings.n_records, held, trace, are_diseases_seen=True
+    flags = (
+        np.zeros(structure.n_diseases, dtype=np.uint16),
+        np.where(np.isnan(errors.failures), Flag.WEAK, 0).astype(np.uint16),
+        np.zeros(structure.n_symptoms, dtype=np.uint16),
     )
+    return to_estimate(method, network, errors, findings.n_records, held, trace, flags=flags)
 
 
 def _checked(diseases: Any, n_records: int, structure: Structure) -> NDArray[np.bool_]:
     """Return the diseases as booleans, or say what is wrong with them."""
     if diseases is None:
         raise ParameterError(
-            "method 'observed' learns from records in which the diseases were seen: give them, "
-            "records x diseases, as the second argument of fit."
+            "this method learns from records in which the diseases were seen: give them, records "
+            "x diseases, as the second argument of fit."
         )
     array = np.asarray(diseases)
     wanted = n_records, structure.n_diseases
@@ -101,8 +112,11 @@ class _Causes(NamedTuple):
 class _Records:
     """Findings and diseases, listed record by record."""
 
-    def __init__(self, findings: Findings, diseases: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, findings: Findings, diseases: NDArray[np.bool_], progress: Progress | None
+    ) -> None:
         structure = findings.structure
+        self._progress = progress or (lambda _: None)
         self.n_records = findings.n_records
         self.cases = diseases.sum(axis=0).astype(np.float64)
         self.present = findings.count_present().astype(np.float64)
@@ -132,10 +146,11 @@ class _Records:
                 leaks, caused, unknown, leaked,
             )  # fmt: skip
             first = last
+        self._progress(self.n_records)
         return _Causes(caused, unknown, leaked, total)
 
 
-def _ratios(records: _Records, structure: Structure) -> tuple[NoisyOrNetwork, Errors]:
+def _ratios(records: _Records, structure: Structure, fixed: Fixed) -> tuple[NoisyOrNetwork, Errors]:
     """Return the network in closed form, and standard errors by the delta method."""
     j, cases, both = structure.edges[:, 1], records.at_risk, records.with_finding
     controls = records.known[j] - cases
@@ -153,8 +168,14 @@ def _ratios(records: _Records, structure: Structure) -> tuple[NoisyOrNetwork, Er
         np.where(np.isfinite(of_failures), of_failures, np.nan),
         np.full(structure.n_symptoms, np.nan),
     )
-    leaks = leaks_from(structure, np.nan_to_num(absent, nan=1.0), priors, failures)
-    return NoisyOrNetwork(structure, priors, failures, np.clip(leaks, 1e-9, 1.0)), errors
+    # Of each symptom, what its parents leave: as frequent as they are where it is known.
+    failures = fixed.apply("failures", failures)
+    share = cases / np.maximum(records.known[j], 1.0)
+    explained = np.ones(structure.n_symptoms)
+    np.multiply.at(explained, j, 1.0 - share * (1.0 - failures))
+    leaks = 1.0 - np.nan_to_num(absent, nan=1.0) / np.maximum(explained, 1e-12)
+    network = NoisyOrNetwork(structure, priors, failures, np.clip(leaks, SMALLEST_LEAK, 1.0))
+    return fixed.applied_to(network), errors
 
 
 def _regress(

@@ -17,11 +17,14 @@ from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.uint16]
 Progress = Callable[[int], None]
 
 SMALLEST = 1e-6
 """Parameters stay so far from 0 and 1: EM could not leave them again."""
 SMALLEST_LEAK = 1e-9
+AT_BOUND = 1e-5
+"""Nearer to 0 or 1 a value is at its bound: the likelihood has no maximum inside."""
 
 
 class Run(NamedTuple):
@@ -42,14 +45,29 @@ class Errors(NamedTuple):
     leaks: Floats
 
 
-def check_input(findings: Findings, structure: Structure, restarts: int = 1) -> None:
-    """Refuse findings of other symptoms, no records, and no runs."""
+def check_input(
+    findings: Findings,
+    structure: Structure,
+    *,
+    restarts: int = 1,
+    seed: int = 0,
+    tolerance: float = 0.0,
+    max_steps: int = 1,
+) -> None:
+    """Refuse findings of other symptoms, no records, and options without sense."""
     if findings.structure.symptoms != structure.symptoms:
         raise StructureError("the findings belong to a structure with other symptoms.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    if restarts < 1:
-        raise ParameterError(f"restarts must be at least 1, not {restarts}.")
+    for name, value, least in (
+        ("restarts", restarts, 1),
+        ("seed", seed, 0),
+        ("max_steps", max_steps, 1),
+    ):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ParameterError(f"{name} must be a whole number from {least} on, not {value!r}.")
+    if not isinstance(tolerance, int | float) or not 0.0 <= tolerance < 1.0:
+        raise ParameterError(f"tolerance must be in [0, 1), not {tolerance!r}.")
 
 
 def starts(
@@ -99,6 +117,7 @@ def from_log_odds(structure: Structure, log_odds: Floats) -> NoisyOrNetwork:
 def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
     """Return the network of the run that ends highest, and how it got there."""
     best = max(runs, key=lambda run: run.values[-1])
+    assert np.isfinite(best.values[-1])
     ends = np.array([run.values[-1] for run in runs])
     return best.network, Trace(quantity, np.array(best.values), ends, best.is_settled)
 
@@ -111,29 +130,32 @@ def to_estimate(
     fixed: Fixed,
     trace: Trace | None = None,
     *,
-    are_diseases_seen: bool = False,
+    flags: tuple[Flags, Flags, Flags] | None = None,
 ) -> Estimate:
-    """Return an estimate; what the findings alone cannot tell is flagged."""
+    """Return an estimate, with flags.
+
+    By default on what the findings alone cannot tell. Values at a bound are flagged always, and
+    have no standard errors.
+    """
     structure = network.structure
     schedule = find_schedule(structure, fixed=fixed)
     values = network.priors, network.failures, network.leaks
-    beyond = [np.zeros(len(each), dtype=np.bool_) for each in values]
     swaps: list[tuple[int, ...]] = []
-    if not are_diseases_seen:
+    if flags is None:
         checked = check_identifiability(structure, fixed=fixed, schedule=schedule)
-        beyond = [np.asarray(orders < 0) for orders in checked.orders]
-        swaps = checked.swaps
-    parts = [
-        Learned(
-            np.array(each),
-            np.where(is_beyond, np.nan, error),
-            np.full(len(each), -1),
-            np.full(len(each), -1),
-            np.where(is_beyond, Flag.UNCERTIFIED, 0).astype(np.uint16),
-            ("records",) * len(each),
+        priors_flags, failure_flags, leak_flags = (
+            np.where(orders < 0, Flag.UNCERTIFIED, 0).astype(np.uint16) for orders in checked.orders
         )
-        for each, error, is_beyond in zip(values, errors, beyond, strict=True)
-    ]
+        flags = priors_flags, failure_flags, leak_flags
+        swaps = checked.swaps
+    parts = []
+    for each, error, own in zip(values, errors, flags, strict=True):
+        at_bound = (each < AT_BOUND) | (each > 1.0 - AT_BOUND)
+        found = np.where(at_bound & (own == 0), own | np.uint16(Flag.CLIPPED), own)
+        none = np.full(len(each), -1)
+        known = np.where(found == 0, error, np.nan)
+        sources = ("records",) * len(each)
+        parts.append(Learned(np.array(each), known, none, none.copy(), found, sources))
     priors, failures, leaks = parts
     estimate = Estimate(
         structure, method, n_records, priors, failures, leaks, schedule, trace=trace

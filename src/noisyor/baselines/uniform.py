@@ -5,8 +5,13 @@ import numpy as np
 from noisyor.baselines.runs import check_input, no_errors, to_estimate
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Estimate
-from noisyor.network import NoisyOrNetwork
+from noisyor.learning.estimate import (
+    NEUTRAL_FAILURE,
+    NEUTRAL_LEAK,
+    NEUTRAL_PRIOR,
+    Estimate,
+    Flag,
+)from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 
@@ -22,5 +27,8 @@ def learn_uniform(
         np.full(structure.n_symptoms, NEUTRAL_LEAK),
     )
     held = as_fixed(fixed, structure)
+    sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
+    priors, failures, leaks = (np.full(size, Flag.NOT_SCHEDULED, np.uint16) for size in sizes)
+    flags = priors, failures, leaks
     errors = no_errors(structure)
-    return to_estimate("uniform", network, errors, findings.n_records, held, are_diseases_seen=True)
+    return to_estimate("uniform", network, errors, findings.n_records, held, flags=flags)

@@ -12,9 +12,6 @@ the bound. It converges, but not to the truth: it prunes edges (Section 4.1).
 """
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +35,9 @@ from noisyor.baselines.runs import (
     starts,
     to_estimate,
 )
-from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.inference.exact import Parents, distinct_records
+from noisyor.inference.exact import CHUNK, Parents, distinct_records, in_threads
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -63,6 +59,7 @@ def learn_variational_em(
     progress: Progress | None = None,
     tolerance: float = 1e-6,
     max_steps: int = 500,
+    threads: int | None = None,
 ) -> Estimate:
     """Learn by variational EM from random starts; the run with the highest bound is kept.
 
@@ -84,12 +81,14 @@ def learn_variational_em(
         A run ends when the bound rises by less than this part of it.
     max_steps
         A run ends after so many steps.
+    threads
+        None: as many as there are cores.
     """
-    check_input(findings, structure, restarts)
-    if not 0.0 <= tolerance < 1.0 or max_steps < 1:
-        raise ParameterError("tolerance must be in [0, 1) and max_steps at least 1.")
+    check_input(
+        findings, structure, restarts=restarts, seed=seed, tolerance=tolerance, max_steps=max_steps
+    )
     held = as_fixed(fixed, structure)
-    climber = _Climber(findings.with_structure(structure), held, progress)
+    climber = _Climber(findings.with_structure(structure), held, progress, threads)
     first = starts(findings, structure, held, restarts, seed)
     runs = [climber.run(start, tolerance, max_steps) for start in first]
     network, trace = best_run(runs, "lower bound of the log likelihood")
@@ -100,7 +99,13 @@ def learn_variational_em(
 class _Climber:
     """Runs of variational EM on some findings."""
 
-    def __init__(self, findings: Findings, fixed: Fixed, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        fixed: Fixed,
+        progress: Progress | None,
+        threads: int | None = None,
+    ) -> None:
         self._structure = structure = findings.structure
         self._fixed = fixed
         self._progress = progress or (lambda _: None)
@@ -109,7 +114,7 @@ class _Climber:
         self._present = findings.count_present().astype(np.float64)
         self._parents = Parents.of(structure)
         self._flat, self._entries = self._lay_out(findings)
-        self._pool = ThreadPoolExecutor(os.cpu_count())
+        self._threads = threads or os.cpu_count() or 1
 
     def _lay_out(self, findings: Findings) -> tuple[FlatFindings, Entries]:
         """List each present finding with each of its parents."""
@@ -144,34 +149,34 @@ class _Climber:
         of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
         self._entries.shares[self._flat.order] = 1.0 / n_entries[of_finding]
         network, values = start, list[float]()
-        for _ in range(max_steps):
-            network, bound = self._step(network)
+        for number in range(max_steps):
+            better, bound = self._step(network)
             values.append(bound)
-            if len(values) > 1 and bound - values[-2] <= tolerance * abs(bound):
-                return Run(network, values, True)
-        return Run(network, values, False)
+            is_settled = len(values) > 1 and bound - values[-2] <= tolerance * abs(bound)
+            if is_settled or number + 1 == max_steps:
+                break
+            network = better
+        return Run(network, values, is_settled)  # the network that has the last bound
 
     def _step(self, network: NoisyOrNetwork) -> tuple[NoisyOrNetwork, float]:
         """Do an E-step, with the bound after it, and an M-step."""
         structure, model = self._structure, self._model(network)
-        cases = np.zeros((os.cpu_count() or 1, structure.n_diseases))
-        unknown = np.zeros((len(cases), structure.n_edges))
-        bounds = self._in_parts(
-            lambda number, first, last: bound_records(
-                model,
-                self._flat,
-                self._entries,
-                first,
-                last,
-                ROUNDS,
-                cases[number],
-                unknown[number],
-            ),
-            len(self._flat.weights),
+        n = len(self._flat.weights)
+
+        def raise_bounds(first: int) -> tuple[float, Floats, Floats]:
+            cases, unknown = np.zeros(structure.n_diseases), np.zeros(structure.n_edges)
+            last = min(first + CHUNK, n)
+            bound = bound_records(
+                model, self._flat, self._entries, first, last, ROUNDS, cases, unknown
+            )
+            return bound, cases, unknown
+
+        bounds, cases, unknown = zip(
+            *in_threads(raise_bounds, range(0, n, CHUNK), self._threads), strict=True
         )
         bound = float(sum(bounds))
         self._progress(self._n_records)
-        return self._maximise(network, model, cases.sum(axis=0), unknown.sum(axis=0)), bound
+        return self._maximise(network, model, np.sum(cases, axis=0), np.sum(unknown, axis=0)), bound
 
     def _model(self, network: NoisyOrNetwork) -> Model:
         structure = self._structure
@@ -193,32 +198,32 @@ class _Climber:
         )  # fmt: skip
         survived = np.maximum(cases[structure.edges[:, 0]] - unknown - taken, 0.0)
         absent = self._known - self._present
-        self._in_parts(
-            lambda _, first, last: raise_edges(
-                model, entries, weights, survived, SMALLEST_THETA, LARGEST_THETA, first, last
+        parts = range(self._threads)
+        n = structure.n_edges
+        in_threads(
+            lambda part: raise_edges(
+                model, entries, weights, survived, SMALLEST_THETA, LARGEST_THETA,
+                part * n // len(parts), (part + 1) * n // len(parts),
             ),
-            structure.n_edges,
-        )
+            parts,
+            self._threads,
+        )  # fmt: skip
         held = self._fixed.holds("failures")
         model.theta[held] = -np.log(network.failures[held])
-        self._in_parts(
-            lambda _, first, last: raise_leaks(
-                model, entries, weights, absent, SMALLEST_LEAK, LARGEST_THETA, first, last
+        m = structure.n_symptoms
+        in_threads(
+            lambda part: raise_leaks(
+                model, entries, weights, absent, SMALLEST_LEAK, LARGEST_THETA,
+                part * m // len(parts), (part + 1) * m // len(parts),
             ),
-            structure.n_symptoms,
-        )
+            parts,
+            self._threads,
+        )  # fmt: skip
         leaks = -np.expm1(-model.theta0)
         alone = np.diff(self._parents.offsets) == 0
-        leaks[alone] = np.clip(self._present / np.maximum(self._known, 1.0), SMALLEST_LEAK, 0.999)[
-            alone
-        ]
+        frequencies = self._present / np.maximum(self._known, 1.0)
+        leaks[alone] = np.clip(frequencies, SMALLEST_LEAK, 1.0 - SMALLEST)[alone]
         priors = np.clip(cases / self._n_records, SMALLEST, 1.0 - SMALLEST)
         return self._fixed.applied_to(
             NoisyOrNetwork(structure, priors, np.exp(-model.theta), leaks)
         )
-
-    def _in_parts(self, work: Callable[[int, int, int], Any], n: int) -> list[Any]:
-        """Do work on n things, each thread its part of them."""
-        n_parts = os.cpu_count() or 1
-        cuts = np.linspace(0, n, n_parts + 1).astype(int).tolist()
-        return list(self._pool.map(work, range(n_parts), cuts[:-1], cuts[1:]))

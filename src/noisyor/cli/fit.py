@@ -45,7 +45,7 @@ def fit(
         str,
         typer.Option(
             help="How to learn: refined, pooled, or the paper's sequential; for comparison "
-            "exact_em, variational_em, maximum_likelihood, uniform."
+            "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
     summary: Annotated[
@@ -109,9 +109,9 @@ def fit(
     from noisyor.errors import ParameterError
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
-    from noisyor.learner import NoisyOrLearner
+    from noisyor.learner import ALL_METHODS, SEEN, NoisyOrLearner
 
-    if method.startswith("observed") != (diseases is not None):
+    if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
         raise ParameterError(
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
@@ -196,7 +196,10 @@ def _read_diseases(file: Path, structure: "Structure") -> Any:
     columns = Structure.from_matrix(
         np.ones((1, n_diseases)), diseases=["any"], symptoms=structure.diseases
     )
-    found = read_findings([file], columns, {})
+    try:
+        found = read_findings([file], columns, {"ignore_unknown": True})
+    except FileError as error:
+        raise FileError(f"--diseases {file} needs a column for each disease: {error}") from None
     if found.has_unknown:
         raise FileError(f"{file}: which diseases a record had must all be known.")
     return found.to_numpy()

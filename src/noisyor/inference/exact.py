@@ -1,8 +1,9 @@
 """ExactInference: sums over all that the diseases of each record may be, without approximation."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,22 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
+Result = TypeVar("Result")
 
 MOST_OPERATIONS = 2.0**24
 """For one record: about a tenth of a second."""
 SCORED_TOGETHER = 1024
 """Records whose scores are held at once."""
+CHUNK = 512
+"""Records that a thread takes at a time."""
+
+
+def in_threads(work: Callable[[int], Result], items: range, threads: int) -> list[Result]:
+    """Do work on items, in threads if there are several."""
+    if len(items) < 2 or threads < 2:
+        return [work(item) for item in items]  # starting a thread takes longer than a few records
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 class Parents(NamedTuple):
@@ -97,8 +109,17 @@ class Expected(NamedTuple):
 class ExactInference:
     """Exact inference on all records of some findings, the same ones done once."""
 
-    def __init__(self, findings: Findings, *, most_operations: float = MOST_OPERATIONS) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        *,
+        most_operations: float = MOST_OPERATIONS,
+        threads: int | None = None,
+    ) -> None:
+        if not most_operations >= 1.0:
+            raise ParameterError(f"most_operations must be at least 1, not {most_operations}.")
         self.structure = findings.structure
+        self._threads = threads or os.cpu_count() or 1
         self.records = distinct_records(findings)
         self._parents = Parents.of(self.structure)
         self._check_costs(most_operations)
@@ -110,33 +131,32 @@ class ExactInference:
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
+            size = f"2^{np.log2(costs[record]):.0f}" if costs[record] < np.inf else "far more"
             n_present = int((~self.records.is_unknown[first:last]).sum())
             raise ParameterError(
                 f"exact inference is out of reach: {int((costs > most).sum()):,} of "
                 f"{len(costs):,} different records need more than 2^{np.log2(most):.0f} "
-                f"operations, one with {n_present} present findings 2^{np.log2(costs[record]):.0f}."
+                f"operations, one with {n_present} present findings {size}."
                 " Learn with method='refined', 'pooled' or 'variational_em', which need no exact "
                 "inference."
             )
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
         """Return what the records are expected to hold, under a network."""
-        structure, n = self.structure, len(self.records.weights)
+        n = len(self.records.weights)
         flat = flatten(network, self._parents)
         evidences = np.empty(n)
-        n_threads = min(os.cpu_count() or 1, max(n // 64, 1))
-        cuts = np.linspace(0, n, n_threads + 1).astype(int)
-        parts = [_no_sums(structure) for _ in range(n_threads)]
-        if n_threads == 1:  # starting a thread takes longer than a few records
-            expect_records(flat, self.records, 0, n, parts[0], evidences)
-            return Expected(parts[0], evidences, float(self.records.weights @ evidences))
-        with ThreadPoolExecutor(n_threads) as pool:
-            jobs = [
-                pool.submit(expect_records, flat, self.records, first, last, part, evidences)
-                for first, last, part in zip(cuts[:-1], cuts[1:], parts, strict=True)
-            ]
-            for job in jobs:
-                job.result()
+
+        # In chunks whose size does not depend on the threads, so that no sum does either.
+        def expect_chunk(first: int) -> Sums:
+            sums = _no_sums(self.structure)
+            last = min(first + CHUNK, n)
+            expect_records(flat, self.records, first, last, sums, evidences)
+            return sums
+
+        parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._threads)
+        if np.isnan(evidences).any():
+            raise AssertionError("a record was neither solved nor refused")
         sums = Sums(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
         return Expected(sums, evidences, float(self.records.weights @ evidences))
 

@@ -171,12 +171,19 @@ def solve_record(
 def solve_piece(piece: Piece) -> float:
     """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
     order = find_order(piece)
-    k = len(piece.on)
-    if k <= WIDEST and (1 << k) * len(piece.leaks) <= len(piece.findings) * (3 << order.width):
-        return enumerate_piece(piece)
-    if order.width > WIDEST:
-        return np.nan
+    by_states, by_steps = costs_of(piece, order.width)
+    if by_states <= by_steps:
+        return enumerate_piece(piece) if by_states < np.inf else np.nan
     return eliminate_piece(piece, order)
+
+
+@numba.njit(nogil=True, cache=True)
+def costs_of(piece: Piece, width: int) -> tuple[float, float]:
+    """Return how many operations enumeration and elimination take; infinite where impossible."""
+    k = len(piece.on)
+    by_states = 2.0**k * len(piece.leaks) if k <= WIDEST else np.inf
+    by_steps = 3.0 * 2.0**width * len(piece.findings) if width <= WIDEST else np.inf
+    return by_states, by_steps
 
 
 @numba.njit(nogil=True, cache=True)
@@ -190,8 +197,7 @@ def cost_of_records(net: FlatNetwork, records: Records, costs: Floats) -> None:
         costs[record] = 0.0
         for number in range(find_pieces(net, symptoms, is_unknown, desk)):
             piece, _, _, _ = make_piece(net, symptoms, is_unknown, number, desk)
-            k, width = len(piece.on), find_order(piece).width
-            costs[record] += min(2.0**k * len(piece.leaks), 3.0 * 2.0**width * len(piece.findings))
+            costs[record] += min(*costs_of(piece, find_order(piece).width))
 
 
 @numba.njit(nogil=True, cache=True)
@@ -214,8 +220,8 @@ def weigh_absent(
         p = net.priors[disease]
         within = p * np.exp(log_absent[disease]) if n_certain[disease] == 0 else 0.0
         total = 1.0 - p + within
-        on[disease] = within / total
-        log_evidence += np.log(total)
+        on[disease] = within / total if total > 0.0 else 0.0  # the record is impossible
+        log_evidence += np.log(total) if total > 0.0 else -np.inf
     return float(log_evidence)
 
 

@@ -52,6 +52,8 @@ class Family(NamedTuple):
 
 def beta_prior(values: Floats, least_size: float) -> tuple[float, float]:
     """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
+    if not len(values):
+        return 0.5, least_size
     mean, variance = float(values.mean()), float(values.var())
     return mean, _beta_size(mean, variance, least_size)
 
