@@ -11,7 +11,8 @@ from noisyor.learning.estimate import (
     NEUTRAL_PRIOR,
     Estimate,
     Flag,
-)from noisyor.network import NoisyOrNetwork
+)
+from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 
