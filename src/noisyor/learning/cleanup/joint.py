@@ -67,7 +67,8 @@ class JointFit:
             start, more = _fit_clusters(problem, clusters)
             end = problem.descend(start, None if self._seen.is_exact else FEW_STEPS)
             second = end.misfit + more
-        return self._fitted(problem, end)._replace(second=second)
+        found = self._fitted(problem, problem.positive_end(end))
+        return found._replace(second=max(second, found.misfit))
 
     def judged(self, found: Fitted, strengths: Floats, lambdas: Floats) -> Fitted:
         """Return a fit with its misfit and what is vague; what no moment tells is not kept."""

@@ -101,6 +101,8 @@ class Problem:
     """A descent ends when the misfit falls by less than this part of it."""
     most_steps: int
     """A descent ends after so many steps."""
+    is_walled: bool = False
+    """Whether strengths stay positive on the way."""
 
     @cached_property
     def columns(self) -> Indices:
@@ -180,7 +182,8 @@ class Problem:
 
     def _inside(self, position: Floats) -> Floats:
         n, most = len(self.edges), math.asinh(LARGEST_LAMBDA / 2.0)
-        strengths = np.clip(position[:n], -LARGEST_STRENGTH, LARGEST_STRENGTH)
+        least = SMALLEST_STRENGTH if self.is_walled else -LARGEST_STRENGTH
+        strengths = np.clip(position[:n], least, LARGEST_STRENGTH)
         return np.concatenate([strengths, np.clip(position[n:], -most, most)])
 
     def oriented(self, position: Floats) -> tuple[Floats, Floats]:
@@ -234,6 +237,13 @@ class Problem:
             if end is not best and (end.misfit > least or not self._are_one(best, end))
         ]
         return End(best.position, best.misfit, min(different, default=math.inf))
+
+    def positive_end(self, end: End) -> End:
+        """Return where a descent ends that goes on from another with strengths kept positive."""
+        position = self.position(*self.oriented(end.position))
+        if (position[: len(self.edges)] > SMALLEST_STRENGTH).all():
+            return End(position, end.misfit)
+        return replace(self, is_walled=True).descend(position, FIRST_STEPS)
 
     def _rarity(self, end: End) -> float:
         _, lambdas = self.oriented(end.position)
