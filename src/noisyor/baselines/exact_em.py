@@ -42,7 +42,7 @@ def learn_exact_em(
     seed: int = 0,
     fixed: Fixed | None = None,
     progress: Progress | None = None,
-    tolerance: float = 1e-12,
+    tolerance: float = 1e-11,
     max_steps: int = 5000,
     most_operations: float = MOST_OPERATIONS,
     threads: int | None = None,
