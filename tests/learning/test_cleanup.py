@@ -387,3 +387,15 @@ def test_leaks_share_the_doubts_about_their_parents():
     doubt = Flag.AMBIGUOUS | Flag.ENTANGLED
     assert (estimate.failures.flags & doubt).any()
     assert (estimate.leaks.flags & doubt).all()
+
+
+def test_near_twins_are_tried_swapped():
+    shape = np.ones((2, 9))
+    shape[1, 0] = 0  # all that tells the first from the second
+    network = random_network(Structure.from_matrix(shape), np.random.default_rng(3))
+    problem, truth = problem_of(network)
+    (swapped,) = problem._swapped(truth)
+    assert problem.misfit(swapped) > problem.misfit(truth)
+    (back,) = problem._swapped(swapped)
+    assert back == pytest.approx(truth)
+    assert swapped[0] == truth[0]  # the edge that has no counterpart stays

@@ -4,6 +4,7 @@ Strengths may become negative on the way: walls at 0 would hold many a descent f
 A disease with all signs turned, lambda's too, predicts the same.
 """
 
+import itertools
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,8 @@ SLACK = 0.2
 """How far strengths, relatively, and lambdas that were learned may move when fitted along."""
 RIDGE = 1e-10
 """Keeps the inverse finite where some directions cannot be known."""
+NEAR_TWINS = 0.8
+"""Diseases that share more than this part of their symptoms, but not all, are tried swapped."""
 SAME_MINIMUM = 1e-3
 """Minima that differ by more than this part of them are two..."""
 SAME_PLACE = 0.05
@@ -227,6 +230,9 @@ class Problem:
             ends.sort(key=lambda end: end.misfit)
             followed = pool.map(lambda end: self.descend(end.position), ends[:n_followed])
             ends = sorted(followed, key=lambda end: end.misfit)
+            swapped = self._swapped(ends[0].position)
+            ends += pool.map(self.descend, swapped)
+        ends.sort(key=lambda end: end.misfit)
         floor = 1e-9 * float(self.weights @ self.observed**2)
         least = (1.0 + SAME_MINIMUM) * ends[0].misfit + floor
         # Of explanations that fit the same the one with the rarest diseases is taken.
@@ -237,6 +243,26 @@ class Problem:
             if end is not best and (end.misfit > least or not self._are_one(best, end))
         ]
         return End(best.position, best.misfit, min(different, default=math.inf))
+
+    def _swapped(self, position: Floats) -> list[Floats]:
+        """Return a position with two diseases changed for each other that share most symptoms.
+
+        Little tells such diseases apart, and no descent crosses from one to the other.
+        """
+        owners, symptoms = self.owners[self.edges], self.symptoms[self.edges]
+        places = {disease: np.flatnonzero(owners == disease) for disease in self.priors.tolist()}
+        found = []
+        for one, other in itertools.combinations(self.priors.tolist(), 2):
+            a, b = places[one], places[other]
+            _, of_a, of_b = np.intersect1d(symptoms[a], symptoms[b], return_indices=True)
+            n_shared = len(of_a)
+            if NEAR_TWINS * max(len(a), len(b)) <= n_shared < max(len(a), len(b)):
+                last = len(self.edges) + np.searchsorted(self.priors, [one, other])
+                there, back = np.append(a[of_a], last[0]), np.append(b[of_b], last[1])
+                swapped = position.copy()
+                swapped[there], swapped[back] = position[back], position[there]
+                found.append(swapped)
+        return found
 
     def positive_end(self, end: End) -> End:
         """Return where a descent ends that goes on from another with strengths kept positive."""
