@@ -20,21 +20,21 @@ PYAGRUM_STEPS = 2
 def run(scale):
     network = datasets.figure1(0)
     findings = network.sample(int(10_000 * scale), seed=1)
-    rows = [["package", "learns", "steps", "seconds", "seconds a step", "times ours, a step"]]
+    rows = [["package", "learns", "steps", "seconds", "times ours", "times ours, a step"]]
     learn_exact_em(findings, network.structure, restarts=1)  # compile
     start = time.perf_counter()
     trace = learn_exact_em(findings, network.structure, restarts=1).trace
     elapsed = time.perf_counter() - start
     n_steps = 3 * (len(trace.values) - 1)  # each has two steps of EM and a leap
     ours = elapsed / n_steps
-    rows.append(["noisyor", "noisy-or, until it settles", str(n_steps), f"{elapsed:.2f}",
-                 f"{ours:.5f}", "1"])  # fmt: skip
+    ours_in_all = elapsed
+    rows.append(["noisyor", "noisy-or, until it settles", str(n_steps), f"{elapsed:.2f}", "1", "1"])
     for name, work in (("pgmpy", pgmpy_em), ("pyagrum", pyagrum_em)):
         if importlib.util.find_spec(name) is None:
             rows.append([name, "not installed (pip install -e '.[peers]')", "", "", "", ""])
             continue
         steps, elapsed = work(network.structure, findings)
-        cells = [str(steps), f"{elapsed:.2f}", f"{elapsed / steps:.4f}"]
+        cells = [str(steps), f"{elapsed:.2f}", f"{elapsed / ours_in_all:,.0f}"]
         rows.append([name, "tables", *cells, f"{elapsed / steps / ours:,.0f}"])
     print_table(f"EM on Figure 1, {findings.n_records:,} records, one start", rows)
 
