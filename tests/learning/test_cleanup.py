@@ -369,7 +369,7 @@ def test_two_explanations_with_the_same_misfit_are_noticed():
     # Ten moments for ten parameters: now and then another network has the very same moments.
     structure = Structure.from_matrix(np.ones((2, 4)))
     n_wrong = 0
-    for seed in range(12):
+    for seed in range(8):
         network = random_network(structure, np.random.default_rng(seed))
         estimate = learned_from_exact(network, "pooled")
         wrong = np.abs(np.sort(estimate.network.priors) - np.sort(network.priors)).max() > 0.01
