@@ -285,6 +285,11 @@ class Structure(Immutable):
         """The number of edges."""
         return len(self.edges)
 
+    @property
+    def n_parameters(self) -> int:
+        """The number of priors, failures and leaks."""
+        return self.n_diseases + self.n_edges + self.n_symptoms
+
     def disease_index(self, disease: Name) -> int:
         """Return the index of a disease given by name or index."""
         return resolve(disease, self._disease_index, self.diseases, "disease")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.baselines.runs import (
-    Errors,
     Progress,
     Run,
     best_run,
@@ -28,9 +27,8 @@ from noisyor.inference.exact import (
     MOST_OPERATIONS,
     ExactInference,
     Expected,
-    structure_size,
 )
-from noisyor.learning.estimate import Estimate
+from noisyor.learning.estimate import Estimate, StandardErrors
 from noisyor.learning.polish.fisher import information_errors
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -113,7 +111,7 @@ class EmSteps:
         self._n_records = findings.n_records
         self._known = findings.n_records - findings.count_unknown()
         self._fixed = fixed
-        self._is_small = structure_size(findings.structure) <= MOST_SCORED
+        self._is_small = findings.structure.n_parameters <= MOST_SCORED
         self._progress = progress or (lambda _: None)
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
@@ -202,8 +200,8 @@ class EmSteps:
             ]
         )
 
-    def standard_errors(self, network: NoisyOrNetwork) -> Errors:
+    def standard_errors(self, network: NoisyOrNetwork) -> StandardErrors:
         """Return standard errors from the records' scores."""
         information = self._inference.information(network)
         failures, priors, leaks = information_errors(network, information, self._fixed, 1e-3)
-        return Errors(priors, failures, leaks)
+        return StandardErrors(priors, failures, leaks)

@@ -74,7 +74,7 @@ class Entries(NamedTuple):
     """P(the parent is present)."""
 
 
-class Findings(NamedTuple):
+class ListedFindings(NamedTuple):
     """The present findings of each distinct record, and the unknown ones."""
 
     offsets: Integers
@@ -106,7 +106,7 @@ class Model(NamedTuple):
 @numba.njit(nogil=True, cache=True)
 def bound_records(
     model: Model,
-    findings: Findings,
+    findings: ListedFindings,
     entries: Entries,
     first: int,
     last: int,
@@ -157,7 +157,7 @@ def log_present(theta0: float, x: float) -> float:
 @numba.njit(nogil=True, cache=True)
 def find_posteriors(
     model: Model,
-    findings: Findings,
+    findings: ListedFindings,
     entries: Entries,
     record: int,
     log_odds: Floats,
@@ -194,7 +194,7 @@ def find_posteriors(
 
 @numba.njit(nogil=True, cache=True)
 def share_out(
-    model: Model, findings: Findings, entries: Entries, x: int, posteriors: Floats
+    model: Model, findings: ListedFindings, entries: Entries, x: int, posteriors: Floats
 ) -> None:
     """Give more of a finding to the parents that gain most by it.
 

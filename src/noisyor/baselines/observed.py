@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from noisyor.baselines.kernels import expect_causes
 from noisyor.baselines.runs import (
     SMALLEST_LEAK,
-    Errors,
     Progress,
     check_input,
     inside,
@@ -21,7 +20,7 @@ from noisyor.baselines.runs import (
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.estimate import Estimate, Flag, Trace
+from noisyor.learning.estimate import Estimate, Flag, StandardErrors, Trace
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -150,7 +149,9 @@ class _Records:
         return _Causes(caused, unknown, leaked, total)
 
 
-def _ratios(records: _Records, structure: Structure, fixed: Fixed) -> tuple[NoisyOrNetwork, Errors]:
+def _ratios(
+    records: _Records, structure: Structure, fixed: Fixed
+) -> tuple[NoisyOrNetwork, StandardErrors]:
     """Return the network in closed form, and standard errors by the delta method."""
     j, cases, both = structure.edges[:, 1], records.at_risk, records.with_finding
     controls = records.known[j] - cases
@@ -163,7 +164,7 @@ def _ratios(records: _Records, structure: Structure, fixed: Fixed) -> tuple[Nois
         of_failures = np.minimum(raw, 1.0) * np.sqrt(spread)
     failures = np.where(np.isfinite(raw), np.minimum(raw, 1.0), 0.5)
     priors = records.cases / records.n_records
-    errors = Errors(
+    errors = StandardErrors(
         np.sqrt(priors * (1.0 - priors) / records.n_records),
         np.where(np.isfinite(of_failures), of_failures, np.nan),
         np.full(structure.n_symptoms, np.nan),

@@ -11,7 +11,7 @@ from noisyor.findings import Findings
 from noisyor.fixed import Fixed
 from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup.clean import Cleaned
-from noisyor.learning.estimate import Estimate, Flag, Learned, Trace
+from noisyor.learning.estimate import Estimate, Flag, Learned, StandardErrors, Trace
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
@@ -35,14 +35,6 @@ class Run(NamedTuple):
     """What is maximised, after each step."""
     is_settled: bool
     """Whether it ended because nothing changed any more, not because of its last step."""
-
-
-class Errors(NamedTuple):
-    """Standard errors of each kind."""
-
-    priors: Floats
-    failures: Floats
-    leaks: Floats
 
 
 def check_input(
@@ -125,7 +117,7 @@ def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
 def to_estimate(
     method: str,
     network: NoisyOrNetwork,
-    errors: Errors,
+    errors: StandardErrors,
     n_records: int,
     fixed: Fixed,
     trace: Trace | None = None,
@@ -163,7 +155,7 @@ def to_estimate(
     return Cleaned.nothing(structure, swaps).marked(estimate).holding(fixed)
 
 
-def no_errors(structure: Structure) -> Errors:
+def no_errors(structure: Structure) -> StandardErrors:
     """Return that no standard errors are known."""
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
-    return Errors(*(np.full(size, np.nan) for size in sizes))
+    return StandardErrors(*(np.full(size, np.nan) for size in sizes))

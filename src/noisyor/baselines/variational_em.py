@@ -12,18 +12,19 @@ the bound. It converges, but not to the truth: it prunes edges (Section 4.1).
 """
 
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.baselines.kernels import (
     Entries,
+    ListedFindings,
     Model,
     bound_records,
     raise_edges,
     raise_leaks,
 )
-from noisyor.baselines.kernels import Findings as FlatFindings
 from noisyor.baselines.runs import (
     SMALLEST,
     SMALLEST_LEAK,
@@ -116,7 +117,7 @@ class _Climber:
         self._flat, self._entries = self._lay_out(findings)
         self._threads = threads or os.cpu_count() or 1
 
-    def _lay_out(self, findings: Findings) -> tuple[FlatFindings, Entries]:
+    def _lay_out(self, findings: Findings) -> tuple[ListedFindings, Entries]:
         """List each present finding with each of its parents."""
         records = distinct_records(findings)
         n_parents = np.diff(self._parents.offsets)[records.symptoms]
@@ -137,7 +138,7 @@ class _Climber:
             np.empty(len(places)),
             np.zeros(len(places)),
         )
-        flat = FlatFindings(
+        flat = ListedFindings(
             records.offsets, records.symptoms, records.is_unknown, entry_offsets, order,
             records.weights,
         )  # fmt: skip
@@ -198,27 +199,12 @@ class _Climber:
         )  # fmt: skip
         survived = np.maximum(cases[structure.edges[:, 0]] - unknown - taken, 0.0)
         absent = self._known - self._present
-        parts = range(self._threads)
-        n = structure.n_edges
-        in_threads(
-            lambda part: raise_edges(
-                model, entries, weights, survived, SMALLEST_THETA, LARGEST_THETA,
-                part * n // len(parts), (part + 1) * n // len(parts),
-            ),
-            parts,
-            self._threads,
-        )  # fmt: skip
+        edge_bounds = SMALLEST_THETA, LARGEST_THETA
+        self._in_parts(raise_edges, structure.n_edges, model, survived, edge_bounds)
         held = self._fixed.holds("failures")
         model.theta[held] = -np.log(network.failures[held])
-        m = structure.n_symptoms
-        in_threads(
-            lambda part: raise_leaks(
-                model, entries, weights, absent, SMALLEST_LEAK, LARGEST_THETA,
-                part * m // len(parts), (part + 1) * m // len(parts),
-            ),
-            parts,
-            self._threads,
-        )  # fmt: skip
+        leak_bounds = SMALLEST_LEAK, LARGEST_THETA
+        self._in_parts(raise_leaks, structure.n_symptoms, model, absent, leak_bounds)
         leaks = -np.expm1(-model.theta0)
         alone = np.diff(self._parents.offsets) == 0
         frequencies = self._present / np.maximum(self._known, 1.0)
@@ -227,3 +213,17 @@ class _Climber:
         return self._fixed.applied_to(
             NoisyOrNetwork(structure, priors, np.exp(-model.theta), leaks)
         )
+
+    def _in_parts(
+        self, kernel: Any, n: int, model: Model, absent: Floats, bounds: tuple[float, float]
+    ) -> None:
+        """Let each thread find its part of n parameters, given what was absent in spite of them."""
+        parts = self._threads
+        in_threads(
+            lambda part: kernel(
+                model, self._entries, self._flat.weights, absent, *bounds,
+                part * n // parts, (part + 1) * n // parts,
+            ),
+            range(parts),
+            parts,
+        )  # fmt: skip

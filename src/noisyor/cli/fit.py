@@ -106,16 +106,11 @@ def fit(
     """
     from noisyor.cli.inputs import expand_files, read_structure
     from noisyor.cli.output import note
-    from noisyor.errors import ParameterError
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
-    from noisyor.learner import ALL_METHODS, SEEN, NoisyOrLearner
+    from noisyor.learner import NoisyOrLearner
 
-    if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
-        raise ParameterError(
-            "the methods observed and observed_likelihood, and only they, learn from records in "
-            "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
-        )
+    _check_seen(method, diseases)
     files = expand_files(records)
     known = filter(None, [Path(fixed) if fixed else None, diseases])
     inputs = [Path(structure), *files, *known]
@@ -182,6 +177,18 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     if network.structure != structure:
         raise FileError(f"{source} has another structure than the one to be learned.")
     return Fixed.of(network, *held)
+
+
+def _check_seen(method: str, diseases: Path | None) -> None:
+    """Refuse diseases for a method that does not see them, and the other way round."""
+    from noisyor.errors import ParameterError
+    from noisyor.learner import ALL_METHODS, SEEN
+
+    if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
+        raise ParameterError(
+            "the methods observed and observed_likelihood, and only they, learn from records in "
+            "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
+        )
 
 
 def _read_diseases(file: Path, structure: "Structure") -> Any:

@@ -166,7 +166,7 @@ class ExactInference:
         What the records tell of all parameters, if the network is right.
         """
         flat, records = flatten(network, self._parents), self.records
-        size = structure_size(self.structure)
+        size = self.structure.n_parameters
         information = np.zeros((size, size))
         n = len(records.weights)
         for first in range(0, n, SCORED_TOGETHER):
@@ -175,11 +175,6 @@ class ExactInference:
             score_records(flat, records, first, last, scores)
             information += (scores * records.weights[first:last, np.newaxis]).T @ scores
         return information
-
-
-def structure_size(structure: Structure) -> int:
-    """Return the number of parameters."""
-    return structure.n_diseases + structure.n_edges + structure.n_symptoms
 
 
 def _no_sums(structure: Structure) -> Sums:

@@ -123,8 +123,7 @@ def learn_refined(
 
 def is_small(structure: Structure) -> bool:
     """Say whether the information on all parameters of a network can be inverted together."""
-    size = structure.n_edges + structure.n_diseases + structure.n_symptoms
-    return size <= MOST_TOGETHER
+    return structure.n_parameters <= MOST_TOGETHER
 
 
 class _Run:
