@@ -38,7 +38,7 @@ from noisyor.baselines.runs import (
 )
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.inference.exact import CHUNK, Parents, distinct_records, in_threads
+from noisyor.inference.exact import CHUNK, distinct_records, in_threads
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -107,39 +107,38 @@ class _Climber:
         progress: Progress | None,
         threads: int | None = None,
     ) -> None:
-        self._structure = structure = findings.structure
+        self._structure = findings.structure
         self._fixed = fixed
         self._progress = progress or (lambda _: None)
         self._n_records = findings.n_records
         self._known = (findings.n_records - findings.count_unknown()).astype(np.float64)
         self._present = findings.count_present().astype(np.float64)
-        self._parents = Parents.of(structure)
         self._flat, self._entries = self._lay_out(findings)
         self._threads = threads or os.cpu_count() or 1
 
     def _lay_out(self, findings: Findings) -> tuple[ListedFindings, Entries]:
         """List each present finding with each of its parents."""
         records = distinct_records(findings)
-        n_parents = np.diff(self._parents.offsets)[records.symptoms]
-        n_entries = np.where(records.is_unknown, 0, n_parents)
+        n_parents = np.diff(self._structure.parent_offsets)[records.symptoms]
+        n_entries = np.where(records.is_present, n_parents, 0)
         entry_offsets = np.concatenate([[0], np.cumsum(n_entries)])
         of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
         rank = np.arange(entry_offsets[-1]) - entry_offsets[of_finding]
-        places = self._parents.offsets[records.symptoms[of_finding]] + rank
+        places = self._structure.parent_offsets[records.symptoms[of_finding]] + rank
         owners = np.repeat(np.arange(len(records.weights)), np.diff(records.offsets))[of_finding]
         by_place = np.argsort(places, kind="stable")
         order = np.empty(len(places), dtype=np.int64)
         order[by_place] = np.arange(len(places))
         n_places = self._structure.n_edges
         entries = Entries(
-            self._parents.edges[places[by_place]],
+            self._structure.parent_edges[places[by_place]],
             owners[by_place],
             np.searchsorted(places[by_place], np.arange(n_places + 1)),
             np.empty(len(places)),
             np.zeros(len(places)),
         )
         flat = ListedFindings(
-            records.offsets, records.symptoms, records.is_unknown, entry_offsets, order,
+            records.offsets, records.symptoms, ~records.is_present, entry_offsets, order,
             records.weights,
         )  # fmt: skip
         return flat, entries
@@ -185,7 +184,7 @@ class _Climber:
         all_fail = np.bincount(structure.edges[:, 0], theta, minlength=structure.n_diseases)
         return Model(
             np.log(p) - np.log1p(-p) - all_fail, np.log1p(-p), theta, -np.log1p(-network.leaks),
-            *self._parents,
+            structure.parent_offsets, structure.parent_diseases, structure.parent_edges,
         )  # fmt: skip
 
     def _maximise(
@@ -206,7 +205,7 @@ class _Climber:
         leak_bounds = SMALLEST_LEAK, LARGEST_THETA
         self._in_parts(raise_leaks, structure.n_symptoms, model, absent, leak_bounds)
         leaks = -np.expm1(-model.theta0)
-        alone = np.diff(self._parents.offsets) == 0
+        alone = np.diff(structure.parent_offsets) == 0
         frequencies = self._present / np.maximum(self._known, 1.0)
         leaks[alone] = np.clip(frequencies, SMALLEST_LEAK, 1.0 - SMALLEST)[alone]
         priors = np.clip(cases / self._n_records, SMALLEST, 1.0 - SMALLEST)

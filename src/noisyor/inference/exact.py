@@ -18,7 +18,6 @@ from noisyor.inference.kernels import (
     expect_records,
     score_records,
 )
-from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -41,35 +40,24 @@ def in_threads(work: Callable[[int], Result], items: range, threads: int) -> lis
         return list(pool.map(work, items))
 
 
-class Parents(NamedTuple):
-    """The parents of all symptoms, symptom by symptom."""
-
-    offsets: Indices
-    """Those of symptom j are `offsets[j] : offsets[j + 1]`."""
-    diseases: Indices
-    edges: Indices
-
-    @classmethod
-    def of(cls, structure: Structure) -> "Parents":
-        """Sort the edges of a structure by symptom."""
-        diseases, symptoms = structure.edges.T
-        edges = np.lexsort((diseases, symptoms))
-        return cls(structure.parent_offsets, diseases[edges], edges)
-
-
-def flatten(network: NoisyOrNetwork, parents: Parents) -> FlatNetwork:
+def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     """Return a network as the arrays that kernels work on."""
-    diseases, failures = network.structure.edges[:, 0], network.failures
-    is_certain = failures == 0.0
-    logs = np.log(np.where(is_certain, 1.0, failures))
-    n = network.structure.n_diseases
+    structure = network.structure
+    diseases, n = structure.edges[:, 0], structure.n_diseases
+    is_certain, is_loud = network.failures == 0.0, network.leaks == 1.0
+    logs = np.log(np.where(is_certain, 1.0, network.failures))
     return FlatNetwork(
         network.priors,
-        failures,
+        network.failures,
         network.leaks,
-        *parents,
+        structure.parent_offsets,
+        structure.parent_diseases,
+        structure.parent_edges,
+        logs,
         np.bincount(diseases, logs, minlength=n).astype(np.float64),
         np.bincount(diseases[is_certain], minlength=n),
+        np.log1p(-np.where(is_loud, 0.0, network.leaks)),
+        is_loud,
     )
 
 
@@ -92,7 +80,8 @@ def distinct_records(findings: Findings) -> Records:
     return Records(
         offsets.astype(np.int64),
         symptoms.astype(np.int32),
-        unknown[numbers, symptoms],
+        present[numbers, symptoms],
+        np.zeros(len(keys), dtype=np.bool_),
         weights.astype(np.float64),
     )
 
@@ -121,18 +110,17 @@ class ExactInference:
         self.structure = findings.structure
         self._threads = threads or os.cpu_count() or 1
         self.records = distinct_records(findings)
-        self._parents = Parents.of(self.structure)
         self._check_costs(most_operations)
 
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
         costs = np.empty(len(self.records.weights))
-        cost_of_records(flatten(_anything(self.structure), self._parents), self.records, costs)
+        cost_of_records(flatten(_anything(self.structure)), self.records, costs)
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
             size = f"2^{np.log2(costs[record]):.0f}" if costs[record] < np.inf else "far more"
-            n_present = int((~self.records.is_unknown[first:last]).sum())
+            n_present = int(self.records.is_present[first:last].sum())
             raise ParameterError(
                 f"exact inference is out of reach: {int((costs > most).sum()):,} of "
                 f"{len(costs):,} different records need more than 2^{np.log2(most):.0f} "
@@ -144,7 +132,7 @@ class ExactInference:
     def expect(self, network: NoisyOrNetwork) -> Expected:
         """Return what the records are expected to hold, under a network."""
         n = len(self.records.weights)
-        flat = flatten(network, self._parents)
+        flat = flatten(network)
         evidences = np.empty(n)
 
         # In chunks whose size does not depend on the threads, so that no sum does either.
@@ -165,7 +153,7 @@ class ExactInference:
 
         What the records tell of all parameters, if the network is right.
         """
-        flat, records = flatten(network, self._parents), self.records
+        flat, records = flatten(network), self.records
         size = self.structure.n_parameters
         information = np.zeros((size, size))
         n = len(records.weights)
@@ -186,5 +174,5 @@ def _no_sums(structure: Structure) -> Sums:
 def _anything(structure: Structure) -> NoisyOrNetwork:
     """Return a network in which everything is possible: costs do not depend on parameters."""
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
-    priors, failures, leaks = (np.full(size, 0.5) for size in sizes)
+    priors, failures, leaks = (np.full(size, 0.999) for size in sizes)
     return NoisyOrNetwork(structure, priors, failures, leaks)

@@ -15,9 +15,13 @@ from noisyor.inference.piece_kernels import (
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Listed = NDArray[np.int32]
+Booleans = NDArray[np.bool_]
 
 WIDEST = 20
 """Findings that may be open at once in an elimination, and diseases that are enumerated at most."""
+MOST_HELD = 2.0**27
+"""Numbers that an elimination may hold: 1 GB."""
 
 
 class FlatNetwork(NamedTuple):
@@ -30,20 +34,30 @@ class FlatNetwork(NamedTuple):
     """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next two."""
     parent_diseases: Integers
     parent_edges: Integers
+    log_failures: Floats
+    """Of each edge; 0 where the failure is 0."""
     log_absent: Floats
     """Of each disease: the log probability that none of its edges fires; those with a failure of 0
     are left out..."""
     n_certain: Integers
     """... and counted here."""
+    log_silent: Floats
+    """Of each symptom: the log probability that its leak does not fire; 0 where that is certain to
+    happen..."""
+    is_loud: Booleans
+    """... which is marked here."""
 
 
 class Records(NamedTuple):
     """Distinct records."""
 
     offsets: Integers
-    """The findings of record r that are present or unknown: `offsets[r] : offsets[r + 1]`."""
-    symptoms: NDArray[np.int32]
-    is_unknown: NDArray[np.bool_]
+    """Record r lists `offsets[r] : offsets[r + 1]`: its present findings and either those that are
+    unknown, all others being absent, or those that are absent, all others being unknown."""
+    symptoms: Listed
+    is_present: Booleans
+    rest_unknown: Booleans
+    """Of each record: whether findings that are not listed are unknown; otherwise absent."""
     weights: Floats
     """How often each occurs."""
 
@@ -64,51 +78,80 @@ class Sums(NamedTuple):
 class Desk(NamedTuple):
     """Room to work on one record."""
 
+    log_absent: Floats
+    """Of each disease: the log probability of the absent findings, as far as it goes."""
     on: Floats
     """P(disease | absent findings), then P(disease | all findings)."""
+    n_open: Integers
+    """Present findings of each disease that are to be explained."""
     piece_of: Integers
-    """The piece of each disease; -1 where no present finding is its own."""
+    """The piece of each disease; -1 where it has not several present findings."""
     caused: Floats
     """Of each edge to a present finding."""
     leaked: Floats
     """Of each present finding, by symptom."""
+    absent: Floats
+    """By symptom: P(neither the leak nor a disease with this finding alone causes it)..."""
+    present: Floats
+    """... and that one of them does."""
+    if_caused: Floats
+    """By symptom, as in a piece..."""
+    if_not: Floats
+    roundings: Floats
+    """One number: how often a posterior was rounded at most, in units of 2^-53."""
 
 
 @numba.njit(nogil=True, cache=True)
 def new_desk(net: FlatNetwork) -> Desk:
     """Return an empty desk."""
-    n_diseases = len(net.priors)
+    n_diseases, n_symptoms = len(net.priors), len(net.leaks)
     return Desk(
         np.empty(n_diseases),
+        np.empty(n_diseases),
+        np.empty(n_diseases, dtype=np.int64),
         np.empty(n_diseases, dtype=np.int64),
         np.zeros(len(net.failures)),
-        np.zeros(len(net.leaks)),
+        np.zeros(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.zeros(1),
     )
+
+
+@numba.njit(nogil=True, cache=True)
+def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
+    """Return the findings that a record lists, and which of them are present."""
+    here = slice(records.offsets[record], records.offsets[record + 1])
+    return records.symptoms[here], records.is_present[here]
 
 
 @numba.njit(nogil=True, cache=True)
 def expect_records(
     net: FlatNetwork, records: Records, first: int, last: int, sums: Sums, evidences: Floats
 ) -> None:
-    """Add what records are expected to hold; write the log evidence of each."""
+    """Add what records are expected to hold; write the log evidence of each.
+
+    Findings that these records do not list must be absent.
+    """
     desk = new_desk(net)
     for record in range(first, last):
-        here = slice(records.offsets[record], records.offsets[record + 1])
-        symptoms, is_unknown = records.symptoms[here], records.is_unknown[here]
-        evidences[record] = solve_record(net, symptoms, is_unknown, desk)
+        symptoms, is_present = listed(records, record)
+        evidences[record] = solve_record(net, symptoms, is_present, False, desk)
         weight = records.weights[record]
         for disease in range(len(net.priors)):
             sums.cases[disease] += weight * desk.on[disease]
         for x in range(len(symptoms)):
             j = symptoms[x]
-            if not is_unknown[x]:
+            if is_present[x]:
                 sums.leaked[j] += weight * desk.leaked[j]
             for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
                 edge = net.parent_edges[place]
-                if is_unknown[x]:
-                    sums.unknown[edge] += weight * desk.on[net.parent_diseases[place]]
-                else:
+                if is_present[x]:
                     sums.caused[edge] += weight * desk.caused[edge]
+                else:
+                    sums.unknown[edge] += weight * desk.on[net.parent_diseases[place]]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -119,71 +162,26 @@ def score_records(
     desk = new_desk(net)
     n_edges, n_diseases = len(net.failures), len(net.priors)
     is_known = np.empty(len(net.leaks), dtype=np.bool_)
-    is_present = np.empty(len(net.leaks), dtype=np.bool_)
+    is_there = np.empty(len(net.leaks), dtype=np.bool_)
     for record in range(first, last):
-        here = slice(records.offsets[record], records.offsets[record + 1])
-        symptoms, is_unknown = records.symptoms[here], records.is_unknown[here]
-        solve_record(net, symptoms, is_unknown, desk)
-        is_known[:], is_present[:] = True, False
+        symptoms, is_present = listed(records, record)
+        solve_record(net, symptoms, is_present, False, desk)
+        is_known[:], is_there[:] = True, False
         for x in range(len(symptoms)):
-            is_known[symptoms[x]], is_present[symptoms[x]] = not is_unknown[x], not is_unknown[x]
+            is_known[symptoms[x]], is_there[symptoms[x]] = is_present[x], is_present[x]
         row = scores[record - first]
         row[n_edges : n_edges + n_diseases] = (desk.on - net.priors) / (
             net.priors * (1.0 - net.priors)
         )
         for j in range(len(net.leaks)):
-            leaked = desk.leaked[j] if is_present[j] else 0.0
+            leaked = desk.leaked[j] if is_there[j] else 0.0
             slope = leaked / net.leaks[j] - (1.0 - leaked) / (1.0 - net.leaks[j])
             row[n_edges + n_diseases + j] = slope if is_known[j] else 0.0
             for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
                 edge, on = net.parent_edges[place], desk.on[net.parent_diseases[place]]
-                f, caused = net.failures[edge], desk.caused[edge] if is_present[j] else 0.0
+                f, caused = net.failures[edge], desk.caused[edge] if is_there[j] else 0.0
                 slope = (on - caused) / f - caused / (1.0 - f)
                 row[edge] = slope if is_known[j] else 0.0
-
-
-@numba.njit(nogil=True, cache=True)
-def solve_record(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    is_unknown: NDArray[np.bool_],
-    desk: Desk,
-) -> float:
-    """Find posteriors and causes of one record, on the desk; return its log evidence."""
-    log_evidence = weigh_absent(net, symptoms, is_unknown, desk.on)
-    n_pieces = find_pieces(net, symptoms, is_unknown, desk)
-    for x in range(len(symptoms)):
-        j = symptoms[x]
-        if not is_unknown[x] and not _has_parent(net, j, desk):
-            desk.leaked[j] = 1.0
-            log_evidence += np.log(net.leaks[j])
-    for number in range(n_pieces):
-        piece, diseases, findings, edges = make_piece(net, symptoms, is_unknown, number, desk)
-        log_evidence += solve_piece(piece)
-        desk.on[diseases] = piece.posteriors
-        desk.caused[edges] = piece.caused
-        for x in range(len(findings)):
-            desk.leaked[findings[x]] = piece.leaked[x]
-    return float(log_evidence)
-
-
-@numba.njit(nogil=True, cache=True)
-def solve_piece(piece: Piece) -> float:
-    """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
-    order = find_order(piece)
-    by_states, by_steps = costs_of(piece, order.width)
-    if by_states <= by_steps:
-        return enumerate_piece(piece) if by_states < np.inf else np.nan
-    return eliminate_piece(piece, order)
-
-
-@numba.njit(nogil=True, cache=True)
-def costs_of(piece: Piece, width: int) -> tuple[float, float]:
-    """Return how many operations enumeration and elimination take; infinite where impossible."""
-    k = len(piece.on)
-    by_states = 2.0**k * len(piece.leaks) if k <= WIDEST else np.inf
-    by_steps = 3.0 * 2.0**width * len(piece.findings) if width <= WIDEST else np.inf
-    return by_states, by_steps
 
 
 @numba.njit(nogil=True, cache=True)
@@ -191,64 +189,147 @@ def cost_of_records(net: FlatNetwork, records: Records, costs: Floats) -> None:
     """Write how many operations each record takes, without solving it."""
     desk = new_desk(net)
     for record in range(len(records.weights)):
-        here = slice(records.offsets[record], records.offsets[record + 1])
-        symptoms, is_unknown = records.symptoms[here], records.is_unknown[here]
-        desk.on[:] = 0.5  # whatever the parameters are
-        costs[record] = 0.0
-        for number in range(find_pieces(net, symptoms, is_unknown, desk)):
-            piece, _, _, _ = make_piece(net, symptoms, is_unknown, number, desk)
-            costs[record] += min(*costs_of(piece, find_order(piece).width))
+        symptoms, is_present = listed(records, record)
+        weigh_absent(net, symptoms, is_present, records.rest_unknown[record], desk)
+        costs[record] = cost_of_present(net, symptoms, is_present, desk)
+
+
+# --- one record ---
+
+
+@numba.njit(nogil=True, cache=True)
+def solve_record(
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
+) -> float:
+    """Find posteriors and causes of one record, on the desk; return its log evidence."""
+    log_evidence = weigh_absent(net, symptoms, is_present, rest_unknown, desk)
+    if log_evidence == -np.inf:
+        return log_evidence
+    return log_evidence + solve_present(net, symptoms, is_present, desk)
 
 
 @numba.njit(nogil=True, cache=True)
 def weigh_absent(
-    net: FlatNetwork, symptoms: NDArray[np.int32], is_unknown: NDArray[np.bool_], on: Floats
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
 ) -> float:
-    """Find P(disease | absent findings); return the log probability of those."""
-    log_absent, n_certain = net.log_absent.copy(), net.n_certain.copy()
-    log_evidence = np.log1p(-net.leaks).sum()
+    """Find P(disease | absent findings), on the desk; return the log probability of those."""
+    log_absent = desk.log_absent
+    if rest_unknown:
+        log_absent[:] = 0.0
+        n_certain, n_loud, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
+    else:
+        log_absent[:] = net.log_absent
+        n_certain, n_loud = net.n_certain.copy(), net.is_loud.sum()
+        log_evidence = net.log_silent.sum()
+    sign = 1 if rest_unknown else -1
     for x in range(len(symptoms)):
+        if rest_unknown and is_present[x]:
+            continue
         j = symptoms[x]
-        log_evidence -= np.log1p(-net.leaks[j])
+        log_evidence += sign * net.log_silent[j]
+        n_loud += sign if net.is_loud[j] else 0
         for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            f, disease = net.failures[net.parent_edges[place]], net.parent_diseases[place]
-            if f > 0.0:
-                log_absent[disease] -= np.log(f)
-            else:
-                n_certain[disease] -= 1
-    for disease in range(len(on)):
-        p = net.priors[disease]
-        within = p * np.exp(log_absent[disease]) if n_certain[disease] == 0 else 0.0
-        total = 1.0 - p + within
-        on[disease] = within / total if total > 0.0 else 0.0  # the record is impossible
-        log_evidence += np.log(total) if total > 0.0 else -np.inf
+            edge, disease = net.parent_edges[place], net.parent_diseases[place]
+            log_absent[disease] += sign * net.log_failures[edge]
+            n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
+    roundings = 0.0
+    for disease in range(len(log_absent)):
+        if n_certain[disease] > 0:
+            log_absent[disease] = -np.inf
+        desk.on[disease], log_total = weigh(net.priors[disease], log_absent[disease])
+        log_evidence += log_total
+        roundings = max(roundings, -net.log_absent[disease])
+    # A sum of logarithms is rounded once a term, in proportion to its size.
+    desk.roundings[0] = 8.0 + roundings * np.log2(2.0 + len(symptoms))
+    return -np.inf if n_loud > 0 else float(log_evidence)
+
+
+@numba.njit(nogil=True, cache=True)
+def weigh(p: float, log_factor: float) -> tuple[float, float]:
+    """Return P(on), and the log of 1 - p + p exp(log_factor), whose second part is P(on)."""
+    if log_factor > 0.0:
+        total = p + (1.0 - p) * np.exp(-log_factor)
+        return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
+    within = p * np.exp(log_factor)
+    total = 1.0 - p + within
+    return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
+
+
+@numba.njit(nogil=True, cache=True)
+def solve_present(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> float:
+    """Go on with the present findings: `desk.on` becomes P(disease | all findings)."""
+    n_pieces = open_findings(net, symptoms, is_present, desk)
+    log_evidence = 0.0
+    for j in symptoms[is_present]:
+        if not _has_piece(net, j, desk):
+            if desk.present[j] == 0.0:
+                return -np.inf
+            desk.if_caused[j], desk.if_not[j] = 1.0 / desk.present[j], 0.0
+            log_evidence += np.log(desk.present[j])
+    for number in range(n_pieces):
+        piece, diseases, findings, edges = make_piece(net, symptoms, is_present, number, desk)
+        log_evidence += solve_piece(piece, desk)
+        if not log_evidence > -np.inf:
+            return log_evidence
+        desk.on[diseases] = piece.posteriors
+        desk.caused[edges] = piece.caused
+        for x in range(len(findings)):
+            desk.if_caused[findings[x]], desk.if_not[findings[x]] = (
+                piece.if_caused[x],
+                piece.if_not[x],
+            )
+    for j in symptoms[is_present]:
+        close_finding(net, j, desk)
     return float(log_evidence)
 
 
 @numba.njit(nogil=True, cache=True)
-def find_pieces(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    is_unknown: NDArray[np.bool_],
-    desk: Desk,
-) -> int:
-    """Number the pieces: diseases belong together if they share a present finding."""
-    leaders = desk.piece_of
-    leaders[:] = -1
+def open_findings(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> int:
+    """Merge diseases that have one present finding with its leak; number the pieces of the others.
+
+    Diseases belong together if they share a present finding.
+    """
+    desk.n_open[:] = 0
     for x in range(len(symptoms)):
-        if is_unknown[x]:
+        if is_present[x]:
+            for place in range(
+                net.parent_offsets[symptoms[x]], net.parent_offsets[symptoms[x] + 1]
+            ):
+                edge, disease = net.parent_edges[place], net.parent_diseases[place]
+                desk.caused[edge] = 0.0
+                desk.n_open[disease] += 1 if is_active(net, edge, disease, desk) else 0
+    desk.piece_of[:] = -1
+    for j in symptoms[is_present]:
+        merge_parents(net, j, desk)
+    return number_pieces(desk.piece_of)
+
+
+@numba.njit(nogil=True, cache=True)
+def merge_parents(net: FlatNetwork, j: int, desk: Desk) -> None:
+    """Merge the diseases that have this finding alone with its leak; join the others."""
+    absent, present, first = 1.0 - net.leaks[j], net.leaks[j], -1
+    leaders = desk.piece_of
+    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        if not is_active(net, edge, disease, desk):
             continue
-        first = -1
-        for place in range(net.parent_offsets[symptoms[x]], net.parent_offsets[symptoms[x] + 1]):
-            disease = net.parent_diseases[place]
-            if not is_active(net, net.parent_edges[place], disease, desk):
-                continue
-            if leaders[disease] < 0:
-                leaders[disease] = disease
-            if first < 0:
-                first = leader_of(leaders, disease)
-            else:
-                leaders[leader_of(leaders, disease)] = first
+        if desk.n_open[disease] == 1:
+            chance = desk.on[disease] * (1.0 - net.failures[edge])
+            present += absent * chance
+            absent *= 1.0 - chance
+            continue
+        if leaders[disease] < 0:
+            leaders[disease] = disease
+        if first < 0:
+            first = leader_of(leaders, disease)
+        else:
+            leaders[leader_of(leaders, disease)] = first
+    desk.absent[j], desk.present[j] = absent, present
+
+
+@numba.njit(nogil=True, cache=True)
+def number_pieces(leaders: Integers) -> int:
+    """Turn the pointers of diseases to others of their piece into numbers; return how many."""
     n_pieces = 0
     numbers = np.full(len(leaders), -1, dtype=np.int64)
     for disease in range(len(leaders)):
@@ -279,55 +360,121 @@ def is_active(net: FlatNetwork, edge: int, disease: int, desk: Desk) -> bool:
 
 
 @numba.njit(nogil=True, cache=True)
-def _has_parent(net: FlatNetwork, symptom: int, desk: Desk) -> bool:
-    for place in range(net.parent_offsets[symptom], net.parent_offsets[symptom + 1]):
-        if is_active(net, net.parent_edges[place], net.parent_diseases[place], desk):
+def _has_piece(net: FlatNetwork, j: int, desk: Desk) -> bool:
+    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        disease = net.parent_diseases[place]
+        if desk.piece_of[disease] >= 0 and net.failures[net.parent_edges[place]] < 1.0:
             return True
-        desk.caused[net.parent_edges[place]] = 0.0
     return False
 
 
 @numba.njit(nogil=True, cache=True)
+def close_finding(net: FlatNetwork, j: int, desk: Desk) -> None:
+    """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
+
+    Such a disease causes the finding, or does not, and then another of them or the piece does.
+    """
+    if_caused, if_not = desk.if_caused[j], desk.if_not[j]
+    desk.leaked[j] = net.leaks[j] * if_caused
+    first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
+    posteriors = np.full(last - first, -1.0)
+    for place in range(first, last):
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+            continue
+        on, f = desk.on[disease], net.failures[edge]
+        own = 1.0 - on * (1.0 - f)
+        others = desk.absent[j] / own if own > 1e-6 else _absent_without(net, j, disease, desk)
+        not_caused = (1.0 - others) * if_caused + others * if_not
+        desk.caused[edge] = on * (1.0 - f) * if_caused
+        posteriors[place - first] = min(desk.caused[edge] + on * f * not_caused, 1.0)
+    for place in range(first, last):
+        if posteriors[place - first] >= 0.0:
+            desk.on[net.parent_diseases[place]] = posteriors[place - first]
+    desk.roundings[0] += 4.0 * (last - first)
+
+
+@numba.njit(nogil=True, cache=True)
+def _absent_without(net: FlatNetwork, j: int, left_out: int, desk: Desk) -> float:
+    """Return P(neither the leak nor a merged disease but one causes the finding)."""
+    absent = 1.0 - net.leaks[j]
+    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        if (
+            disease != left_out
+            and desk.n_open[disease] == 1
+            and is_active(net, edge, disease, desk)
+        ):
+            absent *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
+    return absent
+
+
+@numba.njit(nogil=True, cache=True)
+def solve_piece(piece: Piece, desk: Desk) -> float:
+    """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
+    order = find_order(piece)
+    by_states, by_steps = costs_of(piece, order.width)
+    desk.roundings[0] += 6.0 * len(piece.findings) + 4.0 * len(piece.absent)
+    if min(by_states, by_steps) == np.inf:
+        return float(np.nan)
+    if by_states <= by_steps:
+        desk.roundings[0] += 2.0 ** len(piece.on)
+        return float(enumerate_piece(piece))
+    desk.roundings[0] += len(piece.on) * 2.0**order.width
+    return float(eliminate_piece(piece, order))
+
+
+@numba.njit(nogil=True, cache=True)
+def costs_of(piece: Piece, width: int) -> tuple[float, float]:
+    """Return how many operations enumeration and elimination take; infinite where impossible."""
+    k = len(piece.on)
+    by_states = 10.0 * 2.0**k * len(piece.absent) if k <= WIDEST else np.inf
+    by_steps = 3.0 * 2.0**width * len(piece.findings)
+    if width > WIDEST or k * 2.0**width > MOST_HELD:
+        by_steps = np.inf
+    return by_states, by_steps
+
+
+@numba.njit(nogil=True, cache=True)
+def cost_of_present(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> float:
+    """Return how many operations `solve_present` takes for its pieces."""
+    cost = 0.0
+    for number in range(open_findings(net, symptoms, is_present, desk)):
+        piece, _, _, _ = make_piece(net, symptoms, is_present, number, desk)
+        cost += min(*costs_of(piece, find_order(piece).width))
+    return cost
+
+
+@numba.njit(nogil=True, cache=True)
 def make_piece(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    is_unknown: NDArray[np.bool_],
-    number: int,
-    desk: Desk,
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, number: int, desk: Desk
 ) -> tuple[Piece, Integers, Integers, Integers]:
     """Return a piece, and which diseases, symptoms and edges it consists of."""
     diseases = np.flatnonzero(desk.piece_of == number)
     local = np.full(len(desk.piece_of), -1, dtype=np.int64)
     local[diseases] = np.arange(len(diseases))
     offsets = np.zeros(len(diseases) + 1, dtype=np.int64)
-    findings = np.empty(len(symptoms), dtype=np.int64)
-    n_findings = 0
-    for x in range(len(symptoms)):
-        is_here = False
-        if is_unknown[x]:
-            continue
-        for place in range(net.parent_offsets[symptoms[x]], net.parent_offsets[symptoms[x] + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
-            desk.caused[edge] = 0.0 if local[disease] >= 0 else desk.caused[edge]
-            if local[disease] >= 0 and is_active(net, edge, disease, desk):
-                offsets[local[disease] + 1] += 1
-                is_here = True
-        if is_here:
-            findings[n_findings] = symptoms[x]
-            n_findings += 1
-    findings = findings[:n_findings].copy()
-    offsets = np.cumsum(offsets)
+    offsets[1:] = np.cumsum(desk.n_open[diseases])
     entries, edges = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
     filled = offsets[:-1].copy()
-    for x in range(n_findings):
-        for place in range(net.parent_offsets[findings[x]], net.parent_offsets[findings[x] + 1]):
+    findings = np.empty(len(symptoms), dtype=np.int64)
+    n_findings = 0
+    for j in symptoms[is_present]:
+        is_here = False
+        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, disease = net.parent_edges[place], net.parent_diseases[place]
             if local[disease] >= 0 and is_active(net, edge, disease, desk):
-                entries[filled[local[disease]]] = x
+                entries[filled[local[disease]]] = n_findings
                 edges[filled[local[disease]]] = edge
                 filled[local[disease]] += 1
+                is_here = True
+        if is_here:
+            findings[n_findings] = j
+            n_findings += 1
+    findings = findings[:n_findings].copy()
     piece = Piece(
-        desk.on[diseases], offsets, entries, net.failures[edges], net.leaks[findings],
-        np.empty(len(diseases)), np.empty(len(edges)), np.empty(n_findings),
+        desk.on[diseases], offsets, entries, net.failures[edges],
+        desk.absent[findings], desk.present[findings],
+        np.empty(len(diseases)), np.empty(len(edges)), np.empty(n_findings), np.empty(n_findings),
     )  # fmt: skip
     return piece, diseases, findings, edges

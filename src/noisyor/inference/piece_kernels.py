@@ -1,6 +1,8 @@
 """Exact inference on one connected piece of a record: some diseases, some present findings.
 
-All sums are of positive terms, so nothing cancels. Two ways lead to the same result:
+A disease with one present finding only acts on it as a leak does, so it is merged with the leak
+before; a piece has the diseases with several. All sums are of positive terms, so nothing cancels.
+Two ways lead to the same result:
 
 - enumeration: over all states of the diseases, 2^k of them;
 - elimination: disease after disease, over which of the findings are already explained. A finding
@@ -28,14 +30,20 @@ class Piece(NamedTuple):
     """The finding of each entry."""
     failures: Floats
     """The failure of each entry."""
-    leaks: Floats
-    """Of each finding."""
+    absent: Floats
+    """P(absent | no disease of the piece), of each finding: neither its leak nor a disease that has
+    only this finding causes it..."""
+    present: Floats
+    """... or one of them does."""
     posteriors: Floats
     """P(disease | all findings), to be filled in."""
     caused: Floats
     """P(the edge has caused its finding | all findings) of each entry, to be filled in."""
-    leaked: Floats
-    """P(the finding came by itself | all findings), to be filled in."""
+    if_caused: Floats
+    """How many times more probable all findings would be if this one were caused by its leak for
+    certain, to be filled in..."""
+    if_not: Floats
+    """... and if it were not caused by its leak and diseases outside of the piece."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -43,75 +51,80 @@ def enumerate_piece(piece: Piece) -> float:
     """Sum over all states of the diseases; return the log probability of the findings.
 
     The states are counted in binary, the first disease being the highest digit; what belongs to
-    the digits that have not changed is kept, so a state costs about two diseases' work.
+    the digits that have not changed is kept, so a state costs about two diseases' work. Row d of
+    `silent` holds P(no disease before d causes the finding), of `causing` the complement, which is
+    added up by itself: 1 - silent would lose the digits of a small one.
     """
-    k, m = len(piece.on), len(piece.leaks)
-    absent = np.empty((k + 1, m))
-    weights = np.empty(k + 1)
+    k, m = len(piece.on), len(piece.absent)
+    silent, causing, weights = np.ones((k + 1, m)), np.zeros((k + 1, m)), np.zeros(k + 1)
+    weights[0] = 1.0
     scales = _scales(piece)
-    absent[0], weights[0] = 1.0 - piece.leaks, 1.0
-    for disease in range(k):
-        absent[disease + 1], weights[disease + 1] = absent[0], 0.0
+    present = np.empty(m)
     total, state = 0.0, 0
-    piece.posteriors[:], piece.caused[:], piece.leaked[:] = 0.0, 0.0, 0.0
+    piece.posteriors[:], piece.caused[:] = 0.0, 0.0
+    piece.if_caused[:], piece.if_not[:] = 0.0, 0.0
     first = 0  # the first disease whose digit has changed
     while True:
         for disease in range(first, k):
-            _decide(piece, disease, (state >> (k - 1 - disease)) & 1 == 1, absent, weights)
+            is_on = (state >> (k - 1 - disease)) & 1 == 1
+            _decide(piece, disease, is_on, silent, causing, weights)
         weight = weights[k]
         for x in range(m):
-            weight *= (1.0 - absent[k, x]) * scales[x]
+            present[x] = piece.present[x] + piece.absent[x] * causing[k, x]
+            weight *= present[x] * scales[x]
         if weight > 0.0:
             total += weight
-            _add_state(piece, state, weight, absent[k])
+            _add_state(piece, state, weight, present, causing[k])
         state += 1
         if state >> k:
             break
         first = k - 1
         while not (state >> (k - 1 - first)) & 1:
             first -= 1
-    _normalise(piece, total)
+    piece.posteriors[:] /= total
+    piece.caused[:] *= (1.0 - piece.failures) / total
+    piece.if_caused[:] /= total
+    piece.if_not[:] /= total
     return float(np.log(total) - np.log(scales).sum())
 
 
 @numba.njit(nogil=True, cache=True)
 def _scales(piece: Piece) -> Floats:
     """Return one over what P(present) can be at most, so that products do not underflow."""
-    absent = 1.0 - piece.leaks
+    silent, causing = np.ones(len(piece.absent)), np.zeros(len(piece.absent))
     for entry in range(len(piece.findings)):
-        absent[piece.findings[entry]] *= piece.failures[entry]
-    return 1.0 / np.maximum(1.0 - absent, 1e-300)
+        x = piece.findings[entry]
+        causing[x] += silent[x] * (1.0 - piece.failures[entry])
+        silent[x] *= piece.failures[entry]
+    return 1.0 / np.maximum(piece.present + piece.absent * causing, 1e-300)
 
 
 @numba.njit(nogil=True, cache=True)
-def _decide(piece: Piece, disease: int, is_on: bool, absent: Floats, weights: Floats) -> None:
-    """Write what P(absent) of the findings is with one more disease decided."""
+def _decide(
+    piece: Piece, disease: int, is_on: bool, silent: Floats, causing: Floats, weights: Floats
+) -> None:
+    """Write what findings and weight are with one more disease decided."""
     p = piece.on[disease]
     weights[disease + 1] = weights[disease] * (p if is_on else 1.0 - p)
-    absent[disease + 1] = absent[disease]
+    silent[disease + 1], causing[disease + 1] = silent[disease], causing[disease]
     if is_on:
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-            absent[disease + 1, piece.findings[entry]] *= piece.failures[entry]
+            x, f = piece.findings[entry], piece.failures[entry]
+            causing[disease + 1, x] += silent[disease + 1, x] * (1.0 - f)
+            silent[disease + 1, x] *= f
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_state(piece: Piece, state: int, weight: float, absent: Floats) -> None:
+def _add_state(piece: Piece, state: int, weight: float, present: Floats, causing: Floats) -> None:
     k = len(piece.on)
-    for x in range(len(absent)):
-        piece.leaked[x] += weight / (1.0 - absent[x])
+    for x in range(len(present)):
+        piece.if_caused[x] += weight / present[x]
+        piece.if_not[x] += weight * causing[x] / present[x]
     for disease in range(k):
         if (state >> (k - 1 - disease)) & 1:
             piece.posteriors[disease] += weight
             for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-                piece.caused[entry] += weight / (1.0 - absent[piece.findings[entry]])
-
-
-@numba.njit(nogil=True, cache=True)
-def _normalise(piece: Piece, total: float) -> None:
-    """Divide by the evidence; what has caused a finding is a part of what makes it present."""
-    piece.posteriors[:] /= total
-    piece.caused[:] *= (1.0 - piece.failures) / total
-    piece.leaked[:] *= piece.leaks / total
+                piece.caused[entry] += weight / present[piece.findings[entry]]
 
 
 # --- elimination ---
@@ -136,27 +149,24 @@ class Order(NamedTuple):
 @numba.njit(nogil=True, cache=True)
 def find_order(piece: Piece) -> Order:
     """Choose diseases one by one, each time the one that leaves the fewest findings open."""
-    k, m = len(piece.on), len(piece.leaks)
-    waiting = np.zeros(m, dtype=np.int64)
-    for entry in range(len(piece.findings)):
-        waiting[piece.findings[entry]] += 1
+    k, m = len(piece.on), len(piece.absent)
+    parent_offsets, parents = _parents_of(piece)
+    waiting = np.diff(parent_offsets)
     is_open, is_done = np.zeros(m, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
+    more = np.diff(piece.offsets)  # how many more findings are open after each disease
+    for x in range(m):
+        if waiting[x] == 1:
+            more[parents[parent_offsets[x]]] -= 1
     diseases = np.empty(k, dtype=np.int64)
     opened, closed = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
     opened_offsets, closed_offsets = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
     places, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
     width = n_opened = n_closed = 0
     for step in range(k):
-        best, least = -1, 0
+        best = -1
         for disease in range(k):
-            if is_done[disease]:
-                continue
-            more = 0
-            for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-                x = piece.findings[entry]
-                more += (0 if is_open[x] else 1) - (1 if waiting[x] == 1 else 0)
-            if best < 0 or more < least:
-                best, least = disease, more
+            if not is_done[disease] and (best < 0 or more[disease] < more[best]):
+                best = disease
         diseases[step], is_done[best] = best, True
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
@@ -169,6 +179,7 @@ def find_order(piece: Piece) -> Order:
                 width = max(width, place + 1)
                 opened[n_opened] = x
                 n_opened += 1
+                more[parents[parent_offsets[x] : parent_offsets[x + 1]]] -= 1
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
             waiting[x] -= 1
@@ -176,8 +187,27 @@ def find_order(piece: Piece) -> Order:
                 is_free[places[x]] = True
                 closed[n_closed] = x
                 n_closed += 1
+            elif waiting[x] == 1:  # its last parent will close it
+                for disease in parents[parent_offsets[x] : parent_offsets[x + 1]]:
+                    more[disease] -= 0 if is_done[disease] else 1
         opened_offsets[step + 1], closed_offsets[step + 1] = n_opened, n_closed
     return Order(diseases, opened, opened_offsets, closed, closed_offsets, places, width)
+
+
+@numba.njit(nogil=True, cache=True)
+def _parents_of(piece: Piece) -> tuple[Integers, Integers]:
+    """List the diseases of each finding."""
+    offsets = np.zeros(len(piece.absent) + 1, dtype=np.int64)
+    for x in piece.findings:
+        offsets[x + 1] += 1
+    offsets = np.cumsum(offsets)
+    filled = offsets[:-1].copy()
+    parents = np.empty(len(piece.findings), dtype=np.int64)
+    for disease in range(len(piece.on)):
+        for x in piece.findings[piece.offsets[disease] : piece.offsets[disease + 1]]:
+            parents[filled[x]] = disease
+            filled[x] += 1
+    return offsets, parents
 
 
 @numba.njit(nogil=True, cache=True)
@@ -188,8 +218,17 @@ def eliminate_piece(piece: Piece, order: Order) -> float:
     kept before every disease; a second one runs back and holds how probable it is that the rest
     is explained later. Together they give all posteriors.
     """
-    k, size = len(piece.on), 1 << order.width
-    before = np.empty((k, size))
+    before = np.empty((len(piece.on), 1 << order.width))
+    log_evidence = run_ahead(piece, order, before)
+    if log_evidence > -np.inf:
+        _run_back(piece, order, before)
+    return log_evidence
+
+
+@numba.njit(nogil=True, cache=True)
+def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
+    """Write the vector before every disease; return the log probability of the findings."""
+    k, size = before.shape
     ahead = np.zeros(size)
     ahead[0] = 1.0
     log_evidence = 0.0
@@ -197,20 +236,22 @@ def eliminate_piece(piece: Piece, order: Order) -> float:
     for step in range(k):
         disease = order.diseases[step]
         for x in order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]:
-            _fire(ahead, order.places[x], 1.0 - piece.leaks[x])
+            _fire(ahead, order.places[x], piece.absent[x], piece.present[x])
         before[step] = ahead
         p = piece.on[disease]
         with_disease[:] = ahead
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-            _fire(with_disease, order.places[piece.findings[entry]], piece.failures[entry])
+            f = piece.failures[entry]
+            _fire(with_disease, order.places[piece.findings[entry]], f, 1.0 - f)
         ahead *= 1.0 - p
         ahead += p * with_disease
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
             _close(ahead, order.places[x])
         total = ahead.sum()
+        if not total > 0.0:
+            return -np.inf
         ahead /= total
         log_evidence += np.log(total)
-    _run_back(piece, order, before)
     return float(log_evidence)
 
 
@@ -234,91 +275,94 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
         for entry in range(last - 1, first - 1, -1):
             later[entry - first] = later[entry - first + 1]
             place = order.places[piece.findings[entry]]
-            _fire_back(later[entry - first], place, piece.failures[entry])
+            f = piece.failures[entry]
+            _fire_back(later[entry - first], place, f, 1.0 - f)
         without = (1.0 - p) * (before[step] @ behind)
         within = p * (before[step] @ later[0])
         total = without + within
         piece.posteriors[disease] = within / total
         reached = before[step].copy()
         for entry in range(first, last):
-            place = order.places[piece.findings[entry]]
+            place, f = order.places[piece.findings[entry]], piece.failures[entry]
             fired = _fired(reached, later[entry - first + 1], place)
-            piece.caused[entry] = p * (1.0 - piece.failures[entry]) * fired / total
-            _fire(reached, place, piece.failures[entry])
+            piece.caused[entry] = p * (1.0 - f) * fired / total
+            _fire(reached, place, f, 1.0 - f)
         behind *= 1.0 - p
         behind += p * later[0]
         opened = order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]
         for x in opened:
-            _leak(piece, x, before[step], behind, order.places[x])
+            _weigh_leak(piece, x, before[step], behind, order.places[x])
         for x in opened:
-            _close_back(behind, order.places[x], piece.leaks[x])
+            _fire_back(behind, order.places[x], piece.absent[x], piece.present[x])
+            _free(behind, order.places[x])
         behind /= behind.max()
 
 
 @numba.njit(nogil=True, cache=True)
-def _fire(vector: Floats, place: int, failure: float) -> None:
-    """Let a finding be explained with a chance of 1 - failure."""
+def _fire(vector: Floats, place: int, failure: float, chance: float) -> None:
+    """Let a finding be explained with a chance, which is 1 - failure."""
     bit = 1 << place
-    for state in range(len(vector)):
-        if not state & bit:
-            vector[state | bit] += (1.0 - failure) * vector[state]
+    for first in range(0, len(vector), 2 * bit):
+        for state in range(first, first + bit):
+            vector[state + bit] += chance * vector[state]
             vector[state] *= failure
 
 
 @numba.njit(nogil=True, cache=True)
-def _fire_back(vector: Floats, place: int, failure: float) -> None:
+def _fire_back(vector: Floats, place: int, failure: float, chance: float) -> None:
     """Undo `_fire` for a vector that runs back: what follows from each state before it."""
     bit = 1 << place
-    for state in range(len(vector)):
-        if not state & bit:
-            vector[state] = failure * vector[state] + (1.0 - failure) * vector[state | bit]
+    for first in range(0, len(vector), 2 * bit):
+        for state in range(first, first + bit):
+            vector[state] = failure * vector[state] + chance * vector[state + bit]
 
 
 @numba.njit(nogil=True, cache=True)
 def _close(vector: Floats, place: int) -> None:
     """Demand that a finding is explained, and give its place free."""
     bit = 1 << place
-    for state in range(len(vector)):
-        if not state & bit:
-            vector[state] = vector[state | bit]
-            vector[state | bit] = 0.0
+    for first in range(0, len(vector), 2 * bit):
+        for state in range(first, first + bit):
+            vector[state] = vector[state + bit]
+            vector[state + bit] = 0.0
 
 
 @numba.njit(nogil=True, cache=True)
 def _open_back(vector: Floats, place: int) -> None:
     """Undo `_close` for a vector that runs back."""
     bit = 1 << place
-    for state in range(len(vector)):
-        if not state & bit:
-            vector[state | bit] = vector[state]
+    for first in range(0, len(vector), 2 * bit):
+        for state in range(first, first + bit):
+            vector[state + bit] = vector[state]
             vector[state] = 0.0
 
 
 @numba.njit(nogil=True, cache=True)
-def _close_back(vector: Floats, place: int, leak: float) -> None:
-    """Undo the opening of a finding for a vector that runs back, and give its place free."""
+def _free(vector: Floats, place: int) -> None:
+    """Give the place of a finding free that is not yet open."""
     bit = 1 << place
-    for state in range(len(vector)):
-        if not state & bit:
-            vector[state] = (1.0 - leak) * vector[state] + leak * vector[state | bit]
-            vector[state | bit] = 0.0
+    for first in range(bit, len(vector), 2 * bit):
+        vector[first : first + bit] = 0.0
 
 
 @numba.njit(nogil=True, cache=True)
 def _fired(before: Floats, after: Floats, place: int) -> float:
     """Return how probable all is if a finding is explained at this point for certain."""
     bit, total = 1 << place, 0.0
-    for state in range(len(before)):
-        total += before[state] * after[state | bit]
+    for first in range(0, len(before), 2 * bit):
+        for state in range(first, first + bit):
+            total += (before[state] + before[state + bit]) * after[state + bit]
     return total
 
 
 @numba.njit(nogil=True, cache=True)
-def _leak(piece: Piece, x: int, before: Floats, behind: Floats, place: int) -> None:
-    """Find how probable it is that a finding, just opened, has come by itself."""
-    bit, leaked, total = 1 << place, 0.0, 0.0
-    for state in range(len(before)):
-        if state & bit:
-            leaked += before[state] * behind[state]
-        total += before[state] * behind[state]
-    piece.leaked[x] = leaked / total
+def _weigh_leak(piece: Piece, x: int, before: Floats, behind: Floats, place: int) -> None:
+    """Find how probable all is if a finding, just opened, is caused by its leak, and if not."""
+    bit, caused, not_caused, total = 1 << place, 0.0, 0.0, 0.0
+    for first in range(0, len(before), 2 * bit):
+        for state in range(first, first + bit):
+            reached = before[state] + before[state + bit]
+            caused += reached * behind[state + bit]
+            not_caused += reached * behind[state]
+            total += before[state] * behind[state] + before[state + bit] * behind[state + bit]
+    piece.if_caused[x], piece.if_not[x] = caused / total, not_caused / total
