@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noisyor.findings import Findings
     from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
+    from noisyor.inference import Posterior, Posteriors, posterior, posteriors
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import (
         Estimate,
@@ -46,6 +47,8 @@ _HOMES = {
     "NoisyOrLearner": "noisyor.learner",
     "NoisyOrNetwork": "noisyor.network",
     "NoisyOrWarning": "noisyor.errors",
+    "Posterior": "noisyor.inference",
+    "Posteriors": "noisyor.inference",
     "Schedule": "noisyor.schedule",
     "Structure": "noisyor.structure",
     "check_identifiability": "noisyor.identifiability",
@@ -61,6 +64,8 @@ _HOMES = {
     "learn_uniform": "noisyor.baselines",
     "learn_variational_em": "noisyor.baselines",
     "plan_triplets": "noisyor.learning",
+    "posterior": "noisyor.inference",
+    "posteriors": "noisyor.inference",
     "predict_precision": "noisyor.learning",
     "remove_influence": "noisyor.learning",
 }
@@ -76,6 +81,8 @@ __all__ = [
     "NoisyOrLearner",
     "NoisyOrNetwork",
     "NoisyOrWarning",
+    "Posterior",
+    "Posteriors",
     "Schedule",
     "Structure",
     "__version__",
@@ -93,6 +100,8 @@ __all__ = [
     "learn_uniform",
     "learn_variational_em",
     "plan_triplets",
+    "posterior",
+    "posteriors",
     "predict_precision",
     "remove_influence",
 ]

@@ -26,7 +26,8 @@ from noisyor.baselines import (
 )
 from noisyor.errors import ParameterError, some_of
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
+from noisyor.findings.reading import ReadOptions
+from noisyor.findings.sources import as_source, read_findings
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
 from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
@@ -161,7 +162,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         held = as_fixed(fixed, self._checked_structure())
         schedule = self._find_schedule(held)
-        source = _as_source(records, self.structure)
+        source = as_source(records, self.structure)
         needs_records = self.method not in ("pooled", "sequential")
         if needs_records and not isinstance(source, Moments | Findings):
             source, options = read_findings(source, self.structure, options), {}
@@ -256,7 +257,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 "partial_fit on a clone, or leave fixed out to keep them."
             )
         schedule = self._find_schedule(held)
-        source = _as_source(records, self.structure)
+        source = as_source(records, self.structure)
         more = self._count_once(source, held, options, None)
         if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
@@ -348,12 +349,6 @@ def pairs_to_count(structure: Structure) -> MomentPlan:
     return MomentPlan.coupled(structure)
 
 
-def read_findings(source: Any, structure: Structure, options: ReadOptions) -> Findings:
-    """Read tables or files into memory."""
-    streams = record_streams(source, structure, RecordFormat(**options))
-    return Findings(structure, [block for stream in streams for block in stream.blocks])
-
-
 def _in_order(diseases: Any, structure: Structure) -> Any:
     """Return a table of diseases as an array, its columns matched by name."""
     names = getattr(diseases, "column_names", getattr(diseases, "columns", None))
@@ -363,13 +358,3 @@ def _in_order(diseases: Any, structure: Structure) -> Any:
     if missing:
         raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
     return np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])
-
-
-def _as_source(records: Any, structure: Structure) -> Any:
-    """Return arrays and sparse matrices as findings; what has names or is a path stays."""
-    if hasattr(records, "tocsr"):
-        return Findings.from_sparse(records, structure)
-    is_rows = isinstance(records, list | tuple) and bool(records)
-    if isinstance(records, np.ndarray) or (is_rows and isinstance(records[0], list | tuple)):
-        return Findings.from_numpy(records, structure)
-    return records

@@ -38,7 +38,7 @@ from noisyor.baselines.runs import (
 )
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.inference.exact import CHUNK, distinct_records, in_threads
+from noisyor.inference.records import CHUNK, distinct_records, in_threads
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure

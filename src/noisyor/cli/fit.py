@@ -196,7 +196,7 @@ def _read_diseases(file: Path, structure: "Structure") -> Any:
     import numpy as np
 
     from noisyor.errors import FileError
-    from noisyor.learner import read_findings
+    from noisyor.findings.sources import read_findings
     from noisyor.structure import Structure
 
     n_diseases = structure.n_diseases

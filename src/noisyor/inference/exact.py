@@ -1,9 +1,7 @@
 """ExactInference: sums over all that the diseases of each record may be, without approximation."""
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,79 +9,21 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.inference.kernels import (
-    FlatNetwork,
-    Records,
     Sums,
     cost_of_records,
     expect_records,
     score_records,
 )
+from noisyor.inference.records import CHUNK, distinct_records, flatten, in_threads
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
-Result = TypeVar("Result")
 
 MOST_OPERATIONS = 2.0**24
 """For one record: about a tenth of a second."""
 SCORED_TOGETHER = 1024
 """Records whose scores are held at once."""
-CHUNK = 512
-"""Records that a thread takes at a time."""
-
-
-def in_threads(work: Callable[[int], Result], items: range, threads: int) -> list[Result]:
-    """Do work on items, in threads if there are several."""
-    if len(items) < 2 or threads < 2:
-        return [work(item) for item in items]  # starting a thread takes longer than a few records
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
-
-
-def flatten(network: NoisyOrNetwork) -> FlatNetwork:
-    """Return a network as the arrays that kernels work on."""
-    structure = network.structure
-    diseases, n = structure.edges[:, 0], structure.n_diseases
-    is_certain, is_loud = network.failures == 0.0, network.leaks == 1.0
-    logs = np.log(np.where(is_certain, 1.0, network.failures))
-    return FlatNetwork(
-        network.priors,
-        network.failures,
-        network.leaks,
-        structure.parent_offsets,
-        structure.parent_diseases,
-        structure.parent_edges,
-        logs,
-        np.bincount(diseases, logs, minlength=n).astype(np.float64),
-        np.bincount(diseases[is_certain], minlength=n),
-        np.log1p(-np.where(is_loud, 0.0, network.leaks)),
-        is_loud,
-    )
-
-
-def distinct_records(findings: Findings) -> Records:
-    """Return records with those that are the same merged into one, with its weight."""
-    parts = []
-    for block in findings.blocks:
-        present, unknown = block.unpacked()
-        if unknown is None:
-            unknown = np.zeros_like(present)
-        parts.append(np.packbits(np.concatenate([present, unknown], axis=1), axis=1))
-    n_columns = 2 * findings.structure.n_symptoms
-    width = (n_columns + 7) // 8
-    rows = np.concatenate(parts) if parts else np.empty((0, width), dtype=np.uint8)
-    keys, weights = np.unique(rows, axis=0, return_counts=True)
-    bits = np.unpackbits(keys, axis=1, count=n_columns).astype(np.bool_)
-    present, unknown = np.split(bits, 2, axis=1)
-    numbers, symptoms = np.nonzero(present | unknown)
-    offsets = np.searchsorted(numbers, np.arange(len(keys) + 1))
-    return Records(
-        offsets.astype(np.int64),
-        symptoms.astype(np.int32),
-        present[numbers, symptoms],
-        np.zeros(len(keys), dtype=np.bool_),
-        weights.astype(np.float64),
-    )
 
 
 class Expected(NamedTuple):

@@ -11,6 +11,8 @@ from noisyor.inference.piece_kernels import (
     eliminate_piece,
     enumerate_piece,
     find_order,
+    new_piece,
+    with_findings,
 )
 
 Floats = NDArray[np.float64]
@@ -101,7 +103,7 @@ class Desk(NamedTuple):
     """One number: how often a posterior was rounded at most, in units of 2^-53."""
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def new_desk(net: FlatNetwork) -> Desk:
     """Return an empty desk."""
     n_diseases, n_symptoms = len(net.priors), len(net.leaks)
@@ -120,14 +122,14 @@ def new_desk(net: FlatNetwork) -> Desk:
     )
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
     """Return the findings that a record lists, and which of them are present."""
     here = slice(records.offsets[record], records.offsets[record + 1])
     return records.symptoms[here], records.is_present[here]
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def expect_records(
     net: FlatNetwork, records: Records, first: int, last: int, sums: Sums, evidences: Floats
 ) -> None:
@@ -154,7 +156,7 @@ def expect_records(
                     sums.unknown[edge] += weight * desk.on[net.parent_diseases[place]]
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def score_records(
     net: FlatNetwork, records: Records, first: int, last: int, scores: Floats
 ) -> None:
@@ -184,20 +186,20 @@ def score_records(
                 row[edge] = slope if is_known[j] else 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def cost_of_records(net: FlatNetwork, records: Records, costs: Floats) -> None:
     """Write how many operations each record takes, without solving it."""
     desk = new_desk(net)
     for record in range(len(records.weights)):
         symptoms, is_present = listed(records, record)
         weigh_absent(net, symptoms, is_present, records.rest_unknown[record], desk)
-        costs[record] = cost_of_present(net, symptoms, is_present, desk)
+        costs[record] = cost_of_present(net, present_of(symptoms, is_present), desk)
 
 
 # --- one record ---
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_record(
     net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
 ) -> float:
@@ -205,10 +207,21 @@ def solve_record(
     log_evidence = weigh_absent(net, symptoms, is_present, rest_unknown, desk)
     if log_evidence == -np.inf:
         return log_evidence
-    return log_evidence + solve_present(net, symptoms, is_present, desk)
+    return log_evidence + solve_present(net, present_of(symptoms, is_present), desk)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def present_of(symptoms: Listed, is_present: Booleans) -> Listed:
+    """Return the findings that are present."""
+    present, n = np.empty_like(symptoms), 0
+    for x in range(len(symptoms)):
+        if is_present[x]:
+            present[n] = symptoms[x]
+            n += 1
+    return present[:n]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh_absent(
     net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
 ) -> float:
@@ -232,19 +245,24 @@ def weigh_absent(
             edge, disease = net.parent_edges[place], net.parent_diseases[place]
             log_absent[disease] += sign * net.log_failures[edge]
             n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
-    roundings = 0.0
-    for disease in range(len(log_absent)):
-        if n_certain[disease] > 0:
-            log_absent[disease] = -np.inf
-        desk.on[disease], log_total = weigh(net.priors[disease], log_absent[disease])
-        log_evidence += log_total
-        roundings = max(roundings, -net.log_absent[disease])
+    log_absent[n_certain > 0] = -np.inf
     # A sum of logarithms is rounded once a term, in proportion to its size.
-    desk.roundings[0] = 8.0 + roundings * np.log2(2.0 + len(symptoms))
+    desk.roundings[0] = 8.0 - net.log_absent.min() * len(net.leaks)
+    log_evidence += weigh_all(net, log_absent, desk.on)
     return -np.inf if n_loud > 0 else float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def weigh_all(net: FlatNetwork, log_factors: Floats, on: Floats) -> float:
+    """Write P(disease) where being there has a factor; return the log of what all add up to."""
+    log_sum = 0.0
+    for disease in range(len(on)):
+        on[disease], log_total = weigh(net.priors[disease], log_factors[disease])
+        log_sum += log_total
+    return log_sum
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh(p: float, log_factor: float) -> tuple[float, float]:
     """Return P(on), and the log of 1 - p + p exp(log_factor), whose second part is P(on)."""
     if log_factor > 0.0:
@@ -255,56 +273,53 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
     return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
 
 
-@numba.njit(nogil=True, cache=True)
-def solve_present(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> float:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def solve_present(net: FlatNetwork, present: Listed, desk: Desk) -> float:
     """Go on with the present findings: `desk.on` becomes P(disease | all findings)."""
-    n_pieces = open_findings(net, symptoms, is_present, desk)
+    n_pieces = open_findings(net, present, desk)
     log_evidence = 0.0
-    for j in symptoms[is_present]:
+    for j in present:
         if not _has_piece(net, j, desk):
             if desk.present[j] == 0.0:
                 return -np.inf
             desk.if_caused[j], desk.if_not[j] = 1.0 / desk.present[j], 0.0
             log_evidence += np.log(desk.present[j])
     for number in range(n_pieces):
-        piece, diseases, findings, edges = make_piece(net, symptoms, is_present, number, desk)
+        piece, diseases, findings, edges = make_piece(net, present, number, desk)
         log_evidence += solve_piece(piece, desk)
         if not log_evidence > -np.inf:
             return log_evidence
-        desk.on[diseases] = piece.posteriors
-        desk.caused[edges] = piece.caused
+        for d in range(len(diseases)):
+            desk.on[diseases[d]] = piece.posteriors[d]
+        for entry in range(len(edges)):
+            desk.caused[edges[entry]] = piece.caused[entry]
         for x in range(len(findings)):
-            desk.if_caused[findings[x]], desk.if_not[findings[x]] = (
-                piece.if_caused[x],
-                piece.if_not[x],
-            )
-    for j in symptoms[is_present]:
+            desk.if_caused[findings[x]] = piece.if_caused[x]
+            desk.if_not[findings[x]] = piece.if_not[x]
+    for j in present:
         close_finding(net, j, desk)
     return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True)
-def open_findings(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> int:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def open_findings(net: FlatNetwork, present: Listed, desk: Desk) -> int:
     """Merge diseases that have one present finding with its leak; number the pieces of the others.
 
     Diseases belong together if they share a present finding.
     """
     desk.n_open[:] = 0
-    for x in range(len(symptoms)):
-        if is_present[x]:
-            for place in range(
-                net.parent_offsets[symptoms[x]], net.parent_offsets[symptoms[x] + 1]
-            ):
-                edge, disease = net.parent_edges[place], net.parent_diseases[place]
-                desk.caused[edge] = 0.0
-                desk.n_open[disease] += 1 if is_active(net, edge, disease, desk) else 0
+    for j in present:
+        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[place], net.parent_diseases[place]
+            desk.caused[edge] = 0.0
+            desk.n_open[disease] += 1 if is_active(net, edge, disease, desk) else 0
     desk.piece_of[:] = -1
-    for j in symptoms[is_present]:
+    for j in present:
         merge_parents(net, j, desk)
     return number_pieces(desk.piece_of)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def merge_parents(net: FlatNetwork, j: int, desk: Desk) -> None:
     """Merge the diseases that have this finding alone with its leak; join the others."""
     absent, present, first = 1.0 - net.leaks[j], net.leaks[j], -1
@@ -327,7 +342,7 @@ def merge_parents(net: FlatNetwork, j: int, desk: Desk) -> None:
     desk.absent[j], desk.present[j] = absent, present
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def number_pieces(leaders: Integers) -> int:
     """Turn the pointers of diseases to others of their piece into numbers; return how many."""
     n_pieces = 0
@@ -345,7 +360,7 @@ def number_pieces(leaders: Integers) -> int:
     return n_pieces
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def leader_of(leaders: Integers, disease: int) -> int:
     """Follow the pointers to the disease that stands for a set."""
     while leaders[disease] != disease:
@@ -353,13 +368,13 @@ def leader_of(leaders: Integers, disease: int) -> int:
     return disease
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def is_active(net: FlatNetwork, edge: int, disease: int, desk: Desk) -> bool:
     """Say whether a disease is possible and its edge can fire."""
     return bool(desk.on[disease] > 0.0 and net.failures[edge] < 1.0)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _has_piece(net: FlatNetwork, j: int, desk: Desk) -> bool:
     for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
         disease = net.parent_diseases[place]
@@ -368,7 +383,7 @@ def _has_piece(net: FlatNetwork, j: int, desk: Desk) -> bool:
     return False
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def close_finding(net: FlatNetwork, j: int, desk: Desk) -> None:
     """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
 
@@ -394,7 +409,7 @@ def close_finding(net: FlatNetwork, j: int, desk: Desk) -> None:
     desk.roundings[0] += 4.0 * (last - first)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _absent_without(net: FlatNetwork, j: int, left_out: int, desk: Desk) -> float:
     """Return P(neither the leak nor a merged disease but one causes the finding)."""
     absent = 1.0 - net.leaks[j]
@@ -406,10 +421,10 @@ def _absent_without(net: FlatNetwork, j: int, left_out: int, desk: Desk) -> floa
             and is_active(net, edge, disease, desk)
         ):
             absent *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
-    return absent
+    return float(absent)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_piece(piece: Piece, desk: Desk) -> float:
     """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
     order = find_order(piece)
@@ -424,7 +439,7 @@ def solve_piece(piece: Piece, desk: Desk) -> float:
     return float(eliminate_piece(piece, order))
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def costs_of(piece: Piece, width: int) -> tuple[float, float]:
     """Return how many operations enumeration and elimination take; infinite where impossible."""
     k = len(piece.on)
@@ -435,46 +450,51 @@ def costs_of(piece: Piece, width: int) -> tuple[float, float]:
     return by_states, by_steps
 
 
-@numba.njit(nogil=True, cache=True)
-def cost_of_present(net: FlatNetwork, symptoms: Listed, is_present: Booleans, desk: Desk) -> float:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def cost_of_present(net: FlatNetwork, present: Listed, desk: Desk) -> float:
     """Return how many operations `solve_present` takes for its pieces."""
     cost = 0.0
-    for number in range(open_findings(net, symptoms, is_present, desk)):
-        piece, _, _, _ = make_piece(net, symptoms, is_present, number, desk)
+    for number in range(open_findings(net, present, desk)):
+        piece, _, _, _ = make_piece(net, present, number, desk)
         cost += min(*costs_of(piece, find_order(piece).width))
     return cost
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def make_piece(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, number: int, desk: Desk
+    net: FlatNetwork, present: Listed, number: int, desk: Desk
 ) -> tuple[Piece, Integers, Integers, Integers]:
     """Return a piece, and which diseases, symptoms and edges it consists of."""
-    diseases = np.flatnonzero(desk.piece_of == number)
-    local = np.full(len(desk.piece_of), -1, dtype=np.int64)
-    local[diseases] = np.arange(len(diseases))
-    offsets = np.zeros(len(diseases) + 1, dtype=np.int64)
-    offsets[1:] = np.cumsum(desk.n_open[diseases])
-    entries, edges = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
-    filled = offsets[:-1].copy()
-    findings = np.empty(len(symptoms), dtype=np.int64)
-    n_findings = 0
-    for j in symptoms[is_present]:
+    local, n_diseases, n_entries = np.empty_like(desk.piece_of), 0, 0
+    for disease in range(len(local)):
+        local[disease] = -1
+        if desk.piece_of[disease] == number:
+            local[disease] = n_diseases
+            n_diseases += 1
+            n_entries += desk.n_open[disease]
+    piece = new_piece(n_diseases, n_entries, len(present))
+    diseases, edges = np.empty(n_diseases, np.int64), np.empty(n_entries, np.int64)
+    filled = np.empty(n_diseases, np.int64)
+    for disease in range(len(local)):
+        d = local[disease]
+        if d >= 0:
+            diseases[d], piece.on[d], filled[d] = disease, desk.on[disease], piece.offsets[d]
+            piece.offsets[d + 1] = piece.offsets[d] + desk.n_open[disease]
+    findings, n_findings = np.empty(len(present), np.int64), 0
+    for j in present:
         is_here = False
         for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
-            if local[disease] >= 0 and is_active(net, edge, disease, desk):
-                entries[filled[local[disease]]] = n_findings
-                edges[filled[local[disease]]] = edge
-                filled[local[disease]] += 1
+            edge, d = net.parent_edges[place], local[net.parent_diseases[place]]
+            if d >= 0 and net.failures[edge] < 1.0:
+                piece.findings[filled[d]], piece.failures[filled[d]] = (
+                    n_findings,
+                    net.failures[edge],
+                )
+                edges[filled[d]] = edge
+                filled[d] += 1
                 is_here = True
         if is_here:
             findings[n_findings] = j
+            piece.absent[n_findings], piece.present[n_findings] = desk.absent[j], desk.present[j]
             n_findings += 1
-    findings = findings[:n_findings].copy()
-    piece = Piece(
-        desk.on[diseases], offsets, entries, net.failures[edges],
-        desk.absent[findings], desk.present[findings],
-        np.empty(len(diseases)), np.empty(len(edges)), np.empty(n_findings), np.empty(n_findings),
-    )  # fmt: skip
-    return piece, diseases, findings, edges
+    return with_findings(piece, n_findings), diseases, findings[:n_findings], edges

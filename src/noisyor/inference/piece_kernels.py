@@ -46,7 +46,27 @@ class Piece(NamedTuple):
     """... and if it were not caused by its leak and diseases outside of the piece."""
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def new_piece(n_diseases: int, n_entries: int, n_findings: int) -> Piece:
+    """Return an empty piece."""
+    return Piece(
+        np.empty(n_diseases), np.zeros(n_diseases + 1, np.int64), np.empty(n_entries, np.int64),
+        np.empty(n_entries), np.empty(n_findings), np.empty(n_findings), np.empty(n_diseases),
+        np.empty(n_entries), np.empty(n_findings), np.empty(n_findings),
+    )  # fmt: skip
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def with_findings(piece: Piece, n_findings: int) -> Piece:
+    """Return a piece without the room for more findings."""
+    return Piece(
+        piece.on, piece.offsets, piece.findings, piece.failures, piece.absent[:n_findings],
+        piece.present[:n_findings], piece.posteriors, piece.caused, piece.if_caused[:n_findings],
+        piece.if_not[:n_findings],
+    )  # fmt: skip
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def enumerate_piece(piece: Piece) -> float:
     """Sum over all states of the diseases; return the log probability of the findings.
 
@@ -81,14 +101,20 @@ def enumerate_piece(piece: Piece) -> float:
         first = k - 1
         while not (state >> (k - 1 - first)) & 1:
             first -= 1
-    piece.posteriors[:] /= total
-    piece.caused[:] *= (1.0 - piece.failures) / total
-    piece.if_caused[:] /= total
-    piece.if_not[:] /= total
-    return float(np.log(total) - np.log(scales).sum())
+    for disease in range(k):
+        piece.posteriors[disease] /= total
+    for entry in range(len(piece.caused)):
+        piece.caused[entry] *= (1.0 - piece.failures[entry]) / total
+    for x in range(m):
+        piece.if_caused[x] /= total
+        piece.if_not[x] /= total
+    log_evidence = np.log(total)
+    for x in range(m):
+        log_evidence -= np.log(scales[x])
+    return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _scales(piece: Piece) -> Floats:
     """Return one over what P(present) can be at most, so that products do not underflow."""
     silent, causing = np.ones(len(piece.absent)), np.zeros(len(piece.absent))
@@ -96,10 +122,12 @@ def _scales(piece: Piece) -> Floats:
         x = piece.findings[entry]
         causing[x] += silent[x] * (1.0 - piece.failures[entry])
         silent[x] *= piece.failures[entry]
-    return 1.0 / np.maximum(piece.present + piece.absent * causing, 1e-300)
+    for x in range(len(causing)):
+        causing[x] = 1.0 / max(piece.present[x] + piece.absent[x] * causing[x], 1e-300)
+    return causing
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _decide(
     piece: Piece, disease: int, is_on: bool, silent: Floats, causing: Floats, weights: Floats
 ) -> None:
@@ -114,7 +142,7 @@ def _decide(
             silent[disease + 1, x] *= f
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _add_state(piece: Piece, state: int, weight: float, present: Floats, causing: Floats) -> None:
     k = len(piece.on)
     for x in range(len(present)):
@@ -146,14 +174,16 @@ class Order(NamedTuple):
     """The most findings that are open at once."""
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def find_order(piece: Piece) -> Order:
     """Choose diseases one by one, each time the one that leaves the fewest findings open."""
     k, m = len(piece.on), len(piece.absent)
-    parent_offsets, parents = _parents_of(piece)
-    waiting = np.diff(parent_offsets)
+    parent_offsets, parents = parents_of(piece)
+    waiting = parent_offsets[1:] - parent_offsets[:-1]
     is_open, is_done = np.zeros(m, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
-    more = np.diff(piece.offsets)  # how many more findings are open after each disease
+    more = (
+        piece.offsets[1:] - piece.offsets[:-1]
+    )  # how many more findings are open after each disease
     for x in range(m):
         if waiting[x] == 1:
             more[parents[parent_offsets[x]]] -= 1
@@ -179,7 +209,8 @@ def find_order(piece: Piece) -> Order:
                 width = max(width, place + 1)
                 opened[n_opened] = x
                 n_opened += 1
-                more[parents[parent_offsets[x] : parent_offsets[x + 1]]] -= 1
+                for disease in parents[parent_offsets[x] : parent_offsets[x + 1]]:
+                    more[disease] -= 1
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
             waiting[x] -= 1
@@ -194,13 +225,14 @@ def find_order(piece: Piece) -> Order:
     return Order(diseases, opened, opened_offsets, closed, closed_offsets, places, width)
 
 
-@numba.njit(nogil=True, cache=True)
-def _parents_of(piece: Piece) -> tuple[Integers, Integers]:
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def parents_of(piece: Piece) -> tuple[Integers, Integers]:
     """List the diseases of each finding."""
     offsets = np.zeros(len(piece.absent) + 1, dtype=np.int64)
     for x in piece.findings:
         offsets[x + 1] += 1
-    offsets = np.cumsum(offsets)
+    for x in range(len(piece.absent)):
+        offsets[x + 1] += offsets[x]
     filled = offsets[:-1].copy()
     parents = np.empty(len(piece.findings), dtype=np.int64)
     for disease in range(len(piece.on)):
@@ -210,7 +242,7 @@ def _parents_of(piece: Piece) -> tuple[Integers, Integers]:
     return offsets, parents
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def eliminate_piece(piece: Piece, order: Order) -> float:
     """Eliminate disease after disease; return the log probability of the findings.
 
@@ -225,7 +257,7 @@ def eliminate_piece(piece: Piece, order: Order) -> float:
     return log_evidence
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
     """Write the vector before every disease; return the log probability of the findings."""
     k, size = before.shape
@@ -255,7 +287,7 @@ def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
     return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _run_back(piece: Piece, order: Order, before: Floats) -> None:
     """Find posteriors and causes, from the last disease to the first."""
     k, size = before.shape
@@ -298,7 +330,7 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
         behind /= behind.max()
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _fire(vector: Floats, place: int, failure: float, chance: float) -> None:
     """Let a finding be explained with a chance, which is 1 - failure."""
     bit = 1 << place
@@ -308,7 +340,7 @@ def _fire(vector: Floats, place: int, failure: float, chance: float) -> None:
             vector[state] *= failure
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _fire_back(vector: Floats, place: int, failure: float, chance: float) -> None:
     """Undo `_fire` for a vector that runs back: what follows from each state before it."""
     bit = 1 << place
@@ -317,7 +349,7 @@ def _fire_back(vector: Floats, place: int, failure: float, chance: float) -> Non
             vector[state] = failure * vector[state] + chance * vector[state + bit]
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _close(vector: Floats, place: int) -> None:
     """Demand that a finding is explained, and give its place free."""
     bit = 1 << place
@@ -327,7 +359,7 @@ def _close(vector: Floats, place: int) -> None:
             vector[state + bit] = 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _open_back(vector: Floats, place: int) -> None:
     """Undo `_close` for a vector that runs back."""
     bit = 1 << place
@@ -337,7 +369,7 @@ def _open_back(vector: Floats, place: int) -> None:
             vector[state] = 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _free(vector: Floats, place: int) -> None:
     """Give the place of a finding free that is not yet open."""
     bit = 1 << place
@@ -345,7 +377,7 @@ def _free(vector: Floats, place: int) -> None:
         vector[first : first + bit] = 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _fired(before: Floats, after: Floats, place: int) -> float:
     """Return how probable all is if a finding is explained at this point for certain."""
     bit, total = 1 << place, 0.0
@@ -355,7 +387,7 @@ def _fired(before: Floats, after: Floats, place: int) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _weigh_leak(piece: Piece, x: int, before: Floats, behind: Floats, place: int) -> None:
     """Find how probable all is if a finding, just opened, is caused by its leak, and if not."""
     bit, caused, not_caused, total = 1 << place, 0.0, 0.0, 0.0

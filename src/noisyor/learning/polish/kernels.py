@@ -4,6 +4,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.random_kernels import seed_of
 from noisyor.learning.polish.record_kernels import (
     MOST_ENUMERATED,
     Desk,
@@ -21,7 +22,6 @@ from noisyor.learning.polish.record_kernels import (
     probability_of,
     score,
     screen,
-    seed_of,
 )
 
 NOTHING = 1e-7

@@ -1,0 +1,190 @@
+"""Answers for records: exactly where that is possible, else by bounds or sampling."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.inference.answer_kernels import (
+    AUTO,
+    EXACT,
+    GIBBS,
+    IMPOSSIBLE,
+    MEAN_FIELD,
+    REFUSED,
+    VARIATIONAL,
+    Answers,
+    solve_records,
+    write_causes,
+)
+from noisyor.inference.bounds import Bounded, Settings, bound_record
+from noisyor.inference.kernels import FlatNetwork, Records, listed
+from noisyor.inference.records import flat_network, in_threads
+from noisyor.network import NoisyOrNetwork
+
+Floats = NDArray[np.float64]
+
+METHODS = {
+    "auto": AUTO,
+    "exact": EXACT,
+    "variational": VARIATIONAL,
+    "mean_field": MEAN_FIELD,
+    "gibbs": GIBBS,
+}
+METHOD_NAMES = {code: name for name, code in METHODS.items()} | {
+    IMPOSSIBLE: "impossible",
+    REFUSED: "refused",
+}
+OPERATIONS_PER_SECOND = 3e8
+ENTRIES_PER_SECOND = 5e5
+"""About what one core does; the same budget gives the same answers on any machine."""
+LEAF_OPERATIONS = 1e4
+MOST_LEAVES = 1000
+TOLERANCE = 1e-3
+POOR = 0.05
+"""Where bounds leave more than this open, "auto" samples as well."""
+NORMAL_95 = 1.96
+CHUNK = 64
+"""Records that a thread takes at a time."""
+
+
+class Request(NamedTuple):
+    """What is asked for, and how many seconds a record is worth."""
+
+    method: int
+    budget: float
+    seed: int
+    first: int
+    """The number of the first record, from which each gets its random numbers."""
+
+
+def make_request(method: str, budget: float, seed: int, first: int = 0) -> Request:
+    """Return what is asked for, its parts checked."""
+    if method not in METHODS:
+        raise ParameterError(f"there is no method {method!r}; known: {', '.join(METHODS)}.")
+    if isinstance(budget, bool) or not budget > 0.0:
+        raise ParameterError(f"budget must be a number of seconds above 0, not {budget!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(f"seed must be a whole number from 0, not {seed!r}.")
+    return Request(METHODS[method], budget, int(seed), first)
+
+
+class AllAnswers(NamedTuple):
+    """Answers, and the bounds on each posterior where they were asked for."""
+
+    answers: Answers
+    lower: Floats
+    upper: Floats
+
+
+def answer_all(
+    network: NoisyOrNetwork,
+    records: Records,
+    request: Request,
+    *,
+    with_bounds: bool = False,
+    with_causes: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> AllAnswers:
+    """Let threads answer all records."""
+    structure, n = network.structure, len(records.weights)
+    n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
+    answers = Answers(
+        np.full((n, structure.n_diseases), np.nan),
+        np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan),
+        np.full(n, REFUSED, dtype=np.int8),
+        np.zeros((n_causes, structure.n_edges)),
+        np.zeros((n_causes, structure.n_symptoms)),
+    )  # fmt: skip
+    bounds = [np.full((n_bounds, structure.n_diseases), np.nan) for _ in range(2)]
+    found = AllAnswers(answers, *bounds)
+    work = Work(flat_network(network), records, request, found)
+
+    def answer_chunk(first: int) -> None:
+        work.answer(first, min(first + CHUNK, n))
+        if progress is not None:
+            progress(min(first + CHUNK, n) - first)
+
+    in_threads(answer_chunk, range(0, n, CHUNK), threads or os.cpu_count() or 1)
+    return found
+
+
+class Work:
+    """Answers some records of many."""
+
+    def __init__(
+        self, net: FlatNetwork, records: Records, request: Request, found: AllAnswers
+    ) -> None:
+        self._net, self._records, self._request = net, records, request
+        self._answers, self._lower, self._upper = found
+
+    def answer(self, first: int, last: int) -> None:
+        """Fill in the answers of a run of records."""
+        answers, request = self._answers, self._request
+        if request.method in (AUTO, EXACT):
+            operations = request.budget * OPERATIONS_PER_SECOND
+            solve_records(self._net, self._records, first, last, operations, answers)
+            if len(self._lower):
+                here = slice(first, last)
+                margin = answers.errors[here, np.newaxis]
+                self._lower[here] = np.maximum(answers.probabilities[here] - margin, 0.0)
+                self._upper[here] = np.minimum(answers.probabilities[here] + margin, 1.0)
+        if request.method != EXACT:
+            for record in range(first, last):
+                if answers.methods[record] == REFUSED:
+                    self._approximate(record)
+
+    def _approximate(self, record: int) -> None:
+        """Bound a record, or sample it."""
+        request, answers = self._request, self._answers
+        symptoms, is_present = listed(self._records, record)
+        rest_unknown = bool(self._records.rest_unknown[record])
+        settings = self._settings(symptoms[is_present])
+        found = bound_record(self._net, symptoms, is_present, rest_unknown, settings)
+        answers.log_evidences[record] = found.log_lower
+        answers.log_uppers[record] = found.log_upper
+        if found.log_upper == -np.inf:
+            answers.methods[record] = IMPOSSIBLE
+            return
+        method = VARIATIONAL if request.method == AUTO else request.method
+        is_poor = found.error > POOR or len(answers.caused)
+        if method == GIBBS or (request.method == AUTO and is_poor):
+            method = GIBBS
+            found = self._sample(record, found)
+        answers.methods[record] = method
+        answers.probabilities[record] = found.probabilities
+        answers.errors[record] = np.nan if method == MEAN_FIELD else found.error
+        if len(self._lower):
+            self._lower[record], self._upper[record] = found.lower, found.upper
+
+    def _settings(self, present: NDArray[np.int32]) -> Settings:
+        """Return how far to go for bounds: the more edges, the more costs a leaf."""
+        if self._request.method in (MEAN_FIELD, GIBBS):
+            return Settings(n_leaves=1, leaf_operations=-1.0, tolerance=1.0)
+        n_parents = self._net.parent_offsets[present + 1] - self._net.parent_offsets[present]
+        n_leaves = self._request.budget * ENTRIES_PER_SECOND / max(int(n_parents.sum()), 1)
+        return Settings(int(np.clip(n_leaves, 2, MOST_LEAVES)), LEAF_OPERATIONS, TOLERANCE)
+
+    def _sample(self, record: int, bounded: Bounded) -> Bounded:
+        """Sample a record; its posteriors cannot lie outside of their bounds."""
+        from noisyor.inference.gibbs_kernels import SAMPLING, sample_record
+        from noisyor.inference.kernels import new_desk
+        from noisyor.inference.random_kernels import seed_of
+
+        net, answers = self._net, self._answers
+        symptoms, is_present = listed(self._records, record)
+        rest_unknown = bool(self._records.rest_unknown[record])
+        desk, random = new_desk(net), seed_of(self._request.seed, self._request.first + record)
+        row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
+        sample_record(net, symptoms, is_present, rest_unknown, SAMPLING, random, desk, row, errors)
+        if len(answers.caused):
+            present = symptoms[is_present]
+            write_causes(net, present, desk.caused, desk.leaked, record, answers)
+        row = np.clip(row, bounded.lower, bounded.upper)
+        lower = np.maximum(row - NORMAL_95 * errors, bounded.lower)
+        upper = np.minimum(row + NORMAL_95 * errors, bounded.upper)
+        return bounded._replace(probabilities=row, lower=lower, upper=upper)

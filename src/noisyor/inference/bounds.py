@@ -1,0 +1,263 @@
+"""Bounds on the posteriors of one record that cannot be wrong, as tight as the budget allows.
+
+Jaakkola and Jordan (1999) replace present findings by factors of the single diseases, which makes
+the evidence larger or smaller (variational_kernels.py). Three things make their bounds tight:
+
+- findings whose bound is loosest are not replaced but solved exactly;
+- xi and shares are improved with the posteriors that the exact findings lead to;
+- the states of the diseases are divided into leaves by one disease after the other, present or
+  absent, where the bounds are furthest apart. In a leaf where the main diseases are decided, most
+  findings are explained, and their bounds are nearly equalities. The bounds of leaves add up.
+
+A bound holds for every state of the diseases, so it holds for those with a disease and for those
+without it: that bounds each posterior.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.inference.kernels import (
+    Booleans,
+    Desk,
+    FlatNetwork,
+    Listed,
+    cost_of_present,
+    new_desk,
+    solve_present,
+    weigh_absent,
+    weigh_all,
+)
+from noisyor.inference.variational_kernels import (
+    Entries,
+    better_xi,
+    list_entries,
+    looseness,
+    share_all,
+    shared_factors,
+    start_shares,
+    tighten,
+    tilted,
+)
+
+Floats = NDArray[np.float64]
+
+TURNS = 4
+"""Of posteriors with xi, and with shares."""
+SMALL_GAIN = 1e-3
+"""In the log of a bound: less is not worth another turn."""
+CERTAIN = 1e-6
+"""Diseases that are that certain are not decided."""
+ROUNDING = 1e-12
+
+
+class Settings(NamedTuple):
+    """How much work a record is worth."""
+
+    n_leaves: int
+    """At most."""
+    leaf_operations: float
+    """On findings that are solved exactly, in each leaf."""
+    tolerance: float
+    """The error that is good enough."""
+
+
+class Bounded(NamedTuple):
+    """What was found of a record."""
+
+    probabilities: Floats
+    """Of the lower bound's model, which are the better ones."""
+    lower: Floats
+    upper: Floats
+    log_lower: float
+    log_upper: float
+
+    @property
+    def error(self) -> float:
+        """How far a posterior can be off."""
+        over, under = self.upper - self.probabilities, self.probabilities - self.lower
+        return float(max(over.max(initial=0.0), under.max(initial=0.0)))
+
+
+@dataclass
+class Leaf:
+    """A part of the states of the diseases, in which some of them are decided."""
+
+    priors: Floats
+    """0 or 1 where a disease is decided."""
+    is_decided: Booleans
+    log_weight: float
+    """The log of the priors of what is decided."""
+    xi: Floats
+    log_lower: float = -np.inf
+    log_upper: float = -np.inf
+    low: Floats | None = None
+    """The posteriors of the lower bound's model..."""
+    high: Floats | None = None
+    """... and those of the upper bound's."""
+
+    def divided(self, disease: int, prior: float) -> tuple["Leaf", "Leaf"]:
+        """Return the part without a disease, and the one with it."""
+        parts = []
+        for value, log_prior in ((0.0, np.log1p(-prior)), (1.0, np.log(prior))):
+            priors, is_decided = self.priors.copy(), self.is_decided.copy()
+            priors[disease], is_decided[disease] = value, True
+            parts.append(Leaf(priors, is_decided, self.log_weight + log_prior, self.xi.copy()))
+        return parts[0], parts[1]
+
+    def most_uncertain(self) -> int | None:
+        """Return the disease whose posterior is least certain, if any is not."""
+        if self.low is None or self.high is None:
+            return None
+        spread = self.low * (1.0 - self.low) + self.high * (1.0 - self.high)
+        spread[self.is_decided] = 0.0
+        disease = int(np.argmax(spread))
+        return disease if spread[disease] > CERTAIN else None
+
+
+def bound_record(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    rest_unknown: bool,
+    settings: Settings,
+) -> Bounded:
+    """Bound the posteriors and the log evidence of one record."""
+    solver = LeafSolver(net, symptoms, is_present, rest_unknown, settings.leaf_operations)
+    nothing = np.zeros(len(net.priors), dtype=np.bool_)
+    leaves = [Leaf(net.priors, nothing, 0.0, np.ones(len(solver.present)))]
+    solver.solve(leaves[0])
+    while True:
+        found = add_up(leaves, len(net.priors))
+        widest = max(leaves, key=lambda leaf: _gap(leaf, found.log_upper))
+        disease = widest.most_uncertain()
+        if found.error <= settings.tolerance or len(leaves) >= settings.n_leaves or disease is None:
+            return found
+        leaves.remove(widest)
+        for part in widest.divided(disease, net.priors[disease]):
+            solver.solve(part)
+            leaves.append(part)
+
+
+def _gap(leaf: Leaf, log_scale: float) -> float:
+    if leaf.log_upper == -np.inf:
+        return 0.0
+    return float(np.exp(leaf.log_upper - log_scale) - np.exp(leaf.log_lower - log_scale))
+
+
+def add_up(leaves: list[Leaf], n_diseases: int) -> Bounded:
+    """Add the bounds of all leaves: of the evidence with each disease, and without it."""
+    log_lower = float(np.logaddexp.reduce([leaf.log_lower for leaf in leaves]))
+    log_upper = float(np.logaddexp.reduce([leaf.log_upper for leaf in leaves]))
+    low, high = np.zeros(n_diseases), np.zeros(n_diseases)
+    for leaf in leaves:
+        if leaf.high is not None and leaf.low is not None:
+            high += np.exp(leaf.log_upper - log_upper) * leaf.high
+            low += np.exp(leaf.log_lower - log_lower) * leaf.low
+    ratio = np.exp(log_lower - log_upper) if log_lower > -np.inf else 0.0
+    # The lower bound with a disease against the upper one without it, and the other way round.
+    least, most = ratio * low, ratio * (1.0 - low)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(least > 0.0, least / (least + 1.0 - high), 0.0)
+        upper = np.where(most > 0.0, high / (high + most), 1.0)
+    lower, upper = np.maximum(lower - ROUNDING, 0.0), np.minimum(upper + ROUNDING, 1.0)
+    return Bounded(np.clip(low, lower, upper), lower, upper, log_lower, log_upper)
+
+
+class LeafSolver:
+    """Bounds the evidence of one record in one leaf after the other."""
+
+    def __init__(
+        self,
+        net: FlatNetwork,
+        symptoms: Listed,
+        is_present: Booleans,
+        rest_unknown: bool,
+        operations: float,
+    ) -> None:
+        self._net = net
+        self._symptoms, self._is_present = symptoms, is_present
+        self._rest_unknown = rest_unknown
+        self._operations = operations
+        self.present = symptoms[is_present]
+        self._desk: Desk = new_desk(net)
+
+    def solve(self, leaf: Leaf) -> None:
+        """Fill in the bounds of a leaf and the posteriors of both models."""
+        net, desk = self._net._replace(priors=leaf.priors), self._desk
+        absent = weigh_absent(net, self._symptoms, self._is_present, self._rest_unknown, desk)
+        if absent == -np.inf:
+            return
+        base = leaf.log_weight + absent - weigh_all(net, desk.log_absent, desk.on)
+        entries = list_entries(net, self.present, leaf.xi, desk)
+        tighten(net, entries, desk)
+        is_replaced = self._choose(net, entries)
+        log_upper, high = self._lower_upper(net, entries, is_replaced)
+        if log_upper == -np.inf:
+            return
+        leaf.log_upper, leaf.high = base + log_upper, high
+        log_lower, leaf.low = self._raise_lower(net, entries, is_replaced, high)
+        leaf.log_lower = base + log_lower
+
+    def _choose(self, net: FlatNetwork, entries: Entries) -> Booleans:
+        """Return which findings are replaced: not those with the loosest bounds."""
+        worst_first = np.argsort(-looseness(net, entries, self._desk), kind="stable")
+        fits, fails = 0, len(worst_first) + 1
+        while fails - fits > 1:
+            n = (fits + fails) // 2
+            cost = cost_of_present(net, self.present[worst_first[:n]], self._desk)
+            fits, fails = (n, fails) if cost <= self._operations else (fits, n)
+        is_replaced = np.ones(len(worst_first), dtype=np.bool_)
+        is_replaced[worst_first[:fits]] = False
+        return is_replaced
+
+    def _lower_upper(
+        self, net: FlatNetwork, entries: Entries, is_replaced: Booleans
+    ) -> tuple[float, Floats]:
+        """Lower the upper bound by turns in posteriors and xi."""
+        best, on = self._solve_upper(net, entries, is_replaced)
+        kept, pace = entries.xi.copy(), 1.0
+        for _ in range(TURNS if is_replaced.any() and best > -np.inf else 0):
+            better_xi(entries, is_replaced, on, pace)
+            bound, new = self._solve_with(
+                net, *tilted(entries, is_replaced, self._desk), is_replaced
+            )
+            if bound < best:
+                gain, best, on, kept = best - bound, bound, new, entries.xi.copy()
+                if gain < SMALL_GAIN:
+                    break
+            else:
+                entries.xi[:] = kept
+                pace /= 2.0
+        entries.xi[:] = kept
+        return best, on
+
+    def _raise_lower(
+        self, net: FlatNetwork, entries: Entries, is_replaced: Booleans, on: Floats
+    ) -> tuple[float, Floats]:
+        """Raise the lower bound by turns in posteriors and shares."""
+        best, best_on = -np.inf, on
+        start_shares(entries, on)
+        for _ in range(TURNS):
+            share_all(entries, is_replaced, on)
+            factors = shared_factors(entries, is_replaced, self._desk)
+            bound, on = self._solve_with(net, *factors, is_replaced)
+            if not bound > best + SMALL_GAIN and best > -np.inf:
+                break
+            best, best_on = max(bound, best), on
+        return best, best_on
+
+    def _solve_upper(
+        self, net: FlatNetwork, entries: Entries, is_replaced: Booleans
+    ) -> tuple[float, Floats]:
+        return self._solve_with(net, *tilted(entries, is_replaced, self._desk), is_replaced)
+
+    def _solve_with(
+        self, net: FlatNetwork, log_factors: Floats, log_sum: float, is_replaced: Booleans
+    ) -> tuple[float, Floats]:
+        """Solve the findings that are not replaced; return the log of the sum, and posteriors."""
+        log_sum += weigh_all(net, log_factors, self._desk.on)
+        log_sum += solve_present(net, self.present[~is_replaced], self._desk)
+        return float(log_sum), self._desk.on.copy()

@@ -1,0 +1,342 @@
+"""Posteriors of one record by Gibbs sampling, a few diseases at a time.
+
+Diseases that explain the same findings exclude each other, so that single ones hardly ever change:
+a block of such diseases is drawn at once, given all others. Only diseases with several present
+findings are drawn; the others are summed out exactly (see kernels.py), and of a disease that is
+drawn its probability is kept, not the outcome.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.inference.kernels import (
+    Booleans,
+    Desk,
+    FlatNetwork,
+    Listed,
+    close_finding,
+    make_piece,
+    open_findings,
+    present_of,
+    weigh_absent,
+)
+from noisyor.inference.piece_kernels import Piece, parents_of
+from noisyor.inference.random_kernels import next_uniform
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST_BLOCK = 5
+LARGEST_THETA = 40.0
+LIVELY = 1e-3
+"""Diseases that are drawn in blocks are those that were that probable at first."""
+SMALLEST = 1e-300
+
+
+class Sampling(NamedTuple):
+    """How long to sample."""
+
+    n_chains: int
+    n_batches: int
+    """Of each chain, after as much again as a quarter of them."""
+    n_sweeps: int
+    """Of each batch: how often each disease is drawn."""
+
+
+SAMPLING = Sampling(n_chains=4, n_batches=8, n_sweeps=50)
+"""What is usual."""
+
+
+class Chain(NamedTuple):
+    """What is drawn of a piece for the moment, and what has been added up."""
+
+    is_on: Booleans
+    totals: Floats
+    """Of each finding: the sum of theta = -log f over the diseases that are on."""
+    is_lively: Booleans
+    theta: Floats
+    """Of each entry."""
+    probabilities: Floats
+    """Of each disease, added up."""
+    caused: Floats
+    """Of each entry, added up."""
+    if_caused: Floats
+    if_not: Floats
+    marks: Integers
+    """Of each disease: the block that it was last in."""
+
+
+class Batches(NamedTuple):
+    """What each batch of draws has found."""
+
+    on: Floats
+    """Batches x diseases."""
+    if_caused: Floats
+    """Batches x symptoms."""
+    if_not: Floats
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sample_record(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    rest_unknown: bool,
+    sampling: Sampling,
+    random: np.uint64,
+    desk: Desk,
+    row: Floats,
+    errors: Floats,
+) -> bool:
+    """Write posteriors and their standard errors; say whether the record is possible."""
+    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
+        return False
+    present = present_of(symptoms, is_present)
+    n_pieces = open_findings(net, present, desk)
+    before = desk.on.copy()
+    n_batches = sampling.n_chains * sampling.n_batches
+    batches = Batches(
+        np.empty((n_batches, len(before))),
+        np.empty((n_batches, len(net.leaks))),
+        np.zeros((n_batches, len(net.leaks))),
+    )
+    batches.on[:] = before
+    for j in present:
+        if desk.present[j] > 0.0:
+            batches.if_caused[:, j] = 1.0 / desk.present[j]
+        elif not _may_be_caused(net, j, desk):
+            return False
+    edge_causes = np.zeros(len(net.failures))
+    for number in range(n_pieces):
+        piece, diseases, findings, edges = make_piece(net, present, number, desk)
+        caused, random = sample_piece(piece, diseases, findings, sampling, batches, random)
+        edge_causes[edges] = caused
+    mean, square = np.zeros(len(before)), np.zeros(len(before))
+    for batch in range(n_batches):
+        _close_batch(net, present, before, batches, batch, desk)
+        mean += desk.on
+        square += desk.on * desk.on
+    row[:] = mean / n_batches
+    spread = np.maximum(square / n_batches - row * row, 0.0)
+    # What never happened in so many draws may still be that probable.
+    least = 1.0 / (n_batches * sampling.n_sweeps)
+    errors[:] = np.maximum(np.sqrt(spread / max(n_batches - 1, 1)), least)
+    _compare_chains(row, batches, sampling, desk, errors)
+    for j in present:
+        desk.leaked[j] = net.leaks[j] * batches.if_caused[:, j].mean()
+        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[place], net.parent_diseases[place]
+            if desk.n_open[disease] == 1:
+                on, f = before[disease], net.failures[edge]
+                edge_causes[edge] = on * (1.0 - f) * batches.if_caused[:, j].mean()
+            desk.caused[edge] = edge_causes[edge]
+    desk.on[:] = row
+    return True
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _compare_chains(
+    row: Floats, batches: Batches, sampling: Sampling, desk: Desk, errors: Floats
+) -> None:
+    """Raise the errors of diseases of which the chains, from different starts, do not agree."""
+    size, n_chains = sampling.n_batches, sampling.n_chains
+    for disease in range(len(row)):
+        if desk.piece_of[disease] >= 0 and n_chains > 1:
+            square = 0.0
+            for chain in range(n_chains):
+                mean = batches.on[chain * size : (chain + 1) * size, disease].mean()
+                square += (mean - row[disease]) ** 2
+            between = np.sqrt(square / (n_chains * (n_chains - 1)))
+            errors[disease] = max(errors[disease], between)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _may_be_caused(net: FlatNetwork, j: int, desk: Desk) -> bool:
+    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        if desk.piece_of[net.parent_diseases[place]] >= 0:
+            return True
+    return False
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _close_batch(
+    net: FlatNetwork, present: Listed, before: Floats, batches: Batches, batch: int, desk: Desk
+) -> None:
+    """Find the posteriors that follow from one batch, on the desk."""
+    desk.on[:] = before
+    for j in present:
+        desk.if_caused[j], desk.if_not[j] = batches.if_caused[batch, j], batches.if_not[batch, j]
+        close_finding(net, j, desk)
+    for disease in range(len(before)):
+        if desk.piece_of[disease] >= 0:
+            desk.on[disease] = batches.on[batch, disease]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sample_piece(
+    piece: Piece,
+    diseases: Integers,
+    findings: Integers,
+    sampling: Sampling,
+    batches: Batches,
+    random: np.uint64,
+) -> tuple[Floats, np.uint64]:
+    """Fill in the batches of one piece; return what causes each entry, and the random state."""
+    parents = parents_of(piece)
+    k, m = len(piece.on), len(piece.absent)
+    all_caused = np.zeros(len(piece.findings))
+    theta = np.minimum(-np.log(np.maximum(piece.failures, SMALLEST)), LARGEST_THETA)
+    for number in range(sampling.n_chains):
+        chain = Chain(
+            np.full(k, number % 2 == 1), np.zeros(m), np.ones(k, dtype=np.bool_), theta,
+            np.zeros(k), np.zeros(len(theta)), np.zeros(m), np.zeros(m), np.full(k, -1),
+        )  # fmt: skip
+        n_first = max(sampling.n_batches * sampling.n_sweeps // 4, 10)
+        random = run_chain(piece, parents, chain, n_first, random)
+        chain.is_lively[:] = chain.probabilities > LIVELY * n_first
+        for batch in range(sampling.n_batches):
+            random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
+            place = number * sampling.n_batches + batch
+            batches.on[place, diseases] = chain.probabilities / sampling.n_sweeps
+            batches.if_caused[place, findings] = chain.if_caused / sampling.n_sweeps
+            batches.if_not[place, findings] = chain.if_not / sampling.n_sweeps
+            all_caused += chain.caused
+    n_sweeps = sampling.n_chains * sampling.n_batches * sampling.n_sweeps
+    return all_caused * (1.0 - piece.failures) / n_sweeps, random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def run_chain(
+    piece: Piece,
+    parents: tuple[Integers, Integers],
+    chain: Chain,
+    n_sweeps: int,
+    random: np.uint64,
+) -> np.uint64:
+    """Draw each disease so many times; add up from nothing."""
+    block = np.empty(LARGEST_BLOCK, dtype=np.int64)
+    weights = np.empty(1 << LARGEST_BLOCK)
+    chain.probabilities[:], chain.caused[:] = 0.0, 0.0
+    chain.if_caused[:], chain.if_not[:] = 0.0, 0.0
+    chain.marks[:] = -1
+    for sweep in range(n_sweeps):
+        _add_up(piece, chain)
+        for disease in range(len(piece.on)):
+            stamp = sweep * len(piece.on) + disease
+            n, random = choose_block(piece, parents, chain, disease, stamp, block, random)
+            random = draw_block(piece, chain, block[:n], weights, random)
+        _add_causes(piece, chain)
+    return random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def choose_block(
+    piece: Piece,
+    parents: tuple[Integers, Integers],
+    chain: Chain,
+    disease: int,
+    stamp: int,
+    block: Integers,
+    random: np.uint64,
+) -> tuple[int, np.uint64]:
+    """Write a disease and some that share findings with it, whatever is on; return how many."""
+    offsets, members = parents
+    block[0], n = disease, 1
+    if not chain.is_lively[disease]:
+        return n, random
+    chain.marks[disease] = stamp
+    first, last = piece.offsets[disease], piece.offsets[disease + 1]
+    for _ in range(2 * LARGEST_BLOCK):
+        random, uniform = next_uniform(random)
+        x = piece.findings[first + int(uniform * (last - first))]
+        random, uniform = next_uniform(random)
+        other = members[offsets[x] + int(uniform * (offsets[x + 1] - offsets[x]))]
+        if chain.is_lively[other] and chain.marks[other] != stamp:
+            block[n], chain.marks[other] = other, stamp
+            n += 1
+            if n == LARGEST_BLOCK:
+                break
+    return n, random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def draw_block(
+    piece: Piece, chain: Chain, block: Integers, weights: Floats, random: np.uint64
+) -> np.uint64:
+    """Draw the diseases of a block, given all others; add the probability of the first one.
+
+    All states are visited in Gray's order, one disease turned at a time.
+    """
+    n, log_weight, top = len(block), 0.0, 0.0
+    for disease in block:
+        if chain.is_on[disease]:
+            log_weight += turn(piece, chain, disease)
+    weights[0], state = 0.0, 0
+    log_weight = 0.0
+    for code in range(1, 1 << n):
+        bit = 0
+        while not (code >> bit) & 1:
+            bit += 1
+        state ^= 1 << bit
+        log_weight += turn(piece, chain, block[bit])
+        weights[state] = log_weight
+        top = max(top, log_weight)
+    total = within = 0.0
+    for each in range(1 << n):
+        weights[each] = np.exp(weights[each] - top)
+        total += weights[each]
+        within += weights[each] if each & 1 else 0.0
+    chain.probabilities[block[0]] += within / total
+    random, uniform = next_uniform(random)
+    rest, drawn = uniform * total, 0
+    while drawn + 1 < 1 << n and rest >= weights[drawn]:
+        rest -= weights[drawn]
+        drawn += 1
+    for bit in range(n):
+        if ((state ^ drawn) >> bit) & 1:
+            turn(piece, chain, block[bit])
+    return random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def turn(piece: Piece, chain: Chain, disease: int) -> float:
+    """Turn a disease on or off; return by how much the log probability of the state changes."""
+    is_on = not chain.is_on[disease]
+    chain.is_on[disease] = is_on
+    p = min(max(piece.on[disease], SMALLEST), 1.0 - 1e-16)
+    change = np.log(p / (1.0 - p))
+    change = change if is_on else -change
+    for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
+        x = piece.findings[entry]
+        before = piece.present[x] - piece.absent[x] * np.expm1(-chain.totals[x])
+        total = chain.totals[x] + (chain.theta[entry] if is_on else -chain.theta[entry])
+        chain.totals[x] = max(total, 0.0)
+        after = piece.present[x] - piece.absent[x] * np.expm1(-chain.totals[x])
+        change += np.log(max(after, SMALLEST) / max(before, SMALLEST))
+    return float(change)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _add_up(piece: Piece, chain: Chain) -> None:
+    """Find the totals anew: many turns would let rounding errors grow."""
+    chain.totals[:] = 0.0
+    for disease in np.flatnonzero(chain.is_on):
+        for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
+            chain.totals[piece.findings[entry]] += chain.theta[entry]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _add_causes(piece: Piece, chain: Chain) -> None:
+    """Add what the state that is drawn says of the findings' causes."""
+    inverses = np.empty(len(piece.absent))
+    for x in range(len(inverses)):
+        causing = -np.expm1(-chain.totals[x])
+        inverses[x] = 1.0 / max(piece.present[x] + piece.absent[x] * causing, SMALLEST)
+        chain.if_caused[x] += inverses[x]
+        chain.if_not[x] += causing * inverses[x]
+    for disease in np.flatnonzero(chain.is_on):
+        for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
+            chain.caused[entry] += inverses[piece.findings[entry]]

@@ -1,0 +1,277 @@
+"""posterior and posteriors: which diseases, given these findings?
+
+>>> from noisyor import datasets, posterior
+>>> clinic = datasets.clinic()
+>>> found = posterior(clinic, present=["fever", "cough", "muscle pain"], absent=["runny nose"])
+>>> found.table().slice(0, 2).to_pydict()["disease"]
+['influenza', 'anaemia']
+>>> found.method, found.error < 1e-9
+('exact', True)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import NoisyOrError, ParameterError
+from noisyor.findings import Findings
+from noisyor.findings.blocks import Block
+from noisyor.findings.reading import ReadOptions
+from noisyor.findings.sources import as_source, read_findings
+from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
+from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
+from noisyor.inference.impossible import why_impossible
+from noisyor.inference.intervals import Learned, draw_networks, network_of
+from noisyor.inference.kernels import Records
+from noisyor.inference.records import (
+    block_records,
+    indices_of,
+    list_records,
+)
+from noisyor.names import Name
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Which diseases a patient may have, given the findings."""
+
+    structure: Structure
+    present: tuple[str, ...]
+    absent: tuple[str, ...]
+    probabilities: Floats
+    """P(disease | findings), one per disease."""
+    lower: Floats
+    """What it is at least, and..."""
+    upper: Floats
+    """... at most: for certain with "exact" (rounding) and "variational" (bounds), with 95%
+    confidence with "gibbs" (sampling)."""
+    method: str
+    """How it was found: "exact", "variational", "mean_field" or "gibbs"."""
+    error: float
+    """How far any probability can be off, in the sense of `lower` and `upper`; NaN where that is
+    not known (mean_field)."""
+    log_evidence: float
+    """The log probability of the findings: exact, or a lower bound..."""
+    log_evidence_upper: float
+    """... and an upper bound."""
+    priors: Floats
+    interval_lower: Floats | None = None
+    """95% intervals from the standard errors of the parameters, where an estimate was asked..."""
+    interval_upper: Floats | None = None
+    n_without_error: int = 0
+    """... in which so many parameters that matter here have none and were held at their values."""
+
+    def table(self) -> "pa.Table":
+        """Return one row per disease, the most probable first, as an Arrow table."""
+        import pyarrow as pa
+
+        order = np.argsort(-self.probabilities, kind="stable")
+        columns: dict[str, Any] = {
+            "disease": [self.structure.diseases[i] for i in order],
+            "probability": self.probabilities[order],
+            "lower": self.lower[order],
+            "upper": self.upper[order],
+            "prior": self.priors[order],
+        }
+        if self.interval_lower is not None and self.interval_upper is not None:
+            columns["interval_lower"] = self.interval_lower[order]
+            columns["interval_upper"] = self.interval_upper[order]
+        return pa.table(columns)
+
+    def __repr__(self) -> str:
+        top = [
+            f"{row['disease']} {row['probability']:.3g}"
+            for row in self.table().slice(0, 3).to_pylist()
+        ]
+        return f"Posterior({self.method}: {', '.join(top)}{', ...' if len(self.lower) > 3 else ''})"
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """Which diseases many records may have."""
+
+    structure: Structure
+    probabilities: Floats
+    """Records x diseases; NaN where the network holds a record for impossible."""
+    errors: Floats
+    """How far any probability of a record can be off; see `Posterior.error`."""
+    log_evidences: Floats
+    """Exact, or a lower bound, ..."""
+    log_evidence_uppers: Floats
+    """... and an upper bound."""
+    methods: NDArray[np.int8]
+    """How each was found, as a number; `method_names` has the words."""
+
+    @property
+    def method_names(self) -> list[str]:
+        """How each record was solved, in words."""
+        return [METHOD_NAMES[code] for code in self.methods.tolist()]
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """Whether each record was solved exactly."""
+        return np.asarray(self.methods == EXACT)
+
+    def __len__(self) -> int:
+        return len(self.methods)
+
+    def __repr__(self) -> str:
+        names, counts = np.unique(self.methods, return_counts=True)
+        parts = ", ".join(
+            f"{count:,} {METHOD_NAMES[int(code)]}"
+            for code, count in zip(names, counts, strict=True)
+        )
+        return f"Posteriors({len(self):,} records: {parts})"
+
+
+def posterior(
+    network: NoisyOrNetwork | Learned,
+    present: Sequence[Name] = (),
+    absent: Sequence[Name] = (),
+    *,
+    method: str = "auto",
+    budget: float = 1.0,
+    seed: int = 0,
+    draws: int = 200,
+) -> Posterior:
+    """Return P(disease | findings) for each disease.
+
+    Parameters
+    ----------
+    network
+        A network, or an `Estimate`: then intervals tell what its standard errors mean for the
+        posterior.
+    present, absent
+        The findings, by name or number. Those not mentioned are unknown, and drop out exactly.
+    method
+        "exact"; "variational": bounds; "mean_field": fast, without any; "gibbs": sampling; "auto":
+        exact within the budget, then bounds, and sampling where these are wide.
+    budget
+        About how many seconds it may take. The same budget gives the same answer everywhere.
+    seed
+        For "gibbs".
+    draws
+        Networks drawn for the intervals, if an estimate is given; 0: none.
+    """
+    known = network_of(network)
+    structure = known.structure
+    parts = indices_of(structure, present, absent)
+    records = list_records([parts])
+    request = make_request(method, budget, seed)
+    answers, bounds_below, bounds_above = answer_all(known, records, request, with_bounds=True)
+    check_answered(known, parts, int(answers.methods[0]), budget)
+    names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
+    intervals: dict[str, Any] = {}
+    if network is not known and draws:
+        lower, upper, n_without = posterior_intervals(network, records, request, draws, seed)
+        intervals = {
+            "interval_lower": lower,
+            "interval_upper": upper,
+            "n_without_error": n_without,
+        }
+    return Posterior(
+        structure, names[0], names[1], answers.probabilities[0], bounds_below[0],
+        bounds_above[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
+        float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors, **intervals,
+    )  # fmt: skip
+
+
+def posterior_intervals(
+    estimate: Any, records: Records, request: Request, draws: int, seed: int
+) -> tuple[Floats, Floats, int]:
+    """Return 95% intervals over networks drawn around an estimate, one record only."""
+    networks, n_without = draw_networks(estimate, records, draws, seed)
+    rows = []
+    for drawn in networks:
+        answers = answer_all(drawn, records, request).answers
+        if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
+            rows.append(answers.probabilities[0])
+    lower, upper = np.quantile(rows, [0.025, 0.975], axis=0)
+    return lower, upper, n_without
+
+
+def posteriors(
+    network: NoisyOrNetwork,
+    records: Any,
+    *,
+    method: str = "auto",
+    budget: float = 0.1,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Unpack[ReadOptions],
+) -> Posteriors:
+    """Return P(disease | findings) for each record and disease.
+
+    Records are `Findings`, an array or sparse matrix of records x symptoms, a table, a path or a
+    list of paths; options as in `count_moments`. The budget is for each record; other parameters
+    as in `posterior`. `iter_posteriors` does the same in bounded memory.
+    """
+    source = as_source(records, network.structure)
+    if not isinstance(source, Findings):
+        source = read_findings(source, network.structure, options)
+    parts = list(
+        iter_posteriors(
+            network, source.blocks, method=method, budget=budget, seed=seed, threads=threads,
+            progress=progress,
+        )
+    )  # fmt: skip
+    structure = network.structure
+    none = Posteriors(
+        structure, np.empty((0, structure.n_diseases)), np.empty(0), np.empty(0), np.empty(0),
+        np.empty(0, dtype=np.int8),
+    )  # fmt: skip
+    columns = ("probabilities", "errors", "log_evidences", "log_evidence_uppers", "methods")
+    return Posteriors(
+        structure,
+        *(np.concatenate([getattr(part, column) for part in [none, *parts]]) for column in columns),
+    )
+
+
+def iter_posteriors(
+    network: NoisyOrNetwork,
+    blocks: Sequence[Block] | Iterator[Block],
+    *,
+    method: str = "auto",
+    budget: float = 0.1,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Posteriors]:
+    """Give the posteriors of block after block."""
+    first = 0
+    for block in blocks:
+        request = make_request(method, budget, seed, first)
+        answers = answer_all(
+            network, block_records(block), request, threads=threads, progress=progress
+        ).answers
+        yield Posteriors(
+            network.structure, answers.probabilities, answers.errors, answers.log_evidences,
+            answers.log_uppers, answers.methods,
+        )  # fmt: skip
+        first += block.n_records
+
+
+def check_answered(
+    network: NoisyOrNetwork, parts: tuple[Any, Any], method: int, budget: float
+) -> None:
+    """Raise an error where there is no answer, saying why."""
+    if method == IMPOSSIBLE:
+        raise NoisyOrError(
+            f"the network holds these findings for impossible: {why_impossible(network, *parts)}"
+        )
+    if method == REFUSED:
+        raise ParameterError(
+            f"{len(parts[0])} present findings are too many for exact inference in a budget of "
+            f"{budget:g} s. Raise the budget, or take method='auto', 'variational' or 'gibbs'."
+        )

@@ -1,0 +1,146 @@
+"""Networks and records as the arrays that kernels work on, and threads that share the work."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.findings.blocks import Block, Words, words_for
+from noisyor.findings.kernels import list_bits
+from noisyor.inference.kernels import FlatNetwork, Records
+from noisyor.names import Indices, Name
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+Result = TypeVar("Result")
+
+CHUNK = 512
+"""Records that a thread takes at a time."""
+
+
+def in_threads(work: Callable[[int], Result], items: range, threads: int) -> list[Result]:
+    """Do work on items, in threads if there are several."""
+    if len(items) < 2 or threads < 2:
+        return [work(item) for item in items]  # starting a thread takes longer than a few records
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
+
+
+def flatten(network: NoisyOrNetwork) -> FlatNetwork:
+    """Return a network as the arrays that kernels work on."""
+    structure = network.structure
+    diseases, n = structure.edges[:, 0], structure.n_diseases
+    is_certain, is_loud = network.failures == 0.0, network.leaks == 1.0
+    logs = np.log(np.where(is_certain, 1.0, network.failures))
+    return FlatNetwork(
+        network.priors,
+        network.failures,
+        network.leaks,
+        structure.parent_offsets,
+        structure.parent_diseases,
+        structure.parent_edges,
+        logs,
+        np.bincount(diseases, logs, minlength=n).astype(np.float64),
+        np.bincount(diseases[is_certain], minlength=n),
+        np.log1p(-np.where(is_loud, 0.0, network.leaks)),
+        is_loud,
+    )
+
+
+_recent: list[tuple[NoisyOrNetwork, FlatNetwork]] = []
+
+
+def flat_network(network: NoisyOrNetwork) -> FlatNetwork:
+    """Return a network as arrays; that of the last few is kept, for many questions to one."""
+    for known, flat in list(_recent):
+        if known is network:
+            return flat
+    flat = flatten(network)
+    _recent.insert(0, (network, flat))
+    del _recent[4:]
+    return flat
+
+
+def distinct_records(findings: Findings) -> Records:
+    """Return records with those that are the same merged into one, with its weight."""
+    parts = []
+    for block in findings.blocks:
+        present, unknown = block.unpacked()
+        if unknown is None:
+            unknown = np.zeros_like(present)
+        parts.append(np.packbits(np.concatenate([present, unknown], axis=1), axis=1))
+    n_columns = 2 * findings.structure.n_symptoms
+    width = (n_columns + 7) // 8
+    rows = np.concatenate(parts) if parts else np.empty((0, width), dtype=np.uint8)
+    keys, weights = np.unique(rows, axis=0, return_counts=True)
+    bits = np.unpackbits(keys, axis=1, count=n_columns).astype(np.bool_)
+    present, unknown = np.split(bits, 2, axis=1)
+    numbers, symptoms = np.nonzero(present | unknown)
+    offsets = np.searchsorted(numbers, np.arange(len(keys) + 1))
+    return Records(
+        offsets.astype(np.int64),
+        symptoms.astype(np.int32),
+        present[numbers, symptoms],
+        np.zeros(len(keys), dtype=np.bool_),
+        weights.astype(np.float64),
+    )
+
+
+def block_records(block: Block) -> Records:
+    """Return the records of a block in their order, each listing what is less: unknown or absent.
+
+    A whole block is listed in one way, by which of the two it has more.
+    """
+    n_records, n_symptoms = block.n_records, len(block.present)
+    offsets, symptoms, is_unknown = block.listed()
+    is_present, rest_unknown = ~is_unknown, False
+    if block.unknown is not None and 2 * int(is_unknown.sum()) > n_records * n_symptoms:
+        known = ~block.unknown & _all_records(n_records)
+        offsets, symptoms = list_bits(known, n_records)
+        numbers = np.repeat(np.arange(n_records), np.diff(offsets))
+        bits = block.present[symptoms, numbers >> 6] >> (numbers & 63).astype(np.uint64)
+        is_present, rest_unknown = (bits & np.uint64(1)).astype(np.bool_), True
+    return Records(
+        offsets, symptoms, is_present, np.full(n_records, rest_unknown), np.ones(n_records)
+    )
+
+
+def _all_records(n_records: int) -> Words:
+    """Return the bits of all records, without those past the end."""
+    bits = np.full(words_for(n_records), ~np.uint64(0))
+    if n_records % 64:
+        bits[-1] = (np.uint64(1) << np.uint64(n_records % 64)) - np.uint64(1)
+    return bits
+
+
+def list_records(known: Sequence[tuple[Indices, Indices]]) -> Records:
+    """Return records that are given by their present and absent findings; others are unknown."""
+    sizes = [len(present) + len(absent) for present, absent in known]
+    symptoms = [part for both in known for part in both]
+    states = [np.full(len(part), x == 0) for both in known for x, part in enumerate(both)]
+    none = np.empty(0, dtype=np.int32)
+    return Records(
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        np.concatenate([none, *symptoms]).astype(np.int32),
+        np.concatenate([none, *states]).astype(np.bool_),
+        np.ones(len(known), dtype=np.bool_),
+        np.ones(len(known)),
+    )
+
+
+def indices_of(
+    structure: Structure, present: Sequence[Name], absent: Sequence[Name]
+) -> tuple[Indices, Indices]:
+    """Return the symptoms that are present and absent, none of them twice."""
+    for given in present, absent:
+        if isinstance(given, str):
+            raise ParameterError(f"give a list of symptoms, not the single text {given!r}.")
+    parts = structure.symptom_indices(present), structure.symptom_indices(absent)
+    both, counts = np.unique(np.concatenate(parts), return_counts=True)
+    if (counts > 1).any():
+        name = structure.symptoms[int(both[np.argmax(counts)])]
+        raise ParameterError(f"{name!r} is given twice: a finding is present or absent, once.")
+    return parts
