@@ -1,5 +1,16 @@
 """What a network says of records: posteriors, evidence, and what caused each finding."""
 
+from noisyor.inference.most_probable import MostProbable, most_probable
 from noisyor.inference.posterior import Posterior, Posteriors, posterior, posteriors
+from noisyor.inference.questions import Questions, best_questions
 
-__all__ = ["Posterior", "Posteriors", "posterior", "posteriors"]
+__all__ = [
+    "MostProbable",
+    "Posterior",
+    "Posteriors",
+    "Questions",
+    "best_questions",
+    "most_probable",
+    "posterior",
+    "posteriors",
+]

@@ -81,7 +81,7 @@ class Bounded(NamedTuple):
         return float(max(over.max(initial=0.0), under.max(initial=0.0)))
 
 
-@dataclass
+@dataclass(eq=False)
 class Leaf:
     """A part of the states of the diseases, in which some of them are decided."""
 

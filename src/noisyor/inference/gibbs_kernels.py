@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LARGEST_BLOCK = 5
-LARGEST_THETA = 40.0
-LIVELY = 1e-3
+SMALLEST_FAILURE = 1e-18
+LIVELY = 0.02
 """Diseases that are drawn in blocks are those that were that probable at first."""
 SMALLEST = 1e-300
 
@@ -54,11 +54,11 @@ class Chain(NamedTuple):
     """What is drawn of a piece for the moment, and what has been added up."""
 
     is_on: Booleans
-    totals: Floats
-    """Of each finding: the sum of theta = -log f over the diseases that are on."""
+    silent: Floats
+    """Of each finding: P(no disease that is on causes it)."""
     is_lively: Booleans
-    theta: Floats
-    """Of each entry."""
+    failures: Floats
+    """Of each entry; never 0, so that a disease can be turned off by a division."""
     probabilities: Floats
     """Of each disease, added up."""
     caused: Floats
@@ -186,17 +186,11 @@ def sample_piece(
 ) -> tuple[Floats, np.uint64]:
     """Fill in the batches of one piece; return what causes each entry, and the random state."""
     parents = parents_of(piece)
-    k, m = len(piece.on), len(piece.absent)
     all_caused = np.zeros(len(piece.findings))
-    theta = np.minimum(-np.log(np.maximum(piece.failures, SMALLEST)), LARGEST_THETA)
     for number in range(sampling.n_chains):
-        chain = Chain(
-            np.full(k, number % 2 == 1), np.zeros(m), np.ones(k, dtype=np.bool_), theta,
-            np.zeros(k), np.zeros(len(theta)), np.zeros(m), np.zeros(m), np.full(k, -1),
-        )  # fmt: skip
-        n_first = max(sampling.n_batches * sampling.n_sweeps // 4, 10)
-        random = run_chain(piece, parents, chain, n_first, random)
-        chain.is_lively[:] = chain.probabilities > LIVELY * n_first
+        chain = new_chain(piece, number)
+        n_first = sampling.n_batches * sampling.n_sweeps // 4
+        random = settle_chain(piece, parents, chain, n_first, random)
         for batch in range(sampling.n_batches):
             random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
             place = number * sampling.n_batches + batch
@@ -206,6 +200,33 @@ def sample_piece(
             all_caused += chain.caused
     n_sweeps = sampling.n_chains * sampling.n_batches * sampling.n_sweeps
     return all_caused * (1.0 - piece.failures) / n_sweeps, random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def new_chain(piece: Piece, number: int) -> Chain:
+    """Return the start of a chain: no disease is on in the even ones, all are in the odd ones."""
+    k, m = len(piece.on), len(piece.absent)
+    failures = np.maximum(piece.failures, SMALLEST_FAILURE)
+    return Chain(
+        np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), failures,
+        np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
+    )  # fmt: skip
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def settle_chain(
+    piece: Piece,
+    parents: tuple[Integers, Integers],
+    chain: Chain,
+    n_sweeps: int,
+    random: np.uint64,
+) -> np.uint64:
+    """Let a chain forget its start, and find out which diseases are drawn in blocks."""
+    n_sweeps = max(n_sweeps, 10)
+    random = run_chain(piece, parents, chain, n_sweeps, random)
+    for disease in range(len(chain.is_lively)):
+        chain.is_lively[disease] = chain.probabilities[disease] > LIVELY * n_sweeps
+    return random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -223,7 +244,7 @@ def run_chain(
     chain.if_caused[:], chain.if_not[:] = 0.0, 0.0
     chain.marks[:] = -1
     for sweep in range(n_sweeps):
-        _add_up(piece, chain)
+        _multiply(piece, chain)
         for disease in range(len(piece.on)):
             stamp = sweep * len(piece.on) + disease
             n, random = choose_block(piece, parents, chain, disease, stamp, block, random)
@@ -307,25 +328,28 @@ def turn(piece: Piece, chain: Chain, disease: int) -> float:
     is_on = not chain.is_on[disease]
     chain.is_on[disease] = is_on
     p = min(max(piece.on[disease], SMALLEST), 1.0 - 1e-16)
-    change = np.log(p / (1.0 - p))
+    change, ratio = np.log(p / (1.0 - p)), 1.0
     change = change if is_on else -change
     for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-        x = piece.findings[entry]
-        before = piece.present[x] - piece.absent[x] * np.expm1(-chain.totals[x])
-        total = chain.totals[x] + (chain.theta[entry] if is_on else -chain.theta[entry])
-        chain.totals[x] = max(total, 0.0)
-        after = piece.present[x] - piece.absent[x] * np.expm1(-chain.totals[x])
-        change += np.log(max(after, SMALLEST) / max(before, SMALLEST))
-    return float(change)
+        x, f = piece.findings[entry], chain.failures[entry]
+        before = piece.present[x] + piece.absent[x] * (1.0 - chain.silent[x])
+        silent = chain.silent[x] * f if is_on else min(chain.silent[x] / f, 1.0)
+        after = piece.present[x] + piece.absent[x] * (1.0 - silent)
+        chain.silent[x] = silent
+        ratio *= max(after, SMALLEST) / max(before, SMALLEST)
+        if not 1e-100 < ratio < 1e100:  # a logarithm for each would be slow
+            change += np.log(min(max(ratio, SMALLEST), 1.0 / SMALLEST))
+            ratio = 1.0
+    return float(change + np.log(ratio))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _add_up(piece: Piece, chain: Chain) -> None:
-    """Find the totals anew: many turns would let rounding errors grow."""
-    chain.totals[:] = 0.0
+def _multiply(piece: Piece, chain: Chain) -> None:
+    """Find the products anew: many turns would let rounding errors grow."""
+    chain.silent[:] = 1.0
     for disease in np.flatnonzero(chain.is_on):
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-            chain.totals[piece.findings[entry]] += chain.theta[entry]
+            chain.silent[piece.findings[entry]] *= chain.failures[entry]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -333,7 +357,7 @@ def _add_causes(piece: Piece, chain: Chain) -> None:
     """Add what the state that is drawn says of the findings' causes."""
     inverses = np.empty(len(piece.absent))
     for x in range(len(inverses)):
-        causing = -np.expm1(-chain.totals[x])
+        causing = 1.0 - chain.silent[x]
         inverses[x] = 1.0 / max(piece.present[x] + piece.absent[x] * causing, SMALLEST)
         chain.if_caused[x] += inverses[x]
         chain.if_not[x] += causing * inverses[x]

@@ -1,0 +1,237 @@
+"""most_probable: the sets of diseases that explain the findings best.
+
+The log probability of a set and the findings is bounded from above by a sum over the diseases (see
+variational_kernels.py), whose best set is known at once, and by how much any other falls behind.
+So the sets are divided by one disease after the other, present or absent, where the bound is
+highest, until no bound exceeds the best sets that were met on the way.
+"""
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.inference.answers import ENTRIES_PER_SECOND, answer_all, make_request
+from noisyor.inference.intervals import Learned, network_of
+from noisyor.inference.kernels import FlatNetwork, new_desk, weigh_absent
+from noisyor.inference.posterior import check_answered
+from noisyor.inference.records import flat_network, indices_of, list_records
+from noisyor.inference.variational_kernels import list_entries, tighten, tilted
+from noisyor.names import Indices, Name
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+SECONDS_PER_NODE = 2e-3
+CLOSE = 1e-9
+"""Logs of probabilities that differ by less are taken for equal."""
+
+
+@dataclass(frozen=True)
+class MostProbable:
+    """The best explanations of some findings: sets of diseases, the most probable first."""
+
+    structure: Structure
+    sets: tuple[tuple[str, ...], ...]
+    """The diseases of each; all others are absent. An empty one: nothing but leaks."""
+    probabilities: Floats
+    """P(exactly these diseases | findings)."""
+    log_joints: Floats
+    """log P(exactly these diseases, findings)."""
+    log_bound: float
+    """No other set has a larger log P(diseases, findings)."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether these are the best ones for certain: the budget sufficed to exclude others."""
+        return bool(self.log_bound <= self.log_joints[-1] + CLOSE)
+
+    def table(self) -> "pa.Table":
+        """Return one row per set, as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.table(
+            {
+                "diseases": pa.array([list(names) for names in self.sets], pa.list_(pa.string())),
+                "probability": self.probabilities,
+                "log_joint": self.log_joints,
+            }
+        )
+
+
+class Node(NamedTuple):
+    """Sets of diseases in which some are decided."""
+
+    priors: Floats
+    """0 or 1 where a disease is decided."""
+    is_decided: Booleans
+    log_weight: float
+    xi: Floats
+    disease: int
+    """The one that is decided next; -1 where all are."""
+
+
+def most_probable(
+    network: NoisyOrNetwork | Learned,
+    present: Sequence[Name] = (),
+    absent: Sequence[Name] = (),
+    k: int = 5,
+    *,
+    budget: float = 1.0,
+) -> MostProbable:
+    """Return the k most probable sets of diseases, given findings.
+
+    >>> from noisyor import datasets, most_probable
+    >>> found = most_probable(datasets.clinic(), present=["fever", "cough", "wheezing"], k=3)
+    >>> found.sets[0], found.is_proven
+    (('influenza', 'asthma'), True)
+
+    Parameters
+    ----------
+    network, present, absent
+        As in `posterior`: findings not mentioned are unknown.
+    k
+        How many sets.
+    budget
+        About how many seconds the search may take; `is_proven` says whether it came to its end.
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ParameterError(f"k must be a whole number from 1, not {k!r}.")
+    known = network_of(network)
+    structure = known.structure
+    parts = indices_of(structure, present, absent)
+    records = list_records([parts])
+    answers = answer_all(known, records, make_request("auto", budget, 0)).answers
+    check_answered(known, parts, int(answers.methods[0]), budget)
+    search = Search(flat_network(known), parts[0], parts[1], int(k))
+    n_edges = sum(len(structure.parents(j)) for j in parts[0].tolist())
+    log_bound = search.run(int(budget / (SECONDS_PER_NODE + n_edges / ENTRIES_PER_SECOND)))
+    best = search.best()
+    logs = np.array([log for log, _ in best])
+    evidence = (answers.log_evidences[0] + answers.log_uppers[0]) / 2.0
+    names = tuple(tuple(structure.diseases[i] for i in chosen) for _, chosen in best)
+    return MostProbable(structure, names, np.minimum(np.exp(logs - evidence), 1.0), logs, log_bound)
+
+
+class Search:
+    """Looks for the k best sets of diseases."""
+
+    def __init__(self, net: FlatNetwork, present: Indices, absent: Indices, k: int) -> None:
+        self._net, self._k = net, k
+        self._symptoms = np.concatenate([present, absent]).astype(np.int32)
+        self._is_present = np.arange(len(self._symptoms)) < len(present)
+        self._desk = new_desk(net)
+        self._found: dict[tuple[int, ...], float] = {}
+        weigh_absent(net, self._symptoms, self._is_present, True, self._desk)
+        self._entries = list_entries(
+            net, self._symptoms[self._is_present], np.ones(len(present)), self._desk
+        )
+        self._finding_of = np.repeat(np.arange(len(present)), np.diff(self._entries.offsets))
+        with np.errstate(divide="ignore"):
+            self._log_off = np.log1p(-net.priors)
+            self._log_on = np.log(net.priors) + self._desk.log_absent
+        # What is common to all sets: the leaks of absent findings do not fire.
+        self._constant = float(net.log_silent[absent].sum())
+
+    def best(self) -> list[tuple[float, tuple[int, ...]]]:
+        """Return the best sets so far with the logs of their probabilities; forget the others."""
+        ordered = sorted(((log, chosen) for chosen, log in self._found.items()), reverse=True)
+        self._found = {chosen: log for log, chosen in ordered[: self._k]}
+        return ordered[: self._k]
+
+    def run(self, n_nodes: int) -> float:
+        """Search until nothing better can be left; return what others can have at most."""
+        numbers = itertools.count()
+        heap: list[tuple[float, int, Node]] = []
+        n = len(self._net.priors)
+        root = Node(
+            self._net.priors, np.zeros(n, np.bool_), 0.0, np.ones(len(self._entries.xi)), -1
+        )
+        self._push(root, heap, next(numbers))
+        for _ in range(n_nodes):
+            worst = self._worst_kept()
+            if not heap or -heap[0][0] <= worst + CLOSE:
+                return worst
+            _, _, node = heapq.heappop(heap)
+            for value in (0.0, 1.0):
+                self._push(self._decided(node, value), heap, next(numbers))
+        return -heap[0][0] if heap else self._worst_kept()
+
+    def _worst_kept(self) -> float:
+        best = self.best()
+        return best[-1][0] if len(best) == self._k else -np.inf
+
+    def _decided(self, node: Node, value: float) -> Node:
+        priors, is_decided = node.priors.copy(), node.is_decided.copy()
+        p = self._net.priors[node.disease]
+        priors[node.disease], is_decided[node.disease] = value, True
+        log_weight = node.log_weight + (np.log(p) if value else np.log1p(-p))
+        return Node(priors, is_decided, log_weight, node.xi.copy(), -1)
+
+    def _push(self, node: Node, heap: list[tuple[float, int, Node]], number: int) -> None:
+        """Bound a node, keep its best set, and put the others of it on the heap."""
+        net, desk = self._net._replace(priors=node.priors), self._desk
+        weigh_absent(net, self._symptoms, self._is_present, True, desk)
+        entries = list_entries(net, self._symptoms[self._is_present], node.xi, desk)
+        tighten(net, entries, desk)
+        everything = np.ones(len(entries.xi), dtype=np.bool_)
+        log_factors, log_sum = tilted(entries, everything, desk)
+        with np.errstate(divide="ignore"):
+            on, off = np.log(node.priors) + log_factors, np.log1p(-node.priors)
+        chosen = on > off
+        bound = self._constant + node.log_weight + log_sum + float(np.maximum(on, off).sum())
+        if bound == -np.inf:
+            return
+        self._climb(chosen)
+        with np.errstate(invalid="ignore"):
+            margins = np.where(node.is_decided, np.inf, np.abs(on - off))
+        disease = int(np.argmin(margins))
+        if margins[disease] < np.inf:
+            rest = bound - float(margins[disease])
+            heapq.heappush(heap, (-rest, number, node._replace(disease=disease)))
+
+    def _climb(self, chosen: Booleans) -> None:
+        """Keep a set and those that differ in one disease; go on from the best, while it rises."""
+        while True:
+            log, changes = self._neighbours(chosen)
+            self._keep(chosen, log)
+            for disease in np.argsort(-changes)[: self._k]:
+                if changes[disease] > -np.inf:
+                    chosen[disease] ^= True
+                    self._keep(chosen, log + changes[disease])
+                    chosen[disease] ^= True
+            best = int(np.argmax(changes))
+            if not changes[best] > CLOSE:
+                return
+            chosen[best] ^= True
+
+    def _keep(self, chosen: Booleans, log: float) -> None:
+        if log > -np.inf:
+            self._found[tuple(np.flatnonzero(chosen).tolist())] = float(log)
+
+    def _neighbours(self, chosen: Booleans) -> tuple[float, Floats]:
+        """Return the log probability of a set, and how it changes with each disease turned."""
+        entries, n = self._entries, len(chosen)
+        is_on = chosen[entries.diseases]
+        totals = entries.theta0 + np.bincount(
+            self._finding_of, np.where(is_on, entries.theta, 0.0), len(entries.theta0)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(-np.expm1(-totals))
+            log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
+            log += float(logs.sum())
+            turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
+            changed = np.log(-np.expm1(-np.maximum(turned, 0.0))) - logs[self._finding_of]
+            changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
+            changes += np.where(chosen, self._log_off - self._log_on, self._log_on - self._log_off)
+        return log, np.where(np.isnan(changes), -np.inf, changes)

@@ -1,0 +1,153 @@
+"""States of the diseases drawn from a posterior, and what a question would tell of them."""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.inference.gibbs_kernels import Sampling, new_chain, run_chain, settle_chain
+from noisyor.inference.kernels import (
+    Booleans,
+    Desk,
+    FlatNetwork,
+    Listed,
+    is_active,
+    make_piece,
+    open_findings,
+    present_of,
+    weigh_absent,
+)
+from noisyor.inference.piece_kernels import parents_of
+from noisyor.inference.random_kernels import next_uniform
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def draw_states(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    rest_unknown: bool,
+    sampling: Sampling,
+    random: np.uint64,
+    desk: Desk,
+    states: Booleans,
+) -> bool:
+    """Fill in draws x diseases; say whether the record is possible.
+
+    The draws are dealt to the chains; between two of a chain are `n_sweeps` sweeps.
+    """
+    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
+        return False
+    present = present_of(symptoms, is_present)
+    n_pieces = open_findings(net, present, desk)
+    n_draws = len(states)
+    for number in range(n_pieces):
+        piece, diseases, _, _ = make_piece(net, present, number, desk)
+        parents = parents_of(piece)
+        for part in range(sampling.n_chains):
+            chain = new_chain(piece, part)
+            first = part * n_draws // sampling.n_chains
+            last = (part + 1) * n_draws // sampling.n_chains
+            random = settle_chain(piece, parents, chain, (last - first) // 4, random)
+            for draw in range(first, last):
+                random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
+                for d in range(len(diseases)):
+                    states[draw, diseases[d]] = chain.is_on[d]
+    for draw in range(n_draws):
+        for disease in range(len(net.priors)):
+            if desk.n_open[disease] == 0:
+                random, uniform = next_uniform(random)
+                states[draw, disease] = uniform < desk.on[disease]
+        for j in present:
+            random = draw_merged(net, j, desk, states[draw], random)
+    return True
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def draw_merged(
+    net: FlatNetwork, j: int, desk: Desk, state: Booleans, random: np.uint64
+) -> np.uint64:
+    """Draw the diseases that have one present finding only, given the others.
+
+    Either the leak or another disease explains the finding, and they are as without it; or one of
+    them must, and they are asked in turn.
+    """
+    first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
+    silent = np.ones(last - first + 1)  # P(none of the merged diseases from here on causes it)
+    others = 1.0 - net.leaks[j]
+    for place in range(last - 1, first - 1, -1):
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        silent[place - first] = silent[place - first + 1]
+        if desk.n_open[disease] == 1 and is_active(net, edge, disease, desk):
+            silent[place - first] *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
+        elif desk.piece_of[disease] >= 0 and state[disease]:
+            others *= net.failures[edge]
+    random, uniform = next_uniform(random)
+    is_explained = uniform * (1.0 - others * silent[0]) < 1.0 - others
+    for place in range(first, last):
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+            continue
+        on, f = desk.on[disease], net.failures[edge]
+        chance = on * (1.0 - f)
+        random, uniform = next_uniform(random)
+        if not is_explained and uniform * (1.0 - silent[place - first]) < chance:
+            state[disease] = is_explained = True
+            continue
+        random, uniform = next_uniform(random)
+        state[disease] = uniform < (on if is_explained else on * f / (1.0 - chance))
+    return random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def inform(
+    net: FlatNetwork,
+    child_offsets: Integers,
+    edge_symptoms: Integers,
+    states: Booleans,
+    chances: Floats,
+    gains: Floats,
+) -> None:
+    """Write P(present) of every symptom, and the bits that asking for it tells of the diseases.
+
+    That is the entropy of the answer, less what it has left if the diseases are known.
+    """
+    n_draws, n_symptoms = states.shape[0], len(net.leaks)
+    logs, is_touched = np.empty(n_symptoms), np.zeros(n_symptoms, dtype=np.bool_)
+    touched = np.empty(n_symptoms, dtype=np.int64)
+    n_times = np.zeros(n_symptoms)
+    chances[:], gains[:] = 0.0, 0.0
+    for draw in range(n_draws):
+        n_touched = 0
+        for disease in range(len(net.priors)):
+            if states[draw, disease]:
+                for edge in range(child_offsets[disease], child_offsets[disease + 1]):
+                    j = edge_symptoms[edge]
+                    if not is_touched[j]:
+                        is_touched[j], logs[j] = True, net.log_silent[j]
+                        touched[n_touched] = j
+                        n_touched += 1
+                    is_sure = net.failures[edge] == 0.0 or net.is_loud[j]
+                    logs[j] += -np.inf if is_sure else net.log_failures[edge]
+        for place in range(n_touched):
+            j = touched[place]
+            is_touched[j] = False
+            n_times[j] += 1.0
+            chance = -np.expm1(logs[j])
+            chances[j] += chance
+            gains[j] -= entropy(chance)
+    for j in range(n_symptoms):
+        rest = n_draws - n_times[j]
+        chances[j] = (chances[j] + rest * net.leaks[j]) / n_draws
+        left = (gains[j] - rest * entropy(net.leaks[j])) / n_draws
+        gains[j] = max(entropy(chances[j]) + left, 0.0)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def entropy(p: float) -> float:
+    """Return the entropy of a yes or no, in bits."""
+    if p <= 0.0 or p >= 1.0:
+        return 0.0
+    return float(-(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p)))
