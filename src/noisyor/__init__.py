@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
     from noisyor.inference import (
+        Explanation,
         MostProbable,
         Posterior,
         Posteriors,
         Questions,
         best_questions,
+        explain,
         most_probable,
         posterior,
         posteriors,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Estimate": "noisyor.learning",
+    "Explanation": "noisyor.inference",
     "Findings": "noisyor.findings",
     "Fixed": "noisyor.fixed",
     "Identifiability": "noisyor.identifiability",
@@ -66,6 +69,7 @@ _HOMES = {
     "check_identifiability": "noisyor.identifiability",
     "count_moments": "noisyor.moments",
     "decompose_triplet": "noisyor.learning",
+    "explain": "noisyor.inference",
     "find_schedule": "noisyor.schedule",
     "learn_exact_em": "noisyor.baselines",
     "learn_maximum_likelihood": "noisyor.baselines",
@@ -85,6 +89,7 @@ _HOMES = {
 
 __all__ = [
     "Estimate",
+    "Explanation",
     "Findings",
     "Fixed",
     "Identifiability",
@@ -106,6 +111,7 @@ __all__ = [
     "count_moments",
     "datasets",
     "decompose_triplet",
+    "explain",
     "find_schedule",
     "learn_exact_em",
     "learn_maximum_likelihood",

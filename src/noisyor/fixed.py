@@ -83,12 +83,12 @@ class Fixed(Immutable):
         It is a part of what `Estimate.save_summary` writes: the rows that are to be held.
         """
         found: dict[str, dict[Any, float]] = {kind: {} for kind in KINDS}
-        for place, kind, name, value in _rows(path):
+        for place, kind, name, value in parameter_rows(path, "value"):
             if name in found[kind]:
                 raise FileError(f"{place}: the same parameter was given before.")
             found[kind][name] = value
             try:
-                _index_of(structure, kind, name)
+                parameter_index(structure, kind, name)
                 _probability(kind, name, value)
             except NoisyOrError as error:
                 raise FileError(f"{place}: {error}") from None
@@ -169,7 +169,7 @@ def _values(structure: Structure, kind: str, given: Any) -> Floats:
     values = np.full(size, np.nan)
     if isinstance(given, Mapping):
         for name, value in given.items():
-            values[_index_of(structure, kind, name)] = _probability(kind, name, value)
+            values[parameter_index(structure, kind, name)] = _probability(kind, name, value)
     elif given is not None:
         try:
             values = np.array(given, dtype=np.float64)
@@ -186,7 +186,7 @@ def _values(structure: Structure, kind: str, given: Any) -> Floats:
     return values
 
 
-def _index_of(structure: Structure, kind: str, name: Any) -> int:
+def parameter_index(structure: Structure, kind: str, name: Any) -> int:
     """Return the number of a prior's disease, a leak's symptom or a failure's edge."""
     if kind == "priors":
         return structure.disease_index(name)
@@ -209,8 +209,8 @@ def _probability(kind: str, name: Any, value: Any) -> float:
     return number
 
 
-def _rows(path: PathLike) -> Any:
-    """Give place, kind, name and value of each row of a table."""
+def parameter_rows(path: PathLike, wanted: str) -> Any:
+    """Give place, kind, name and a value of each row of a table of parameters."""
     from noisyor.io.columns import ColumnKind
     from noisyor.io.tables import need_columns, open_table
 
@@ -219,10 +219,10 @@ def _rows(path: PathLike) -> Any:
         "parameter": ColumnKind.TEXT,
         "disease": ColumnKind.NAME,
         "symptom": ColumnKind.NAME,
-        "value": ColumnKind.NUMBER,
+        wanted: ColumnKind.NUMBER,
     }
     need_columns(table, columns)
-    if "flags" in table.column_names:
+    if wanted == "value" and "flags" in table.column_names:
         columns["flags"] = ColumnKind.TEXT
     row = 0
     for batch in table.batches(columns):

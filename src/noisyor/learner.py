@@ -9,11 +9,13 @@ NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
 Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -24,11 +26,12 @@ from noisyor.baselines import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.errors import ParameterError, some_of
+from noisyor.errors import NoisyOrWarning, ParameterError, some_of
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions
 from noisyor.findings.sources import as_source, read_findings
 from noisyor.fixed import Fixed, as_fixed
+from noisyor.inference import Posteriors, posteriors
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
 from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
@@ -290,6 +293,54 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def network_(self) -> NoisyOrNetwork:
         """The learned network."""
         return self.estimate_.network
+
+    def posteriors(
+        self,
+        records: Any,
+        *,
+        method: str = "auto",
+        budget: float = 0.1,
+        progress: Callable[[int], None] | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> Posteriors:
+        """Return what the learned network says of each record, with methods and errors.
+
+        Parameters as in `noisyor.posteriors`; records as in `fit`.
+        """
+        return posteriors(
+            self.network_, records, method=method, budget=budget, seed=self.seed,
+            threads=self.threads, progress=progress, **options,
+        )  # fmt: skip
+
+    def predict_proba(self, records: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
+        """Return P(disease | findings), records x diseases; NaN where a record is impossible."""
+        return self.posteriors(records, **options).probabilities
+
+    def predict(self, records: Any, **options: Unpack[ReadOptions]) -> NDArray[np.bool_]:
+        """Return which diseases are more probable than not, records x diseases."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.predict_proba(records, **options) > 0.5)
+
+    def score(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> float:
+        """Return the mean log likelihood of records, in which no disease needs to be seen.
+
+        Exact where each record can be solved exactly; otherwise a lower bound, and a warning says
+        of how many records, and how much higher it can be. `y` is not used.
+        """
+        found = self.posteriors(records, **options)
+        if not len(found):
+            raise ParameterError("there is nothing to score: there are no records.")
+        n_bounded = int((found.log_evidence_uppers > found.log_evidences).sum())
+        mean = float(found.log_evidences.mean())
+        if n_bounded:
+            upper = float(found.log_evidence_uppers.mean())
+            warnings.warn(
+                f"the score is a lower bound: {n_bounded:,} of {len(found):,} records are too much "
+                f"work for exact inference. It is at most {upper:.6g}.",
+                NoisyOrWarning,
+                stacklevel=2,
+            )
+        return mean
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import StructureError, UnknownNameError, nearest_name
+from noisyor.errors import StructureError, UnknownNameError, nearest_name, some_of
 
 Indices = NDArray[np.int64]
 Name = str | int | np.integer[Any]
@@ -78,6 +78,26 @@ def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: st
             f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
         )
     raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
+
+
+def match_name(given: str, names: Sequence[str], kind: str) -> str:
+    """Return the name that is meant: as it stands, in other letters, or by a unique beginning.
+
+    >>> match_name("Fev", ["fever", "cough"], "symptom")
+    'fever'
+    """
+    if given in names:
+        return given
+    folded = given.casefold().strip()
+    for is_meant in (str.__eq__, str.startswith):
+        found = [name for name in names if is_meant(name.casefold(), folded)] if folded else []
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UnknownNameError(
+                f"{given!r} can be more than one {kind}: {some_of(found)}. Write more of it."
+            )
+    raise UnknownNameError(f"there is no {kind} named {given!r}{nearest_name(given, names) or '.'}")
 
 
 def renumbering(

@@ -15,6 +15,7 @@ import typer
 from noisyor._version import __version__
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
+from noisyor.cli.diagnose import diagnose
 from noisyor.cli.fit import fit
 from noisyor.cli.identify import identify
 from noisyor.cli.info import info
@@ -69,7 +70,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, demo:
+COMMANDS = (
+    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose, demo,
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(ending_kindly(command))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
+from noisyor.io.columns import ABSENT, PRESENT, STATE_NAMES, UNKNOWN
 from noisyor.structure import Structure
 
 Words = NDArray[np.uint64]
@@ -102,7 +102,14 @@ class BlockBuilder:
     `close_records`). `filled` records of the open block are there, `room` are still free.
     """
 
-    def __init__(self, structure: Structure, capacity: int = BLOCK_RECORDS) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        capacity: int = BLOCK_RECORDS,
+        *,
+        unmentioned_unknown: bool = False,
+    ) -> None:
+        self._unmentioned_unknown = unmentioned_unknown
         self._structure = structure
         self.capacity = capacity
         self._start_block()
@@ -158,6 +165,8 @@ class BlockBuilder:
         ids = _concatenated(self._ids)
         self._check_conflicts(ids)
         n_words = words_for(self.filled)
+        if self._unmentioned_unknown:
+            self._mark_unmentioned()
         present, unknown = (self._planes.get(state) for state in (PRESENT, UNKNOWN))
         assert present is not None
         if self.filled < self.capacity:
@@ -167,6 +176,15 @@ class BlockBuilder:
         block = Block(self.filled, present, unknown, ids)
         self._start_block()
         return block
+
+    def _mark_unmentioned(self) -> None:
+        """Make every finding unknown that is neither present nor absent."""
+        all_records = np.zeros(words_for(self.capacity), dtype=np.uint64)
+        all_records[: self.filled >> 6] = ~np.uint64(0)
+        if self.filled & 63:
+            all_records[self.filled >> 6] = (np.uint64(1) << np.uint64(self.filled & 63)) - 1
+        unknown = self._plane(UNKNOWN)
+        unknown[:] = ~(self._plane(PRESENT) | self._plane(ABSENT)) & all_records
 
     def _check_conflicts(self, ids: Any) -> None:
         """Raise an error for a finding that two rows put into different states."""

@@ -364,7 +364,9 @@ class _Assembler:
 
     def __init__(self, structure: Structure, form: RecordFormat) -> None:
         self._form = form
-        self._builder = BlockBuilder(structure, form.block_records)
+        self._builder = BlockBuilder(
+            structure, form.block_records, unmentioned_unknown=form.unmentioned == "unknown"
+        )
         self._n_seen = 0
         self._seen: list[Any] = []
         self._id_type: Any = None

@@ -3,7 +3,7 @@
 =====  ==================================================================================
 wide   a row a record, a column a symptom: 0, 1, true, false; null or NaN is unknown
 long   a row a finding: columns record, symptom, and if wanted state (present, absent,
-       unknown); a finding that no row mentions is absent
+       unknown); a finding that no row mentions is absent, or unknown if one says so
 =====  ==================================================================================
 """
 
@@ -36,6 +36,7 @@ class ReadOptions(TypedDict, total=False):
     n_records: int | None
     all_records: Any
     ids_per_file: bool
+    unmentioned: Literal["absent", "unknown"]
     block_records: int
 
 
@@ -58,6 +59,8 @@ class RecordFormat:
         `record`); those without any row have no finding.
     ids_per_file
         Long: the same id in two files means two records. By default it means one.
+    unmentioned
+        Long: what a finding is that no row mentions, "absent" or "unknown".
     block_records
         Records a block at most, a multiple of 64.
     """
@@ -70,11 +73,14 @@ class RecordFormat:
     n_records: int | None = None
     all_records: Any = None
     ids_per_file: bool = False
+    unmentioned: Literal["absent", "unknown"] = "absent"
     block_records: int = BLOCK_RECORDS
 
     def __post_init__(self) -> None:
         if self.layout not in ("auto", "wide", "long"):
             raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {self.layout!r}.")
+        if self.unmentioned not in ("absent", "unknown"):
+            raise ParameterError(f"unmentioned is 'absent' or 'unknown', not {self.unmentioned!r}.")
         if self.block_records < 64 or self.block_records % 64:
             raise ParameterError(
                 f"block_records must be a multiple of 64, not {self.block_records}."
@@ -160,6 +166,11 @@ def wide_blocks(
     """Stream the records of tables that have a column per symptom."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError("n_records and all_records are for long records; these are wide.")
+    if form.unmentioned != "absent":
+        raise ParameterError(
+            "unmentioned is for long records; in these, which are wide, leave a cell empty where a "
+            "finding is unknown."
+        )
     if not structure.n_symptoms:
         raise FindingsError("the structure has no symptoms to read.")
     builder = BlockBuilder(structure, form.block_records)

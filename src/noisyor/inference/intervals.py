@@ -4,7 +4,7 @@ Each parameter is drawn by itself, on the scale of log odds. What the errors of 
 in common is not known (an estimate holds no covariances), and is left out.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,13 @@ class Learned(Protocol):
     def standard_errors(self) -> Any:
         """Those of priors, failures and leaks, NaN where there is none."""
         ...
+
+
+class NetworkWithErrors(NamedTuple):
+    """A network and standard errors from elsewhere, such as a file."""
+
+    network: NoisyOrNetwork
+    standard_errors: Any
 
 
 def network_of(source: NoisyOrNetwork | Learned) -> NoisyOrNetwork:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
-from noisyor.fixed import Fixed
+from noisyor.errors import FileError, NoisyOrError, ParameterError
+from noisyor.fixed import KINDS, Fixed, parameter_index, parameter_rows
 from noisyor.io.paths import PathLike
 from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
@@ -139,6 +139,21 @@ class StandardErrors(NamedTuple):
     priors: Floats
     failures: Floats
     leaks: Floats
+
+    @classmethod
+    def load(cls, path: PathLike, structure: Structure) -> "StandardErrors":
+        """Read them from what `Estimate.save_summary` wrote; NaN where a row has none."""
+        sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
+        errors = {kind: np.full(n, np.nan) for kind, n in zip(KINDS, sizes, strict=True)}
+        for place, kind, name, value in parameter_rows(path, "standard_error"):
+            try:
+                index = parameter_index(structure, kind, name)
+            except NoisyOrError as error:
+                raise FileError(f"{place}: {error}") from None
+            if value is not None and not value >= 0.0:
+                raise FileError(f"{place}, column 'standard_error': {value!r} is below 0.")
+            errors[kind][index] = np.nan if value is None else value
+        return cls(**errors)
 
 
 ALIKE = 10.0
