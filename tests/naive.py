@@ -470,3 +470,42 @@ def variational_bound(priors, failures, leaks, row, posteriors, shares):
                 within = math.log(1 - math.exp(-theta0 - theta / q))
                 total += q * (posteriors[i] * within + (1 - posteriors[i]) * math.log(leaks[j]))
     return total
+
+
+def weighted_states(priors, failures, leaks, row):
+    """Each state of the diseases with the probability of it and the findings of a record."""
+    for states in itertools.product([0, 1], repeat=len(priors)):
+        weight = probability_of_states(priors, states)
+        for j, value in enumerate(row):
+            if value is not None:
+                absent = probability_absent(failures, leaks, j, states)
+                weight *= 1 - absent if value else absent
+        yield states, weight
+
+
+def best_states(priors, failures, leaks, row, k):
+    """The k most probable states of the diseases, as sorted probabilities with the findings."""
+    weights = [weight for _, weight in weighted_states(priors, failures, leaks, row)]
+    return sorted(weights, reverse=True)[:k]
+
+
+def entropy(p):
+    """Of a yes or no, in bits."""
+    return -sum(x * math.log2(x) for x in (p, 1 - p) if x > 0)
+
+
+def information(priors, failures, leaks, row, symptom, about=None):
+    """The bits that asking for a symptom tells of all diseases, or of one of them."""
+    total, chance, left = 0.0, 0.0, 0.0
+    parts = {0: [0.0, 0.0], 1: [0.0, 0.0]}
+    for states, weight in weighted_states(priors, failures, leaks, row):
+        present = 1 - probability_absent(failures, leaks, symptom, states)
+        total += weight
+        chance += weight * present
+        left += weight * entropy(present)
+        if about is not None:
+            parts[states[about]][0] += weight
+            parts[states[about]][1] += weight * present
+    if about is not None:
+        left = sum(w * entropy(p / w) for w, p in parts.values() if w)
+    return entropy(chance / total) - left / total

@@ -178,7 +178,8 @@ class Work:
         net, answers = self._net, self._answers
         symptoms, is_present = listed(self._records, record)
         rest_unknown = bool(self._records.rest_unknown[record])
-        desk, random = new_desk(net), seed_of(self._request.seed, self._request.first + record)
+        desk = new_desk(net)
+        random = np.uint64(seed_of(self._request.seed, self._request.first + record))
         row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
         sample_record(net, symptoms, is_present, rest_unknown, SAMPLING, random, desk, row, errors)
         if len(answers.caused):

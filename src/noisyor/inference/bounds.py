@@ -50,7 +50,8 @@ SMALL_GAIN = 1e-3
 """In the log of a bound: less is not worth another turn."""
 CERTAIN = 1e-6
 """Diseases that are that certain are not decided."""
-ROUNDING = 1e-12
+ROUNDING = 1e-10
+"""Bounds are widened by what rounding can have moved them: xi theta is up to 4e5."""
 
 
 class Settings(NamedTuple):

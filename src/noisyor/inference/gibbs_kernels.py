@@ -107,7 +107,7 @@ def sample_record(
     for j in present:
         if desk.present[j] > 0.0:
             batches.if_caused[:, j] = 1.0 / desk.present[j]
-        elif not _may_be_caused(net, j, desk):
+        elif not may_be_caused(net, j, desk):
             return False
     edge_causes = np.zeros(len(net.failures))
     for number in range(n_pieces):
@@ -154,9 +154,11 @@ def _compare_chains(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _may_be_caused(net: FlatNetwork, j: int, desk: Desk) -> bool:
+def may_be_caused(net: FlatNetwork, j: int, desk: Desk) -> bool:
+    """Say whether a disease with several present findings can have caused this one."""
     for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-        if desk.piece_of[net.parent_diseases[place]] >= 0:
+        can_fire = net.failures[net.parent_edges[place]] < 1.0
+        if can_fire and desk.piece_of[net.parent_diseases[place]] >= 0:
             return True
     return False
 

@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 SECONDS_PER_NODE = 2e-3
+IMPOSSIBLE_LOG = -1e6
+"""Stands for the log of 0, so that a search can leave impossible sets."""
+ROUNDING = 1e-14
 CLOSE = 1e-9
 """Logs of probabilities that differ by less are taken for equal."""
 
@@ -138,8 +141,9 @@ class Search:
         )
         self._finding_of = np.repeat(np.arange(len(present)), np.diff(self._entries.offsets))
         with np.errstate(divide="ignore"):
-            self._log_off = np.log1p(-net.priors)
-            self._log_on = np.log(net.priors) + self._desk.log_absent
+            self._log_off = np.maximum(np.log1p(-net.priors), IMPOSSIBLE_LOG)
+            log_on = np.log(net.priors) + self._desk.log_absent
+        self._log_on = np.maximum(log_on, IMPOSSIBLE_LOG)
         # What is common to all sets: the leaks of absent findings do not fire.
         self._constant = float(net.log_silent[absent].sum())
 
@@ -206,17 +210,16 @@ class Search:
             log, changes = self._neighbours(chosen)
             self._keep(chosen, log)
             for disease in np.argsort(-changes)[: self._k]:
-                if changes[disease] > -np.inf:
-                    chosen[disease] ^= True
-                    self._keep(chosen, log + changes[disease])
-                    chosen[disease] ^= True
+                chosen[disease] ^= True
+                self._keep(chosen, log + changes[disease])
+                chosen[disease] ^= True
             best = int(np.argmax(changes))
             if not changes[best] > CLOSE:
                 return
             chosen[best] ^= True
 
     def _keep(self, chosen: Booleans, log: float) -> None:
-        if log > -np.inf:
+        if log > IMPOSSIBLE_LOG / 2.0:
             self._found[tuple(np.flatnonzero(chosen).tolist())] = float(log)
 
     def _neighbours(self, chosen: Booleans) -> tuple[float, Floats]:
@@ -226,12 +229,17 @@ class Search:
         totals = entries.theta0 + np.bincount(
             self._finding_of, np.where(is_on, entries.theta, 0.0), len(entries.theta0)
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(-np.expm1(-totals))
-            log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
-            log += float(logs.sum())
-            turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
-            changed = np.log(-np.expm1(-np.maximum(turned, 0.0))) - logs[self._finding_of]
-            changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
-            changes += np.where(chosen, self._log_off - self._log_on, self._log_on - self._log_off)
-        return log, np.where(np.isnan(changes), -np.inf, changes)
+        logs = _log_present(totals)
+        log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
+        log += float(logs.sum())
+        turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
+        turned[turned < ROUNDING] = 0.0  # a sure cause was taken off
+        changed = _log_present(turned) - logs[self._finding_of]
+        changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
+        changes += np.where(chosen, -1.0, 1.0) * (self._log_on - self._log_off)
+        return log, changes
+
+
+def _log_present(totals: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(-np.expm1(-totals)), IMPOSSIBLE_LOG)

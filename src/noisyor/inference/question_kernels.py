@@ -4,7 +4,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.gibbs_kernels import Sampling, new_chain, run_chain, settle_chain
+from noisyor.inference.gibbs_kernels import (
+    Sampling,
+    may_be_caused,
+    new_chain,
+    run_chain,
+    settle_chain,
+)
 from noisyor.inference.kernels import (
     Booleans,
     Desk,
@@ -42,6 +48,9 @@ def draw_states(
         return False
     present = present_of(symptoms, is_present)
     n_pieces = open_findings(net, present, desk)
+    for j in present:
+        if desk.present[j] == 0.0 and not may_be_caused(net, j, desk):
+            return False
     n_draws = len(states)
     for number in range(n_pieces):
         piece, diseases, _, _ = make_piece(net, present, number, desk)

@@ -104,8 +104,9 @@ def best_questions(
     states = np.zeros((draws, structure.n_diseases), dtype=np.bool_)
     symptoms = np.concatenate(parts).astype(np.int32)
     is_present = np.arange(len(symptoms)) < len(parts[0])
+    random = np.uint64(seed_of(seed, 0))
     is_possible = draw_states(
-        net, symptoms, is_present, True, Sampling(4, 1, 1), seed_of(seed, 0), new_desk(net), states
+        net, symptoms, is_present, True, Sampling(4, 1, 1), random, new_desk(net), states
     )
     if not is_possible:
         check_answered(known, parts, IMPOSSIBLE, 1.0)

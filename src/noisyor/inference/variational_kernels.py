@@ -33,7 +33,7 @@ Integers = NDArray[np.int64]
 
 LARGEST_THETA = 40.0
 """exp(-40) is less than a rounding error: a failure of 0 is not told from it."""
-SMALLEST_XI, LARGEST_XI = 1e-12, 1e12
+SMALLEST_XI, LARGEST_XI = 1e-12, 1e4
 SMALLEST_SHARE = 1e-6
 SMALLEST_LOG = -1e4
 SWEEPS = 30
@@ -157,7 +157,7 @@ def looseness(net: FlatNetwork, entries: Entries, desk: Desk) -> Floats:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _conjugate(xi: float) -> float:
-    return float((1.0 + xi) * np.log1p(xi) - xi * np.log(xi))
+    return float(xi * np.log1p(1.0 / xi) + np.log1p(xi))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
