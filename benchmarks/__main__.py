@@ -10,7 +10,7 @@ import noisyor
 
 BENCHMARKS = [
     "foundation", "counting", "learning", "accuracy", "robustness", "identifiability", "baselines",
-    "peers",
+    "diagnosis", "peers",
 ]  # fmt: skip
 
 

@@ -14,8 +14,9 @@ from noisyor import (
     datasets,
     find_schedule,
     learn_sequential,
+    posteriors,
 )
-from noisyor.errors import FindingsError, ParameterError
+from noisyor.errors import FindingsError, NoisyOrError, NoisyOrWarning, ParameterError
 
 
 def sequential(structure, **options):
@@ -97,3 +98,35 @@ def test_wrong_arguments_are_told(network):
         sequential(network.structure).fit(pairs)
     with pytest.raises(FindingsError, match="wanted are records x 5 symptoms"):
         sequential(network.structure).fit(np.zeros((3, 4)))
+
+
+def test_diagnosing_with_what_was_learned():
+    clinic = datasets.clinic()
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(20_000, seed=1))
+    findings, diseases = clinic.sample(500, seed=2, return_diseases=True)
+    probabilities = learner.predict_proba(findings)
+    assert probabilities.shape == (500, 20)
+    assert np.array_equal(learner.predict(findings), probabilities > 0.5)
+    assert (learner.predict(findings) == diseases).mean() > 0.98
+    truth = posteriors(clinic, findings)
+    assert np.abs(probabilities - truth.probabilities).mean() < 0.01
+    # No network explains records of the clinic better than the clinic, on average.
+    assert learner.score(findings) == pytest.approx(truth.log_evidences.mean(), abs=0.3)
+    assert learner.score(findings.to_numpy().astype(float)) == learner.score(findings)
+
+
+def test_a_score_that_is_a_bound_says_so(monkeypatch):
+    from noisyor.inference import answers
+
+    clinic = datasets.clinic()
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, seed=1))
+    findings = clinic.sample(60, seed=2)
+    exact = learner.score(findings)
+    monkeypatch.setattr(answers, "OPERATIONS_PER_SECOND", 1.0)
+    monkeypatch.setattr(answers, "ENTRIES_PER_SECOND", 1.0)
+    monkeypatch.setattr(answers, "LEAF_OPERATIONS", -1.0)
+    with pytest.warns(NoisyOrWarning, match="the score is a lower bound"):
+        bound = learner.score(findings)
+    assert bound < exact
+    with pytest.raises(NoisyOrError, match="nothing to score"):
+        learner.score(clinic.sample(0, seed=0))

@@ -58,6 +58,9 @@ def diagnose(
     ask: Annotated[
         bool, typer.Option("--ask", help="Show which findings would tell most, if asked for next.")
     ] = False,
+    about: Annotated[
+        str | None, typer.Option(help="With --ask: the disease that is in question; all, if none.")
+    ] = None,
     sets: Annotated[
         int, typer.Option(min=0, help="Show so many of the most probable sets of diseases.")
     ] = 0,
@@ -97,19 +100,26 @@ def diagnose(
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
     from noisyor.cli.inputs import read_network
+    from noisyor.cli.progress import working
     from noisyor.errors import ParameterError
 
     one_patient = {
         "--present": present, "--absent": absent, "--explain": explain, "--ask": ask,
-        "--sets": sets, "--errors": errors, "--json": as_json,
+        "--about": about, "--sets": sets, "--errors": errors, "--json": as_json,
     }  # fmt: skip
     if not records:
         if output is not None:
             raise ParameterError("--output is for files of records; name some.")
-        patient = Patient(read_network(network, seed), present or [], absent or [])
-        patient.errors = errors
+        patient = Patient(read_network(network, seed), present or [], absent or [], errors)
         request = {"method": method, "budget": budget or 1.0, "seed": seed}
-        patient.show(request, top or 10, explain=explain, ask=ask, sets=sets, as_json=as_json)
+        with working("asking the network (the first time it is compiled: half a minute)", quiet):
+            facts = patient.ask(
+                request, top or 10, explain=explain, sets=sets, ask=ask or bool(about), about=about
+            )
+        if as_json:
+            typer.echo(json.dumps(facts))
+        elif not quiet:
+            patient.show(facts)
         return
     wrong = [name for name, value in one_patient.items() if value]
     if wrong:
@@ -127,40 +137,49 @@ def diagnose(
 class Patient:
     """Someone with findings, about whom a network is asked."""
 
-    def __init__(self, network: "NoisyOrNetwork", present: list[str], absent: list[str]) -> None:
+    def __init__(
+        self,
+        network: "NoisyOrNetwork",
+        present: list[str],
+        absent: list[str],
+        errors: Path | None,
+    ) -> None:
         from noisyor.names import match_name
 
         symptoms = network.structure.symptoms
         self._network = network
         self._present = [match_name(name, symptoms, "symptom") for name in present]
         self._absent = [match_name(name, symptoms, "symptom") for name in absent]
-        self.errors: Path | None = None
+        self._errors = errors
+        self._found: Posterior | None = None
 
-    def show(
+    def ask(
         self,
         request: dict[str, Any],
         top: int,
         *,
         explain: bool,
-        ask: bool,
         sets: int,
-        as_json: bool,
-    ) -> None:
-        """Ask, and print the answers."""
+        ask: bool,
+        about: str | None,
+    ) -> dict[str, Any]:
+        """Return all answers, as facts for JSON."""
         from noisyor.inference import posterior
 
-        found = posterior(self._source(), self._present, self._absent, **request)
-        facts = _facts(found, top)
+        self._found = posterior(self._source(), self._present, self._absent, **request)
+        facts = _facts(self._found, top)
         if explain:
             facts |= self._explain(facts["diseases"][:3], request)
         if sets:
             facts["sets"] = self._sets(sets, request["budget"])
         if ask:
-            facts["questions"] = self._ask(request["seed"])
-        if as_json:
-            typer.echo(json.dumps(facts))
-            return
-        _show_posterior(found, facts)
+            facts["questions"] = self._ask(request["seed"], about)
+        return facts
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Print the answers for people."""
+        assert self._found is not None
+        _show_posterior(self._found, facts)
         for part in _explanations, _best_sets, _questions:
             part(facts)
 
@@ -168,9 +187,9 @@ class Patient:
         from noisyor.inference.intervals import NetworkWithErrors
         from noisyor.learning.estimate import StandardErrors
 
-        if self.errors is None:
+        if self._errors is None:
             return self._network
-        read = StandardErrors.load(self.errors, self._network.structure)
+        read = StandardErrors.load(self._errors, self._network.structure)
         return NetworkWithErrors(self._network, read)
 
     def _explain(self, rows: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
@@ -193,10 +212,13 @@ class Patient:
         found = most_probable(self._network, self._present, self._absent, k, budget=budget)
         return {"is_proven": found.is_proven, "sets": found.table().to_pylist()}
 
-    def _ask(self, seed: int) -> list[dict[str, Any]]:
+    def _ask(self, seed: int, about: str | None) -> list[dict[str, Any]]:
         from noisyor.inference import best_questions
+        from noisyor.names import match_name
 
-        asked = best_questions(self._network, self._present, self._absent, seed=seed)
+        diseases = self._network.structure.diseases
+        disease = None if about is None else match_name(about, diseases, "disease")
+        asked = best_questions(self._network, self._present, self._absent, about=disease, seed=seed)
         rows: list[dict[str, Any]] = asked.table().slice(0, 10).to_pylist()
         return rows
 

@@ -38,3 +38,16 @@ def progress_bar(title: str, total: int | None, quiet: bool = False) -> Iterator
             bar.advance(task, amount)
 
         yield advance
+
+
+@contextmanager
+def working(title: str, quiet: bool = False) -> Iterator[None]:
+    """Show on a terminal that something is being done whose length is not known."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(title):
+        yield

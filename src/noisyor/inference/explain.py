@@ -3,7 +3,7 @@
 >>> from noisyor import datasets, explain
 >>> told = explain(datasets.clinic(), present=["fever", "cough"], absent=["muscle pain"], top=1)
 >>> told.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
-{'disease': 'influenza', 'finding': 'fever', 'state': 'present'}
+{'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
 >>> told.causes.slice(0, 1).to_pylist()[0]["cause"]
 'influenza'
 """

@@ -4,7 +4,7 @@
 >>> clinic = datasets.clinic()
 >>> found = posterior(clinic, present=["fever", "cough", "muscle pain"], absent=["runny nose"])
 >>> found.table().slice(0, 2).to_pydict()["disease"]
-['influenza', 'anaemia']
+['influenza', 'reflux disease']
 >>> found.method, found.error < 1e-9
 ('exact', True)
 """

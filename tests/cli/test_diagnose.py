@@ -1,0 +1,167 @@
+"""`noisyor diagnose`, for one patient and for files of records."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import Findings, NoisyOrLearner, datasets, posterior, posteriors
+
+
+def test_one_patient(run):
+    code, out, err = run(
+        "diagnose", "clinic", "--present", "Fever", "-p", "COUGH", "-p", "musc",
+        "--absent", "runny nose", "--top", "3", "--explain", "--ask", "--sets", "2",
+    )  # fmt: skip
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0] == "3 findings present, 1 absent, 56 unknown (exact)."
+    assert "influenza" in lines[2]
+    assert "98.0%" in lines[2]
+    for text in "influenza: what each finding adds", "What has caused each", "Most probable sets":
+        assert text in out
+    assert "What to ask for next" in out
+
+
+def test_json_says_the_same(run):
+    _, out, _ = run(
+        "diagnose", "clinic", "-p", "fever", "-a", "cough", "--explain", "--sets", "2",
+        "--ask", "--about", "influenza", "--json",
+    )  # fmt: skip
+    facts = json.loads(out)
+    truth = posterior(datasets.clinic(), ["fever"], ["cough"])
+    assert facts["method"] == "exact"
+    assert facts["log_evidence"] == pytest.approx(truth.log_evidence)
+    assert facts["diseases"][0]["probability"] == pytest.approx(truth.probabilities.max())
+    assert len(facts["diseases"]) == 10
+    assert facts["sets"]["is_proven"]
+    assert facts["questions"][0]["symptom"] in ("muscle pain", "chills", "fatigue")
+    assert {row["finding"] for row in facts["causes"]} == {"fever"}
+
+
+@pytest.mark.parametrize("method", ["variational", "mean_field", "gibbs"])
+def test_other_methods_say_how_good_they_are(run, method):
+    code, out, _ = run("diagnose", "clinic", "-p", "fever", "-p", "cough", "--method", method)
+    words = {"variational": "bounds", "mean_field": "unknown error", "gibbs": "sampled"}
+    assert code == 0
+    assert words[method] in out
+
+
+def test_intervals_from_a_summary(run, tmp_path):
+    clinic = datasets.clinic()
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, seed=0))
+    learner.network_.save(tmp_path / "learned.json")
+    for name in "summary.csv", "summary.parquet":
+        learner.estimate_.save_summary(tmp_path / name)
+        code, out, err = run(
+            "diagnose", tmp_path / "learned.json", "-p", "fever", "--errors", tmp_path / name,
+        )  # fmt: skip
+        assert code == 0, err
+        assert "95% interval" in out
+    found = posterior(learner.estimate_, ["fever"])
+    assert (found.interval_lower <= found.probabilities).mean() > 0.9
+    assert (found.interval_upper >= found.probabilities).mean() > 0.9
+
+
+def test_files_of_records(run, tmp_path):
+    clinic = datasets.clinic()
+    findings = clinic.sample(300, seed=1)
+    findings.to_parquet(tmp_path / "records.parquet")
+    output = tmp_path / "posteriors.parquet"
+    code, out, err = run("diagnose", "clinic", tmp_path / "records.parquet", "-o", output)
+    assert code == 0, err
+    assert "Diagnosed 300 records (300 exact)" in out
+    table = pq.read_table(output)
+    assert table.column_names == [
+        "record", *clinic.structure.diseases, "method", "error", "log_evidence",
+    ]  # fmt: skip
+    truth = posteriors(clinic, findings)
+    written = np.column_stack([table[name].to_numpy() for name in clinic.structure.diseases])
+    assert np.array_equal(written, truth.probabilities)
+    assert table["record"].to_pylist() == list(range(300))
+
+
+def test_the_top_diseases_as_rows_with_ids(run, tmp_path):
+    clinic = datasets.clinic()
+    rows = clinic.sample(50, seed=2).to_numpy()
+    ids = [f"p{number}" for number in range(50)]
+    findings = Findings.from_numpy(rows, clinic.structure, record_ids=ids)
+    findings.to_csv(tmp_path / "records.csv", layout="long")
+    code, _, err = run(
+        "diagnose", "clinic", tmp_path / "records.csv", "-o", tmp_path / "top.csv", "--top", "2"
+    )
+    assert code == 0, err
+    table = pyarrow.csv.read_csv(tmp_path / "top.csv")
+    assert table.num_rows == 100
+    assert table["record"].to_pylist()[:3] == ["p0", "p0", "p1"]
+    assert table["rank"].to_pylist()[:3] == [1, 2, 1]
+    best = posteriors(clinic, rows[:1]).probabilities[0]
+    assert table["disease"][0].as_py() == clinic.structure.diseases[int(best.argmax())]
+
+
+def test_findings_without_a_row_can_be_unknown(run, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("record,symptom,state\n1,fever,present\n1,cough,absent\n2,cough,present\n")
+    for unmentioned in "absent", "unknown":
+        output = tmp_path / f"{unmentioned}.parquet"
+        code, _, err = run("diagnose", "clinic", path, "-o", output, "--unmentioned", unmentioned)
+        assert code == 0, err
+    clinic = datasets.clinic()
+    truth = posterior(clinic, ["fever"], ["cough"]).probabilities
+    found = pq.read_table(tmp_path / "unknown.parquet")
+    influenza = clinic.structure.disease_index("influenza")
+    assert found["influenza"][0].as_py() == pytest.approx(truth[influenza])
+    assert pq.read_table(tmp_path / "absent.parquet")["influenza"][0].as_py() < truth[influenza]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-p", "fevr"], "there is no symptom named 'fevr'; did you mean 'fever'?"),
+        (["-p", "s"], "can be more than one symptom"),
+        (["-p", "fever", "-a", "fever"], "'fever' is given twice"),
+        (["-p", "fever", "--method", "magic"], "there is no method 'magic'"),
+        (["-p", "fever", "--about", "flu"], "there is no disease named 'flu'"),
+        (["-p", "fever", "-o", "x.csv"], "--output is for files of records"),
+        (["records.csv", "-p", "fever"], "--present is for one patient"),
+        (["records.csv"], "say where to write"),
+        (["nowhere.csv", "-o", "x.csv"], "nowhere.csv"),
+        (["-p", "fever", "--errors", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_wrong_calls(run, arguments, message):
+    code, out, err = run("diagnose", "clinic", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_impossible_records_are_told(run, tmp_path):
+    network = tmp_path / "network.json"
+    content = {
+        "format": "noisyor.network", "version": 1, "diseases": ["flu"], "symptoms": ["fever"],
+        "priors": [0.1], "leaks": [0.0], "edges": [[0, 0]], "failures": [1.0],
+    }  # fmt: skip
+    network.write_text(json.dumps(content))
+    (tmp_path / "records.csv").write_text("fever\n1\n0\n")
+    output = tmp_path / "out.csv"
+    code, out, err = run("diagnose", network, tmp_path / "records.csv", "-o", output)
+    assert code == 0
+    assert "1 records are impossible under the network" in err
+    assert "1 exact, 1 impossible" in out or "1 impossible, 1 exact" in out
+    code, _, err = run("diagnose", network, "-p", "fever")
+    assert code == 2
+    assert "nothing can have caused it" in err
+
+
+def test_no_records_make_an_empty_table(run, tmp_path):
+    symptoms = ",".join(datasets.clinic().structure.symptoms)
+    (tmp_path / "none.csv").write_text(symptoms + "\n")
+    output = tmp_path / "none.parquet"
+    code, out, err = run("diagnose", "clinic", tmp_path / "none.csv", "-o", output)
+    assert code == 0, err
+    assert "Diagnosed 0 records" in out
+    assert pq.read_table(output).num_rows == 0
