@@ -16,7 +16,7 @@ def demo(
     records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 5_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
 ) -> None:
-    """Sample patients of the built-in clinic, forget their diseases, and learn the clinic anew.
+    """Sample patients of the built-in clinic, forget their diseases, learn the clinic, diagnose.
 
     Example: noisyor demo --records 50000
     """
@@ -42,6 +42,32 @@ def demo(
         _prior_table(network, learner.estimate_),
         _closing(network, learner.estimate_),
     )
+    _diagnose(learner.network_, findings, diseases)
+
+
+def _most_ill(diseases: object) -> int:
+    """Return the patient with the most diseases."""
+    import numpy as np
+
+    return int(np.asarray(diseases).sum(axis=1).argmax())
+
+
+def _diagnose(learned: "NoisyOrNetwork", findings: "Findings", diseases: object) -> None:
+    """Ask the learned network about the patient whose story was told."""
+    import numpy as np
+
+    from noisyor.cli.diagnose import posterior_table
+    from noisyor.cli.output import show
+    from noisyor.inference import posterior
+
+    record = _most_ill(diseases)
+    row = findings.to_numpy()[record]
+    present, absent = np.flatnonzero(row).tolist(), np.flatnonzero(~row).tolist()
+    found = posterior(learned, present, absent)
+    show(
+        f"\nAnd patient {record}? The learned network, which has never seen a disease, says:",
+        posterior_table(found, found.table().slice(0, 5).to_pylist()),
+    )
 
 
 def _patient(network: "NoisyOrNetwork", findings: "Findings", diseases: object) -> str:
@@ -49,7 +75,7 @@ def _patient(network: "NoisyOrNetwork", findings: "Findings", diseases: object) 
     import numpy as np
 
     hidden = np.asarray(diseases)
-    record = int(hidden.sum(axis=1).argmax())
+    record = _most_ill(diseases)
     seen = [network.structure.symptoms[j] for j in np.flatnonzero(findings.to_numpy()[record])]
     had = [network.structure.diseases[i] for i in np.flatnonzero(hidden[record])]
     return (

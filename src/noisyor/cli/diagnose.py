@@ -251,10 +251,9 @@ def _percent(p: float) -> str:
     return f"{100 * p:.1f}%"
 
 
-def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
+def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
+    """Return the most probable diseases as a table with bars."""
     from rich.table import Table
-
-    from noisyor.cli.output import note, show
 
     table = Table(box=None)
     table.add_column("disease")
@@ -265,7 +264,7 @@ def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
     for title in ["95% interval"] * has_intervals + ["within"] * is_rough:
         table.add_column(title, justify="right")
     table.add_column("")
-    for row in facts["diseases"]:
+    for row in rows:
         cells = [row["disease"], _percent(row["probability"]), _percent(row["prior"])]
         if has_intervals:
             ends = row["interval_lower"], row["interval_upper"]
@@ -273,7 +272,13 @@ def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
         if is_rough:
             cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
         table.add_row(*cells, _bar(row["probability"]))
-    show(_heading(found), table)
+    return table
+
+
+def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
+    from noisyor.cli.output import note, show
+
+    show(_heading(found), posterior_table(found, facts["diseases"]))
     if found.n_without_error:
         note(
             f"{found.n_without_error:,} parameters that matter here have no standard error: the "

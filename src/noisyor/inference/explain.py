@@ -5,7 +5,7 @@
 >>> told.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
 {'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
 >>> told.causes.slice(0, 1).to_pylist()[0]["cause"]
-'influenza'
+'pneumonia'
 """
 
 from collections.abc import Sequence
