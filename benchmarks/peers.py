@@ -1,4 +1,4 @@
-"""Other packages on the same records: EM of pyAgrum and pgmpy on Figure 1, its diseases hidden.
+"""Other packages on the same work: EM on Figure 1, and a diagnosis with a symptom of many parents.
 
 An optional extra: `pip install -e '.[peers]'`. Neither can learn a noisy-or: both learn a table
 with a row for each combination of a symptom's parents.
@@ -11,13 +11,61 @@ import warnings
 import numpy as np
 
 from benchmarks.measuring import print_table
-from noisyor import datasets, learn_exact_em
+from noisyor import NoisyOrNetwork, Structure, datasets, learn_exact_em, posterior
 
 PGMPY_STEPS = 100
 PYAGRUM_STEPS = 2
 
 
 def run(scale):
+    diagnosis([12, 16, 20, 24] if scale == 1 else [12, 16])
+    em(scale)
+
+
+def diagnosis(sizes):
+    """One finding present, with so many parents: the posteriors of all of them."""
+    rows = [["parents", "noisyor, ms", "pyagrum, ms", "times ours", "largest difference"]]
+    for n in sizes:
+        structure = Structure.from_matrix(np.ones((n, 1)))
+        network = NoisyOrNetwork(
+            structure, np.linspace(0.01, 0.1, n), np.linspace(0.1, 0.9, n), [0.01]
+        )
+        posterior(network, [0])  # compile
+        times = []
+        for _ in range(100):
+            start = time.perf_counter()
+            ours = posterior(network, [0]).probabilities
+            times.append(time.perf_counter() - start)
+        cells = ["not installed", "", ""]
+        if importlib.util.find_spec("pyagrum") is not None:
+            theirs, elapsed = pyagrum_posterior(network)
+            wrong = np.abs(ours - theirs).max()
+            cells = [f"{elapsed * 1e3:,.0f}", f"{elapsed / np.median(times):,.0f}", f"{wrong:.0e}"]
+        rows.append([str(n), f"{np.median(times) * 1e3:.2f}", *cells])
+    print_table("Diagnosis: one present finding with many parents", rows)
+
+
+def pyagrum_posterior(network):
+    """Return the posteriors, and the seconds for the model and the inference."""
+    import pyagrum
+
+    structure = network.structure
+    start = time.perf_counter()
+    model = pyagrum.BayesNet()
+    leak = float(network.leaks[0])
+    model.addNoisyORNet(pyagrum.LabelizedVariable("symptom", "", ["0", "1"]), leak)
+    for disease, p, f in zip(structure.diseases, network.priors, network.failures, strict=True):
+        model.add(pyagrum.LabelizedVariable(disease, "", ["0", "1"]))
+        model.cpt(disease)[:] = [1.0 - p, p]
+        model.addWeightedArc(disease, "symptom", 1.0 - f)
+    engine = pyagrum.LazyPropagation(model)
+    engine.setEvidence({"symptom": "1"})
+    engine.makeInference()
+    found = [float(engine.posterior(disease)[1]) for disease in structure.diseases]
+    return np.array(found), time.perf_counter() - start
+
+
+def em(scale):
     network = datasets.figure1(0)
     findings = network.sample(int(10_000 * scale), seed=1)
     rows = [["package", "learns", "steps", "seconds", "times ours", "times ours, a step"]]
