@@ -75,7 +75,8 @@ def exact_times(networks, count):
                 found = posteriors(network, records, method="exact")
                 solved = np.flatnonzero(found.is_exact)
                 times = [seconds_of(network, records[r]) for r in solved]
-                many = np.tile(records[solved], (max(1, 2000 // max(len(solved), 1)), 1))
+                at_least = 2000 if n_present <= 12 else 1
+                many = np.tile(records[solved], (max(1, at_least // max(len(solved), 1)), 1))
                 start = time.perf_counter()
                 posteriors(network, many)
                 rate = len(many) / (time.perf_counter() - start)
