@@ -309,8 +309,8 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
             place = order.places[piece.findings[entry]]
             f = piece.failures[entry]
             _fire_back(later[entry - first], place, f, 1.0 - f)
-        without = (1.0 - p) * (before[step] @ behind)
-        within = p * (before[step] @ later[0])
+        without = (1.0 - p) * _dot(before[step], behind)
+        within = p * _dot(before[step], later[0])
         total = without + within
         piece.posteriors[disease] = within / total
         reached = before[step].copy()
@@ -328,6 +328,15 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
             _fire_back(behind, order.places[x], piece.absent[x], piece.present[x])
             _free(behind, order.places[x])
         behind /= behind.max()
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _dot(one: Floats, other: Floats) -> float:
+    """Return the inner product; that of BLAS would start threads within threads."""
+    total = 0.0
+    for state in range(len(one)):
+        total += one[state] * other[state]
+    return total
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
