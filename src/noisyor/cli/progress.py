@@ -16,7 +16,9 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(title: str, total: int | None, quiet: bool = False) -> Iterator[Advance]:
+def progress_bar(
+    title: str, total: int | None, quiet: bool = False, *, unit: str = "records"
+) -> Iterator[Advance]:
     """Show a bar with rate and remaining time on a terminal; nothing where there is none."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
@@ -24,8 +26,8 @@ def progress_bar(title: str, total: int | None, quiet: bool = False) -> Iterator
 
     class Rate(ProgressColumn):
         def render(self, task: Any) -> Text:
-            speed = f"{task.speed:,.0f}/s" if task.speed else ""
-            return Text(f"{task.completed:,.0f} records {speed}")
+            speed = f"{task.speed:,.0f}/s" if task.speed and task.speed >= 1.0 else ""
+            return Text(f"{task.completed:,.0f} {unit} {speed}")
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn())

@@ -24,11 +24,12 @@ def identifiability_table(
     table = np.full((n_diseases, n_symptoms), -1)
     for i in range(n_diseases):
         for j in range(n_symptoms):
-            table[i, j] = _smallest_order(i + 1, j + 1, min(max_order or j + 1, j + 1))
+            table[i, j] = smallest_order(i + 1, j + 1, min(max_order or j + 1, j + 1))
     return table
 
 
-def _smallest_order(n_diseases: int, n_symptoms: int, max_order: int) -> int:
+def smallest_order(n_diseases: int, n_symptoms: int, max_order: int) -> int:
+    """Return the smallest order that identifies one fully connected network; -1: none does."""
     structure = Structure.from_matrix(np.ones((n_diseases, n_symptoms)))
     everything = Unknowns(
         structure,

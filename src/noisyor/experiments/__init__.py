@@ -1,0 +1,5 @@
+"""The paper's experiments, made anew with this package, and a scoreboard of all methods."""
+
+from noisyor.experiments.experiment import EXPERIMENTS, Settings, reproduce
+
+__all__ = ["EXPERIMENTS", "Settings", "reproduce"]

@@ -1,0 +1,116 @@
+"""One style for all pictures: few lines, labels at the curves, colours for the colour-blind."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COLOURS = {
+    "refined": "#0072B2",
+    "pooled": "#009E73",
+    "sequential": "#D55E00",
+    "variational_em": "#CC79A7",
+    "exact_em": "#E69F00",
+    "maximum_likelihood": "#56B4E9",
+    "observed": "#555555",
+    "uniform": "#999999",
+}
+LABELS = {
+    "variational_em": "variational EM",
+    "exact_em": "exact EM",
+    "maximum_likelihood": "maximum likelihood",
+    "observed": "diseases seen",
+    "sequential": "sequential (the paper's)",
+}
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e8e8e8",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "noisyor",
+}
+
+
+@contextmanager
+def picture(path: Path, n_axes: int, size: tuple[float, float]) -> Iterator[Any]:
+    """Give axes to draw on; write PNG and SVG when that is done."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(STYLE):
+        drawing, axes = plt.subplots(1, n_axes, figsize=size, layout="constrained", squeeze=False)
+        yield axes[0]
+        # Without a date in it, the same results give the same file.
+        drawing.savefig(path.with_suffix(".png"), dpi=120, metadata={"Software": None})
+        drawing.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        plt.close(drawing)
+
+
+def curve(
+    axis: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    method: str,
+    *,
+    spread: Sequence[float] | None = None,
+    dashed: bool = False,
+) -> None:
+    """Draw a method's curve with markers, and standard deviations as a shade."""
+    xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    known = np.isfinite(ys)
+    if not known.any():
+        return
+    colour = COLOURS.get(method, "#000000")
+    style = "--" if dashed else "-"
+    label = LABELS.get(method, method)
+    axis.plot(xs[known], ys[known], style, color=colour, marker="o", markersize=3, label=label)
+    if spread is not None:
+        margin = np.nan_to_num(np.asarray(spread, dtype=float))[known]
+        low = np.maximum(ys[known] - margin, ys[known] / 10.0)
+        axis.fill_between(xs[known], low, ys[known] + margin, color=colour, alpha=0.12, linewidth=0)
+
+
+def label_curves(axis: Any) -> None:
+    """Write each curve's name at its right end, in its colour, one above the other."""
+    lines = [line for line in axis.get_lines() if not line.get_label().startswith("_")]
+    if not lines:
+        return
+    axis.figure.canvas.draw()
+    ends = [line.get_xydata()[-1] for line in lines]
+    heights = [axis.transData.transform(end)[1] for end in ends]
+    order = np.argsort(heights)
+    step = 11.0 * axis.figure.dpi / 72.0
+    placed: list[float] = []
+    for number in order:
+        at = heights[number]
+        if placed and at < placed[-1] + step:
+            at = placed[-1] + step
+        placed.append(at)
+    right = max(end[0] for end in ends)
+    for number, at in zip(order, placed, strict=True):
+        y = axis.transData.inverted().transform((0.0, at))[1]
+        axis.annotate(
+            lines[number].get_label(), (right, y), (6, 0), textcoords="offset points",
+            color=lines[number].get_color(), fontsize=8, va="center", annotation_clip=False,
+        )  # fmt: skip
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows, the first of them the header, as a Markdown table."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
+    return "\n".join(lines)
+
+
+def shown(value: float, form: str = "{:.3f}") -> str:
+    """Return a number as text; nothing where there is none."""
+    return form.format(value) if np.isfinite(value) else ""

@@ -1,0 +1,132 @@
+"""Experiments: cells that are measured one by one, then a page, its tables and its pictures."""
+
+import importlib
+import multiprocessing
+import os
+import platform
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from noisyor._version import __version__
+from noisyor.errors import NoisyOrWarning, ParameterError
+from noisyor.experiments.results import Cell, Results
+from noisyor.io.paths import replaced_when_done
+
+EXPERIMENTS = ("table1", "figure3", "figure4", "timings", "scoreboard")
+
+
+class Settings(NamedTuple):
+    """How large an experiment is."""
+
+    quick: bool = False
+    """Minutes instead of hours: fewer networks, fewer records."""
+    seed: int = 0
+    """Where the seeds of networks and samples start."""
+    structures: Path | None = None
+    """A folder of real networks; or one network: a folder with edges.csv."""
+
+
+class Experiment(Protocol):
+    """A module of this room."""
+
+    def cells(self, settings: Settings) -> list[Cell]:
+        """List what is to be measured, the quickest first."""
+        ...
+
+    def measure(self, cell: Cell, settings: Settings) -> dict[str, float]:
+        """Measure one cell."""
+        ...
+
+    def draw(self, results: Results, settings: Settings, folder: Path) -> list[str]:
+        """Draw pictures; return their names without ending."""
+        ...
+
+    def page(self, results: Results, settings: Settings) -> str:
+        """Return what the paper reports, what was found, and where they differ, in Markdown."""
+        ...
+
+
+def experiment_named(name: str) -> Experiment:
+    """Return an experiment by name."""
+    if name not in EXPERIMENTS:
+        raise ParameterError(
+            f"there is no experiment {name!r}; known: {', '.join(EXPERIMENTS)}, all."
+        )
+    module: Experiment = importlib.import_module(f"noisyor.experiments.{name}")
+    return module
+
+
+def reproduce(
+    name: str,
+    folder: Path,
+    settings: Settings,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Measure what is missing of an experiment, draw it, and write its page, which is returned.
+
+    `progress` is called with numbers of finished cells.
+    """
+    experiment = experiment_named(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = Results(folder / f"{name}.csv")
+    missing = missing_cells(name, folder, settings)
+    for cell, found in _measured(name, missing, settings, jobs):
+        results.add(cell, found)
+        if progress is not None:
+            progress(1)
+    pictures = experiment.draw(results, settings, folder)
+    text = [experiment.page(results, settings).strip()]
+    text += [f"![{picture}]({picture}.png)" for picture in pictures]
+    text.append(_provenance(name, settings))
+    page = folder / f"{name}.md"
+    with replaced_when_done(page) as part:
+        Path(part).write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    return page
+
+
+def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:
+    """Return the cells that are not in the results of an earlier run."""
+    results = Results(folder / f"{name}.csv")
+    return [cell for cell in experiment_named(name).cells(settings) if cell not in results]
+
+
+def _measured(
+    name: str, cells: list[Cell], settings: Settings, jobs: int
+) -> Iterator[tuple[Cell, dict[str, float]]]:
+    """Give each cell with what was measured, in processes of their own if there are several."""
+    if jobs < 2:
+        for cell in cells:
+            yield cell, _measure(name, cell, settings)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        futures = {pool.submit(_measure, name, cell, settings): cell for cell in cells}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _measure(name: str, cell: Cell, settings: Settings) -> dict[str, float]:
+    with warnings.catch_warnings():
+        # What could not be learned shows in the errors; a notice for each cell would not be read.
+        warnings.simplefilter("ignore", NoisyOrWarning)
+        return experiment_named(name).measure(cell, settings)
+
+
+def _provenance(name: str, settings: Settings) -> str:
+    quick = " --quick" if settings.quick else ""
+    seed = f" --seed {settings.seed}" if settings.seed else ""
+    return (
+        f"Made by `noisyor reproduce {name}{quick}{seed}` with noisyor {__version__}, Python "
+        f"{platform.python_version()}, on {os.cpu_count()} cores ({platform.machine()}). All "
+        "numbers "
+        f"stand in [{name}.csv]({name}.csv)."
+    )

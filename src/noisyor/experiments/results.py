@@ -1,0 +1,95 @@
+"""What was measured, kept in a CSV file, so that a long run can go on where it stopped."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import FileError
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("network", "records", "seed", "method", "quantity", "value")
+
+
+class Cell(NamedTuple):
+    """One measurement: a method on a sample of a network."""
+
+    network: str
+    n_records: int
+    seed: int
+    method: str
+
+
+class Results:
+    """Quantities by cell; each cell is added to the file as soon as it is measured."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._values: dict[Cell, dict[str, float]] = {}
+        if path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        with self.path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise FileError(
+                    f"{self.path} was not written by noisyor reproduce: its columns are not "
+                    f"{', '.join(COLUMNS)}. Choose another --out."
+                )
+            for row in reader:
+                try:
+                    cell = Cell(
+                        row["network"], int(row["records"]), int(row["seed"]), row["method"]
+                    )
+                    value = float(row["value"])
+                except (TypeError, ValueError):
+                    raise FileError(
+                        f"{self.path}, line {reader.line_num}: this is no result; delete the line "
+                        "or the file."
+                    ) from None
+                self._values.setdefault(cell, {})[row["quantity"]] = value
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self._values
+
+    def add(self, cell: Cell, found: dict[str, float]) -> None:
+        """Keep what was measured, also on disk."""
+        self._values[cell] = found
+        is_new = not self.path.exists()
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if is_new:
+                writer.writerow(COLUMNS)
+            writer.writerows([*cell, name, f"{value:.6g}"] for name, value in found.items())
+
+    @property
+    def cells(self) -> Iterable[Cell]:
+        """All that was measured."""
+        return self._values.keys()
+
+    def all(self, network: str, n_records: int, method: str, quantity: str) -> Floats:
+        """Return a quantity over all seeds."""
+        return np.array(
+            [
+                found[quantity]
+                for cell, found in self._values.items()
+                if (cell.network, cell.n_records, cell.method) == (network, n_records, method)
+                and quantity in found
+            ]
+        )
+
+    def mean(self, network: str, n_records: int, method: str, quantity: str) -> float:
+        """Return the mean of a quantity over all seeds; NaN where it was not measured."""
+        values = self.all(network, n_records, method, quantity)
+        values = values[np.isfinite(values)]
+        return float(values.mean()) if values.size else float("nan")
+
+    def spread(self, network: str, n_records: int, method: str, quantity: str) -> float:
+        """Return the standard deviation of a quantity over the seeds."""
+        values = self.all(network, n_records, method, quantity)
+        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")

@@ -1,0 +1,136 @@
+"""The scoreboard: all methods on all networks: errors, coverage, posteriors, time, memory."""
+
+from pathlib import Path
+
+import numpy as np
+
+from noisyor.experiments.drawing import curve, label_curves, markdown_table, picture, shown
+from noisyor.experiments.experiment import Settings
+from noisyor.experiments.measures import coverage, posterior_error, timed
+from noisyor.experiments.networks import network_named, real_networks
+from noisyor.experiments.results import Cell, Results
+from noisyor.learner import NoisyOrLearner
+
+METHODS = (
+    "refined", "pooled", "sequential", "maximum_likelihood", "variational_em", "observed",
+    "uniform",
+)  # fmt: skip
+SMALL = ("figure1", "figure2", "plants")
+"""Where exact inference on all records is no matter."""
+QUICKLY_REFINED = ("figure1", "plants", "tcc4e")
+HELD_OUT = 10**6 + 7
+"""The seed of the records whose posteriors are compared."""
+
+
+def networks(settings: Settings) -> list[str]:
+    """Return the networks, the small ones first."""
+    real = real_networks(settings.structures)
+    found = ["figure1", "figure2", *(name for name in real if name != "orphanet570"), "qmr_shaped"]
+    return found + [name for name in real if name == "orphanet570"]
+
+
+def sizes(settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of records."""
+    return (2000,) if settings.quick else (1000, 10_000, 100_000)
+
+
+def methods(name: str, n_records: int) -> list[str]:
+    """Return the methods that can be run on a network in bearable time."""
+    left_out = set()
+    if name not in SMALL:
+        left_out.add("maximum_likelihood")
+    if name in ("qmr_shaped", "orphanet570", "health_knowledge_graph"):
+        left_out.add("variational_em")
+    if name == "tcc4e" and n_records > 10_000:
+        left_out.add("variational_em")
+    return [method for method in METHODS if method not in left_out]
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List networks, records and methods."""
+    found = []
+    for n_records in sizes(settings):
+        for name in networks(settings):
+            n_seeds = (1 if settings.quick else 3) * (2 if name in SMALL else 1)
+            for seed in range(settings.seed, settings.seed + n_seeds):
+                found += [
+                    Cell(name, n_records, seed, method)
+                    for method in methods(name, n_records)
+                    if not (settings.quick and method == "refined" and name not in QUICKLY_REFINED)
+                ]
+    return found
+
+
+def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+    """Learn from one sample, and compare with the truth."""
+    network = network_named(cell.network, cell.seed, settings.structures)
+    learner = NoisyOrLearner(network.structure, method=cell.method, restarts=4)
+    learner.fit(*network.sample(50, seed=0, return_diseases=True))  # compile
+    records, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
+    _, found = timed(lambda: learner.fit(records, diseases).estimate_)
+    estimate = learner.estimate_
+    found |= {
+        "failures": float(np.abs(estimate.failures.values - network.failures).mean()),
+        "priors": float(np.abs(estimate.priors.values - network.priors).mean()),
+        "leaks": float(np.abs(estimate.leaks.values - network.leaks).mean()),
+    }
+    found |= coverage(network, estimate)
+    n_held_out, budget = (10, 0.05) if settings.quick else (100, 0.2)
+    if cell.network in (*SMALL, "ddxplus", "tcc4e"):
+        n_held_out = 500
+    found |= posterior_error(network, estimate.network, n_held_out, HELD_OUT, budget)
+    return found
+
+
+def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
+    """Draw the error of the failures against records, or methods where there is one number only."""
+    names, at = networks(settings), sizes(settings)
+    with picture(folder / "scoreboard", len(names), (2.6 * len(names) + 1.2, 3.2)) as axes:
+        for axis, name in zip(axes, names, strict=True):
+            for method in METHODS:
+                errors = [results.mean(name, n, method, "failures") for n in at]
+                dashed = method in ("observed", "uniform")
+                curve(axis, at, errors, method, dashed=dashed)
+            axis.set(xscale="log", yscale="log", xlabel="records", title=name)
+        axes[0].set_ylabel("mean error of failures")
+        label_curves(axes[-1])
+    return ["scoreboard"]
+
+
+def page(results: Results, settings: Settings) -> str:
+    """Return a table for each network."""
+    parts = [
+        "# Scoreboard",
+        "All methods on the same samples. Errors are mean absolute ones. *Covered*: 95% intervals "
+        "without a flag that hold the truth. *Posterior*: the mean absolute difference of disease "
+        "posteriors under the learned and the true network, on new records; *top*: how often the "
+        "most "
+        "probable disease is the same. `observed` sees the diseases; `uniform` looks at nothing. "
+        "The "
+        "paper has no such table.",
+    ]
+    quantities = {
+        "failures": "{:.4f}", "priors": "{:.4f}", "leaks": "{:.4f}", "covered": "{:.1%}",
+        "flagged": "{:.0%}", "posterior": "{:.5f}", "same_top": "{:.0%}", "seconds": "{:.2f}",
+        "megabytes": "{:,.0f}",
+    }  # fmt: skip
+    titles = ["failures", "priors", "leaks", "covered", "flagged", "posterior", "top", "s", "MB"]
+    for name in networks(settings):
+        rows = [["records", "method", *titles, "samples"]]
+        for n_records in sizes(settings):
+            for method in METHODS:
+                n = len(results.all(name, n_records, method, "failures"))
+                if n:
+                    cells_of_row = [
+                        shown(results.mean(name, n_records, method, quantity), form)
+                        for quantity, form in quantities.items()
+                    ]
+                    rows.append([f"{n_records:,}", method, *cells_of_row, str(n)])
+        if len(rows) > 1:
+            parts += [f"## {name}", markdown_table(rows)]
+    parts.append(
+        "Left out: exact EM ends where maximum likelihood does; maximum likelihood and "
+        "variational EM on "
+        "the large networks take too long."
+    )
+    return "\n\n".join(parts)
