@@ -59,7 +59,8 @@ class Results:
 
     def add(self, cell: Cell, found: dict[str, float]) -> None:
         """Keep what was measured, also on disk."""
-        self._values[cell] = found
+        # As it is read again, so that a run that was interrupted says the same as one that was not.
+        self._values[cell] = {name: float(f"{value:.6g}") for name, value in found.items()}
         is_new = not self.path.exists()
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")

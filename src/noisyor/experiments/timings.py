@@ -95,9 +95,7 @@ def page(results: Results, settings: Settings) -> str:
             "over "
             f"{n_records(settings):,} records in memory, on all cores:",
             markdown_table(rows),
-            "**Where they differ:** aQMR-DT is not public; `qmr_shaped` has its size. The "
-            "schedule's time "
-            "of the paper is wall-clock time on 32 processors. Solving includes standard errors "
-            "here.",
+            "**Where they differ:** aQMR-DT is not public; `qmr_shaped` has its size. The paper's "
+            "time for the schedule is wall-clock time. Solving is without standard errors here.",
         ]
     )
