@@ -30,12 +30,15 @@ def tiny(monkeypatch):
     monkeypatch.setattr(table1, "size", lambda settings: 7)
     monkeypatch.setattr(figure3, "sizes", lambda settings: (200, 2000))
     monkeypatch.setattr(figure3, "RESTARTS", {})
+    all_cells = figure3.cells
+    monkeypatch.setattr(figure3, "cells", lambda s: [c for c in all_cells(s) if c.seed < 2])
     monkeypatch.setattr(figure4, "networks", lambda settings: ["figure1"])
     monkeypatch.setattr(figure4, "sizes", lambda settings: (500, 2000))
     monkeypatch.setattr(timings, "NETWORK", "figure1")
     monkeypatch.setattr(timings, "n_records", lambda settings: 500)
     monkeypatch.setattr(scoreboard, "networks", lambda settings: ["figure1", "figure2"])
     monkeypatch.setattr(scoreboard, "sizes", lambda settings: (500,))
+    monkeypatch.setattr(scoreboard, "METHODS", ("pooled", "observed", "uniform"))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
