@@ -317,9 +317,21 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self.posteriors(records, **options).probabilities
 
     def predict(self, records: Any, **options: Unpack[ReadOptions]) -> NDArray[np.bool_]:
-        """Return which diseases are more probable than not, records x diseases."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.predict_proba(records, **options) > 0.5)
+        """Return which diseases are more probable than not, records x diseases.
+
+        Of records that the network holds for impossible nothing is known: they get False, and a
+        warning says so.
+        """
+        probabilities = self.predict_proba(records, **options)
+        n_unknown = int(np.isnan(probabilities).any(axis=1).sum())
+        if n_unknown:
+            warnings.warn(
+                f"{n_unknown:,} records are impossible under the learned network: no disease is "
+                "predicted for them.",
+                NoisyOrWarning,
+                stacklevel=2,
+            )
+        return np.asarray(np.nan_to_num(probabilities) > 0.5)
 
     def score(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> float:
         """Return the mean log likelihood of records, in which no disease needs to be seen.

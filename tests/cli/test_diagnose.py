@@ -122,6 +122,8 @@ def test_findings_without_a_row_can_be_unknown(run, tmp_path):
         (["-p", "fevr"], "there is no symptom named 'fevr'; did you mean 'fever'?"),
         (["-p", "s"], "can be more than one symptom"),
         (["-p", "fever", "-a", "fever"], "'fever' is given twice"),
+        (["-p", "fever", "--budget", "0"], "budget must be a number of seconds above 0"),
+        (["-p", "fever", "--layout", "long"], "are for files of records"),
         (["-p", "fever", "--method", "magic"], "there is no method 'magic'"),
         (["-p", "fever", "--about", "flu"], "there is no disease named 'flu'"),
         (["-p", "fever", "-o", "x.csv"], "--output is for files of records"),
@@ -165,3 +167,50 @@ def test_no_records_make_an_empty_table(run, tmp_path):
     assert code == 0, err
     assert "Diagnosed 0 records" in out
     assert pq.read_table(output).num_rows == 0
+
+
+def test_ids_of_all_files_are_of_one_kind(run, tmp_path):
+    names = datasets.clinic().structure.symptoms
+    header, row = ",".join(names), ",".join(["0"] * len(names))
+    (tmp_path / "ids.csv").write_text(f"record,{header}\n7,{row}\n")
+    (tmp_path / "none.csv").write_text(f"{header}\n{row}\n")
+    for order in ("ids.csv", "none.csv"), ("none.csv", "ids.csv"):
+        output = tmp_path / "out.csv"
+        files = [tmp_path / name for name in order]
+        code, _, err = run("diagnose", "clinic", *files, "-o", output)
+        assert code == 2
+        assert "the ids of" in err
+        assert not output.exists()
+
+
+def test_json_can_be_read_by_any_parser(run, tmp_path):
+    network = tmp_path / "network.json"
+    content = {
+        "format": "noisyor.network", "version": 1, "diseases": ["flu", "cold"],
+        "symptoms": ["fever", "cough"], "priors": [0.1, 0.2], "leaks": [0.0, 0.1],
+        "edges": [[0, 0], [0, 1], [1, 1]], "failures": [0.5, 0.5, 0.5],
+    }  # fmt: skip
+    network.write_text(json.dumps(content))
+    code, out, _ = run("diagnose", network, "-p", "fever", "-a", "cough", "--explain", "--json")
+    assert code == 0
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    facts = json.loads(out, parse_constant=refuse)
+    assert facts["contributions"][0]["log_odds"] is None  # a fever makes flu certain
+
+
+def test_records_without_an_answer_name_no_disease(run, tmp_path):
+    network = tmp_path / "network.json"
+    content = {
+        "format": "noisyor.network", "version": 1, "diseases": ["flu"], "symptoms": ["fever"],
+        "priors": [0.1], "leaks": [0.0], "edges": [[0, 0]], "failures": [1.0],
+    }  # fmt: skip
+    network.write_text(json.dumps(content))
+    (tmp_path / "records.csv").write_text("fever\n1\n0\n")
+    output = tmp_path / "out.parquet"
+    run("diagnose", network, tmp_path / "records.csv", "-o", output, "--top", "1")
+    rows = pq.read_table(output).to_pylist()
+    assert [row["disease"] for row in rows] == [None, "flu"]
+    assert rows[0]["probability"] is None

@@ -1,5 +1,8 @@
 """Posteriors by every method against sums over all states of the diseases."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from conftest import as_lists
 from noisyor import (
     Findings,
     NoisyOrError,
+    NoisyOrLearner,
     NoisyOrNetwork,
     Structure,
     best_questions,
@@ -60,8 +64,6 @@ def test_exact_posteriors_agree_with_sums_over_all_states(rng):
 
 def test_the_rounding_error_is_bounded(rng):
     # Against sums in exact fractions: the bound must hold, and not be absurd.
-    from fractions import Fraction
-
     for number in range(30):
         network, row, present, absent = random_patient(rng, 4, 6)
         if number % 2:  # 1 - (1 - leak) would lose all digits
@@ -160,6 +162,99 @@ def test_gibbs_sees_what_it_has_not_settled():
     network = NoisyOrNetwork(structure, [1e-3, 1e-3], np.full(6, 0.01), np.full(3, 1e-9))
     found = posterior(network, [0, 1, 2], method="gibbs")
     assert found.probabilities == pytest.approx([0.5, 0.5], abs=max(2 * found.error, 0.02))
+
+
+def grid(n, prior=0.05, failure=0.05, leak=0.01):
+    """n x n findings, each caused by its row or its column: all rows explain them, or all columns.
+
+    Returns the network and the posterior of each disease if all are present, by its symmetry.
+    """
+    matrix = np.zeros((2 * n, n * n))
+    for row, column in np.ndindex(n, n):
+        matrix[row, row * n + column] = matrix[n + column, row * n + column] = 1
+    structure = Structure.from_matrix(matrix)
+    network = NoisyOrNetwork(
+        structure, np.full(2 * n, prior), np.full(2 * n * n, failure), np.full(n * n, leak)
+    )
+    total = within = 0.0
+    for rows, columns in np.ndindex(n + 1, n + 1):
+        weight = math.comb(n, rows) * math.comb(n, columns)
+        weight *= prior ** (rows + columns) * (1 - prior) ** (2 * n - rows - columns)
+        for on, count in (
+            (2, rows * columns),
+            (1, rows * (n - columns) + columns * (n - rows)),
+            (0, (n - rows) * (n - columns)),
+        ):
+            weight *= (1 - (1 - leak) * failure**on) ** count
+        total += weight
+        within += weight * rows / n
+    return network, within / total
+
+
+def test_sampling_is_honest_where_explanations_exclude_each_other():
+    network, truth = grid(7)
+    exact = posterior(network, list(range(49)), method="exact", budget=20.0)
+    assert exact.probabilities == pytest.approx(np.full(14, truth))
+    n_dishonest = 0
+    for seed in range(8):
+        found = posterior(network, list(range(49)), method="gibbs", seed=seed)
+        n_dishonest += np.abs(found.probabilities - truth).max() > 1.5 * found.error
+    assert n_dishonest <= 2  # all eight chains fall into one of both now and then
+
+
+def test_auto_keeps_the_better_of_bounds_and_samples():
+    network, truth = grid(12)
+    everything = list(range(144))
+    bounded = posterior(network, everything, method="variational", budget=0.05)
+    found = posterior(network, everything, budget=0.05)
+    assert found.error <= bounded.error
+    assert (bounded.lower <= truth).all()
+    assert (bounded.upper >= truth).all()
+
+
+def test_bounds_stay_bounds_however_far_apart():
+    small, _ = grid(12)
+    matrix = np.ones((25, 144))
+    matrix[:24] = 0
+    matrix[tuple(small.structure.edges.T)] = 1
+    structure = Structure.from_matrix(matrix)
+    failures = np.full(structure.n_edges, 0.05)
+    failures[structure.edges[:, 0] == 24] = 0.99
+    network = NoisyOrNetwork(
+        structure, [*small.priors, 1.0], failures, np.full(structure.n_symptoms, 0.001)
+    )
+    for method in "gibbs", "mean_field", "variational":
+        found = posterior(network, list(range(144)), method=method, budget=0.05)
+        assert (found.lower <= found.probabilities).all()
+        assert (found.probabilities <= found.upper).all()
+        assert (found.upper <= 1.0).all()
+        assert found.log_evidence <= found.log_evidence_upper
+        assert found.upper[24] == 1.0
+
+
+def test_weak_causes_keep_their_digits():
+    structure = Structure.from_edges([("a", "x"), ("b", "x")])
+    for leak in (1e-4, 1e-6, 1e-9):
+        network = NoisyOrNetwork(structure, [0.3, 0.3], [1.0 - leak] * 2, [leak])
+        p, f, q = (Fraction(value) for value in (0.3, float(network.failures[0]), leak))
+        both, one, none = (1 - (1 - q) * f**2, 1 - (1 - q) * f, q)
+        within = p * (p * both + (1 - p) * one)
+        truth = within / (within + (1 - p) * (p * one + (1 - p) * none))
+        found = posterior(network, ["x"])
+        assert abs(Fraction(float(found.probabilities[0])) - truth) <= Fraction(found.error)
+        assert found.error < 1e-12
+
+
+def test_questions_about_a_rare_disease():
+    structure = Structure.from_edges(
+        [("rare", "x"), ("rare", "y"), ("common", "y"), ("common", "z")]
+    )
+    network = NoisyOrNetwork(structure, [1e-3, 0.1], [0.01, 0.01, 0.3, 0.3], [1e-4, 0.01, 0.01])
+    truth = naive.information(*as_lists(network), [None] * 3, 0, about=0)
+    for seed in range(3):
+        asked = best_questions(network, about="rare", seed=seed)
+        assert asked.symptoms[0] == 0
+        assert asked.gains[0] == pytest.approx(truth, rel=0.1)
 
 
 def test_causes_and_contributions(rng):
@@ -323,6 +418,10 @@ def test_what_is_impossible_is_explained():
     for question in best_questions, most_probable, explain:
         with pytest.raises(NoisyOrError, match="impossible"):
             question(network, ["fever"])
+    for method in "gibbs", "mean_field", "variational":
+        with pytest.raises(NoisyOrError, match="'fever' is present, but nothing"):
+            posterior(network, ["fever"], method=method)
+        assert posteriors(network, [[1, 1]], method=method).method_names == ["impossible"]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +432,12 @@ def test_what_is_impossible_is_explained():
         ({"present": ["fever"], "absent": ["fever"]}, "'fever' is given twice"),
         ({"method": "magic"}, "there is no method 'magic'"),
         ({"budget": 0.0}, "budget must be a number of seconds above 0"),
+        ({"budget": float("inf")}, "budget must be a number of seconds"),
+        ({"budget": "1"}, "budget must be a number of seconds"),
         ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": 2**64}, "seed must be a whole number"),
+        ({"draws": 1.5}, "draws must be a whole number"),
+        ({"present": None}, "give a list of symptoms, not None"),
         ({"network": 3}, "a NoisyOrNetwork or an Estimate is wanted, not int"),
     ],
 )
@@ -356,3 +460,23 @@ def test_no_records_have_no_posteriors():
     clinic = datasets.clinic()
     found = posteriors(clinic, Findings.from_numpy(np.empty((0, 60)), clinic.structure))
     assert found.probabilities.shape == (0, 20)
+
+
+def test_a_network_without_diseases_has_evidence_only():
+    structure = Structure(["a"], ["x", "y"], np.empty((0, 2), dtype=int)).subset(diseases=[])
+    network = NoisyOrNetwork(structure, [], [], [0.2, 0.5])
+    found = posterior(network, ["x"], ["y"])
+    assert found.log_evidence == pytest.approx(np.log(0.1))
+    assert len(found.probabilities) == 0
+
+
+def test_an_estimate_can_be_asked_for_many_records():
+    clinic = datasets.clinic()
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
+    records = clinic.sample(10, seed=1)
+    by_estimate, by_network = (
+        posteriors(each, records) for each in (learner.estimate_, learner.network_)
+    )
+    assert np.array_equal(by_estimate.probabilities, by_network.probabilities)
+    with pytest.raises(NoisyOrError, match="another structure"):
+        posteriors(clinic, datasets.figure1(0).sample(3, seed=0))

@@ -1,6 +1,7 @@
 """`noisyor diagnose`: which diseases, given findings; one patient, or files of records."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from noisyor.cli.options import (
 
 if TYPE_CHECKING:
     from noisyor.findings.blocks import Block
-    from noisyor.findings.reading import RecordFormat
+    from noisyor.findings.reading import RecordFormat, RecordStream
     from noisyor.inference import Posterior, Posteriors
     from noisyor.inference.intervals import Learned
     from noisyor.network import NoisyOrNetwork
@@ -111,13 +112,15 @@ def diagnose(
         if output is not None:
             raise ParameterError("--output is for files of records; name some.")
         patient = Patient(read_network(network, seed), present or [], absent or [], errors)
-        request = {"method": method, "budget": budget or 1.0, "seed": seed}
+        if layout is not None or unmentioned != "absent":
+            raise ParameterError("--layout and --unmentioned are for files of records.")
+        request = {"method": method, "budget": 1.0 if budget is None else budget, "seed": seed}
         with working("asking the network (the first time it is compiled: half a minute)", quiet):
             facts = patient.ask(
                 request, top or 10, explain=explain, sets=sets, ask=ask or bool(about), about=about
             )
         if as_json:
-            typer.echo(json.dumps(facts))
+            typer.echo(json.dumps(_finite(facts)))
         elif not quiet:
             patient.show(facts)
         return
@@ -128,10 +131,9 @@ def diagnose(
         raise ParameterError("say where to write: --output posteriors.parquet.")
     options = read_options(layout, ignore_unknown, ids_per_file)
     options["unmentioned"] = unmentioned  # type: ignore[typeddict-item]  # checked by RecordFormat
-    _diagnose_files(
-        network, records, output, options, top, seed, quiet,
-        {"method": method, "budget": budget or 0.1, "seed": seed, "threads": threads or None},
-    )  # fmt: skip
+    seconds = 0.1 if budget is None else budget
+    request = {"method": method, "budget": seconds, "seed": seed, "threads": threads or None}
+    _diagnose_files(network, records, output, options, top, seed, quiet, request)
 
 
 class Patient:
@@ -193,9 +195,11 @@ class Patient:
         return NetworkWithErrors(self._network, read)
 
     def _explain(self, rows: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
+        from noisyor.cli.output import note
         from noisyor.inference import explain
 
         if request["method"] in ("variational", "mean_field"):
+            note(f"{request['method']} tells no causes: they are explained by the method auto.")
             request = request | {"method": "auto"}
         told = explain(
             self._network, self._present, self._absent,
@@ -223,14 +227,22 @@ class Patient:
         return rows
 
 
-def _facts(found: "Posterior", top: int) -> dict[str, Any]:
-    import math
+def _finite(value: Any) -> Any:
+    """Return facts with null for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
+
+def _facts(found: "Posterior", top: int) -> dict[str, Any]:
     return {
         "present": list(found.present),
         "absent": list(found.absent),
         "method": found.method,
-        "error": None if math.isnan(found.error) else found.error,
+        "error": found.error,
+        "parameters_without_error": found.n_without_error,
         "log_evidence": found.log_evidence,
         "log_evidence_upper": found.log_evidence_upper,
         "diseases": found.table().slice(0, top).to_pylist(),
@@ -425,12 +437,32 @@ def _open_blocks(
     streams = record_streams(files, network.structure, form)
     counts = [stream.n_records for stream in streams]
     n_records = None if None in counts else sum(count or 0 for count in counts)
-    blocks = itertools.chain.from_iterable(stream.blocks for stream in streams)
+    blocks = _same_ids(streams)
     first = next(blocks, None)
     if first is None:
         return 0, None, iter(())
-    id_type = None if first.record_ids is None else first.record_ids.type
-    return n_records, id_type, itertools.chain([first], blocks)
+    return n_records, _id_type(first), itertools.chain([first], blocks)
+
+
+def _id_type(block: "Block") -> Any:
+    return None if block.record_ids is None else block.record_ids.type
+
+
+def _same_ids(streams: list["RecordStream"]) -> Iterator["Block"]:
+    """Give all blocks; their records have ids of one type, or none has any."""
+    from noisyor.errors import FileError
+
+    known: list[tuple[Any, str]] = []
+    for stream in streams:
+        for block in stream.blocks:
+            known = known or [(_id_type(block), stream.file_name)]
+            if _id_type(block) != known[0][0]:
+                raise FileError(
+                    f"the ids of {stream.file_name} are of another kind than those of "
+                    f"{known[0][1]} (numbers, texts, or none at all); write them alike, or "
+                    "diagnose the files one by one."
+                )
+            yield block
 
 
 class Tally:
@@ -515,7 +547,8 @@ class PosteriorWriter:
         import pyarrow as pa
 
         errors = pa.array(found.errors, from_pandas=True)
-        return [pa.array(found.method_names), errors, pa.array(found.log_evidences)]
+        evidences = pa.array(found.log_evidences, from_pandas=True)
+        return [pa.array(found.method_names), errors, evidences]
 
     def _wide(self, ids: Any, found: "Posteriors") -> Any:
         import pyarrow as pa
@@ -532,10 +565,11 @@ class PosteriorWriter:
         order = np.argsort(-found.probabilities, axis=1, kind="stable")[:, :k]
         rows = pa.array(np.repeat(np.arange(len(found)), k))
         names = pa.array(self._network.structure.diseases)
+        no_answer = np.repeat(np.isnan(found.probabilities).any(axis=1), k)
         arrays = [
             ids.take(rows),
             pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), len(found))),
-            names.take(pa.array(order.ravel())),
+            names.take(pa.array(order.ravel(), mask=no_answer)),
             pa.array(np.take_along_axis(found.probabilities, order, 1).ravel(), from_pandas=True),
             *(column.take(rows) for column in self._details(found)),
         ]

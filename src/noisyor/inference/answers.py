@@ -21,7 +21,7 @@ from noisyor.inference.answer_kernels import (
     write_causes,
 )
 from noisyor.inference.bounds import Bounded, Settings, bound_record
-from noisyor.inference.kernels import FlatNetwork, Records, listed
+from noisyor.inference.kernels import FlatNetwork, Records, is_possible, listed, new_desk
 from noisyor.inference.records import flat_network, in_threads
 from noisyor.network import NoisyOrNetwork
 
@@ -46,7 +46,13 @@ MOST_LEAVES = 1000
 TOLERANCE = 1e-3
 POOR = 0.05
 """Where bounds leave more than this open, "auto" samples as well."""
+DRAWN_PER_SECOND = 1e7
+"""Edges that sampling looks at."""
+N_CHAINS, N_BATCHES = 8, 4
+FEWEST_SWEEPS, MOST_SWEEPS = 10, 100
+"""Of a batch."""
 NORMAL_95 = 1.96
+LARGEST_BUDGET = 1e6
 CHUNK = 64
 """Records that a thread takes at a time."""
 
@@ -63,13 +69,22 @@ class Request(NamedTuple):
 
 def make_request(method: str, budget: float, seed: int, first: int = 0) -> Request:
     """Return what is asked for, its parts checked."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"there is no method {method!r}; known: {', '.join(METHODS)}.")
-    if isinstance(budget, bool) or not budget > 0.0:
-        raise ParameterError(f"budget must be a number of seconds above 0, not {budget!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed must be a whole number from 0, not {seed!r}.")
+    if not _is_number(budget) or not 0.0 < budget <= LARGEST_BUDGET:
+        raise ParameterError(
+            f"budget must be a number of seconds above 0 and at most {LARGEST_BUDGET:g}, not "
+            f"{budget!r}."
+        )
+    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_whole or not 0 <= seed < 2**63:
+        raise ParameterError(f"seed must be a whole number from 0 to 2^63 - 1, not {seed!r}.")
     return Request(METHODS[method], budget, int(seed), first)
+
+
+def _is_number(value: object) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    return is_number and not isinstance(value, bool)
 
 
 class AllAnswers(NamedTuple):
@@ -143,18 +158,20 @@ class Work:
         request, answers = self._request, self._answers
         symptoms, is_present = listed(self._records, record)
         rest_unknown = bool(self._records.rest_unknown[record])
+        if not is_possible(self._net, symptoms, is_present, rest_unknown, new_desk(self._net)):
+            answers.methods[record] = IMPOSSIBLE
+            answers.log_evidences[record] = answers.log_uppers[record] = -np.inf
+            return
         settings = self._settings(symptoms[is_present])
         found = bound_record(self._net, symptoms, is_present, rest_unknown, settings)
         answers.log_evidences[record] = found.log_lower
         answers.log_uppers[record] = found.log_upper
-        if found.log_upper == -np.inf:
-            answers.methods[record] = IMPOSSIBLE
-            return
         method = VARIATIONAL if request.method == AUTO else request.method
         is_poor = found.error > POOR or len(answers.caused)
         if method == GIBBS or (request.method == AUTO and is_poor):
-            method = GIBBS
-            found = self._sample(record, found)
+            sampled = self._sample(record, found)
+            if method == GIBBS or sampled.error < found.error:
+                method, found = GIBBS, sampled
         answers.methods[record] = method
         answers.probabilities[record] = found.probabilities
         answers.errors[record] = np.nan if method == MEAN_FIELD else found.error
@@ -165,14 +182,22 @@ class Work:
         """Return how far to go for bounds: the more edges, the more costs a leaf."""
         if self._request.method in (MEAN_FIELD, GIBBS):
             return Settings(n_leaves=1, leaf_operations=-1.0, tolerance=1.0)
-        n_parents = self._net.parent_offsets[present + 1] - self._net.parent_offsets[present]
-        n_leaves = self._request.budget * ENTRIES_PER_SECOND / max(int(n_parents.sum()), 1)
+        n_leaves = self._request.budget * ENTRIES_PER_SECOND / self._n_entries(present)
         return Settings(int(np.clip(n_leaves, 2, MOST_LEAVES)), LEAF_OPERATIONS, TOLERANCE)
+
+    def _n_entries(self, present: NDArray[np.int32]) -> int:
+        """Return how many edges lead to present findings."""
+        n_parents = self._net.parent_offsets[present + 1] - self._net.parent_offsets[present]
+        return max(int(n_parents.sum()), 1)
+
+    def _n_sweeps(self, present: NDArray[np.int32]) -> int:
+        """Return how long a batch is: as the budget allows, within reason."""
+        n_all = self._request.budget * DRAWN_PER_SECOND / self._n_entries(present)
+        return int(np.clip(n_all / (1.25 * N_CHAINS * N_BATCHES), FEWEST_SWEEPS, MOST_SWEEPS))
 
     def _sample(self, record: int, bounded: Bounded) -> Bounded:
         """Sample a record; its posteriors cannot lie outside of their bounds."""
-        from noisyor.inference.gibbs_kernels import SAMPLING, sample_record
-        from noisyor.inference.kernels import new_desk
+        from noisyor.inference.gibbs_kernels import Sampling, sample_record
         from noisyor.inference.random_kernels import seed_of
 
         net, answers = self._net, self._answers
@@ -181,7 +206,8 @@ class Work:
         desk = new_desk(net)
         random = np.uint64(seed_of(self._request.seed, self._request.first + record))
         row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
-        sample_record(net, symptoms, is_present, rest_unknown, SAMPLING, random, desk, row, errors)
+        sampling = Sampling(N_CHAINS, N_BATCHES, self._n_sweeps(symptoms[is_present]))
+        sample_record(net, symptoms, is_present, rest_unknown, sampling, random, desk, row, errors)
         if len(answers.caused):
             present = symptoms[is_present]
             write_causes(net, present, desk.caused, desk.leaked, record, answers)

@@ -31,6 +31,7 @@ from noisyor.inference.kernels import (
     weigh_all,
 )
 from noisyor.inference.variational_kernels import (
+    SMALLEST_LOG,
     Entries,
     better_xi,
     list_entries,
@@ -157,14 +158,17 @@ def add_up(leaves: list[Leaf], n_diseases: int) -> Bounded:
         if leaf.high is not None and leaf.low is not None:
             high += np.exp(leaf.log_upper - log_upper) * leaf.high
             low += np.exp(leaf.log_lower - log_lower) * leaf.low
+    low, high = np.minimum(low, 1.0), np.minimum(high, 1.0)
+    if log_lower < SMALLEST_LOG / 2.0:  # it stands for nothing at all
+        log_lower = -np.inf
     ratio = np.exp(log_lower - log_upper) if log_lower > -np.inf else 0.0
     # The lower bound with a disease against the upper one without it, and the other way round.
     least, most = ratio * low, ratio * (1.0 - low)
-    with np.errstate(invalid="ignore"):
-        lower = np.where(least > 0.0, least / (least + 1.0 - high), 0.0)
-        upper = np.where(most > 0.0, high / (high + most), 1.0)
-    lower, upper = np.maximum(lower - ROUNDING, 0.0), np.minimum(upper + ROUNDING, 1.0)
-    return Bounded(np.clip(low, lower, upper), lower, upper, log_lower, log_upper)
+    lower = np.maximum(least / (least + (1.0 - high) + ROUNDING) - ROUNDING, 0.0)
+    upper = np.minimum((high + ROUNDING) / (high + ROUNDING + most) + ROUNDING, 1.0)
+    upper = np.maximum(upper, lower)
+    margin = ROUNDING * (1.0 + abs(log_upper)) if log_upper > -np.inf else 0.0
+    return Bounded(np.clip(low, lower, upper), lower, upper, log_lower - margin, log_upper + margin)
 
 
 class LeafSolver:
@@ -195,11 +199,11 @@ class LeafSolver:
         entries = list_entries(net, self.present, leaf.xi, desk)
         tighten(net, entries, desk)
         is_replaced = self._choose(net, entries)
-        log_upper, high = self._lower_upper(net, entries, is_replaced)
+        log_upper, high = self._best_upper(net, entries, is_replaced)
         if log_upper == -np.inf:
             return
         leaf.log_upper, leaf.high = base + log_upper, high
-        log_lower, leaf.low = self._raise_lower(net, entries, is_replaced, high)
+        log_lower, leaf.low = self._best_lower(net, entries, is_replaced, high)
         leaf.log_lower = base + log_lower
 
     def _choose(self, net: FlatNetwork, entries: Entries) -> Booleans:
@@ -214,7 +218,7 @@ class LeafSolver:
         is_replaced[worst_first[:fits]] = False
         return is_replaced
 
-    def _lower_upper(
+    def _best_upper(
         self, net: FlatNetwork, entries: Entries, is_replaced: Booleans
     ) -> tuple[float, Floats]:
         """Lower the upper bound by turns in posteriors and xi."""
@@ -222,9 +226,7 @@ class LeafSolver:
         kept, pace = entries.xi.copy(), 1.0
         for _ in range(TURNS if is_replaced.any() and best > -np.inf else 0):
             better_xi(entries, is_replaced, on, pace)
-            bound, new = self._solve_with(
-                net, *tilted(entries, is_replaced, self._desk), is_replaced
-            )
+            bound, new = self._solve_upper(net, entries, is_replaced)
             if bound < best:
                 gain, best, on, kept = best - bound, bound, new, entries.xi.copy()
                 if gain < SMALL_GAIN:
@@ -235,7 +237,7 @@ class LeafSolver:
         entries.xi[:] = kept
         return best, on
 
-    def _raise_lower(
+    def _best_lower(
         self, net: FlatNetwork, entries: Entries, is_replaced: Booleans, on: Floats
     ) -> tuple[float, Floats]:
         """Raise the lower bound by turns in posteriors and shares."""

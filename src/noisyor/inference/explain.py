@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+CERTAIN = 1e-12
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Why a network holds some diseases for probable."""
 
     contributions: "pa.Table"
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
-    the disease, against not knowing it; the largest first."""
+    the disease, against not knowing it, the largest first; infinite where it makes it certain."""
     causes: "pa.Table"
     """A row per present finding and possible cause (null: none of the diseases, it came by itself):
     the probability that this caused it. Several causes can act at once."""
@@ -116,7 +119,9 @@ def _contributions(
     structure = network.structure
     with np.errstate(invalid="ignore"):
         change = _log_odds(row) - _log_odds(without)
-    change[np.isnan(change)] = 0.0  # certain with the finding, and without it
+    # Certain with the finding, and without it: what is left of the digits means nothing.
+    change[(row < CERTAIN) & (without < CERTAIN)] = 0.0
+    change[(row > 1.0 - CERTAIN) & (without > 1.0 - CERTAIN)] = 0.0
     rows: list[dict[str, Any]] = []
     for place, disease in enumerate(chosen.tolist()):
         for x in np.argsort(-change[:, place], kind="stable").tolist():

@@ -46,10 +46,6 @@ class Sampling(NamedTuple):
     """Of each batch: how often each disease is drawn."""
 
 
-SAMPLING = Sampling(n_chains=4, n_batches=8, n_sweeps=50)
-"""What is usual."""
-
-
 class Chain(NamedTuple):
     """What is drawn of a piece for the moment, and what has been added up."""
 
@@ -57,6 +53,8 @@ class Chain(NamedTuple):
     silent: Floats
     """Of each finding: P(no disease that is on causes it)."""
     is_lively: Booleans
+    order: Integers
+    """In which the diseases are drawn."""
     failures: Floats
     """Of each entry; never 0, so that a disease can be turned off by a division."""
     probabilities: Floats
@@ -90,10 +88,9 @@ def sample_record(
     desk: Desk,
     row: Floats,
     errors: Floats,
-) -> bool:
-    """Write posteriors and their standard errors; say whether the record is possible."""
-    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
-        return False
+) -> None:
+    """Write posteriors of a record that is possible, and their standard errors."""
+    weigh_absent(net, symptoms, is_present, rest_unknown, desk)
     present = present_of(symptoms, is_present)
     n_pieces = open_findings(net, present, desk)
     before = desk.on.copy()
@@ -107,8 +104,6 @@ def sample_record(
     for j in present:
         if desk.present[j] > 0.0:
             batches.if_caused[:, j] = 1.0 / desk.present[j]
-        elif not may_be_caused(net, j, desk):
-            return False
     edge_causes = np.zeros(len(net.failures))
     for number in range(n_pieces):
         piece, diseases, findings, edges = make_piece(net, present, number, desk)
@@ -134,7 +129,6 @@ def sample_record(
                 edge_causes[edge] = on * (1.0 - f) * batches.if_caused[:, j].mean()
             desk.caused[edge] = edge_causes[edge]
     desk.on[:] = row
-    return True
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -151,16 +145,6 @@ def _compare_chains(
                 square += (mean - row[disease]) ** 2
             between = np.sqrt(square / (n_chains * (n_chains - 1)))
             errors[disease] = max(errors[disease], between)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def may_be_caused(net: FlatNetwork, j: int, desk: Desk) -> bool:
-    """Say whether a disease with several present findings can have caused this one."""
-    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-        can_fire = net.failures[net.parent_edges[place]] < 1.0
-        if can_fire and desk.piece_of[net.parent_diseases[place]] >= 0:
-            return True
-    return False
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -190,7 +174,7 @@ def sample_piece(
     parents = parents_of(piece)
     all_caused = np.zeros(len(piece.findings))
     for number in range(sampling.n_chains):
-        chain = new_chain(piece, number)
+        chain, random = new_chain(piece, number, random)
         n_first = sampling.n_batches * sampling.n_sweeps // 4
         random = settle_chain(piece, parents, chain, n_first, random)
         for batch in range(sampling.n_batches):
@@ -205,14 +189,24 @@ def sample_piece(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def new_chain(piece: Piece, number: int) -> Chain:
-    """Return the start of a chain: no disease is on in the even ones, all are in the odd ones."""
+def new_chain(piece: Piece, number: int, random: np.uint64) -> tuple[Chain, np.uint64]:
+    """Return the start of a chain: no disease is on in the even ones, all are in the odd ones.
+
+    Each draws the diseases in a random order of its own: otherwise all would find the same of
+    several explanations that exclude each other.
+    """
     k, m = len(piece.on), len(piece.absent)
     failures = np.maximum(piece.failures, SMALLEST_FAILURE)
-    return Chain(
-        np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), failures,
+    order = np.arange(k)
+    for place in range(k - 1, 0, -1):
+        random, uniform = next_uniform(random)
+        other = int(uniform * (place + 1))
+        order[place], order[other] = order[other], order[place]
+    chain = Chain(
+        np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), order, failures,
         np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
     )  # fmt: skip
+    return chain, random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -247,7 +241,7 @@ def run_chain(
     chain.marks[:] = -1
     for sweep in range(n_sweeps):
         _multiply(piece, chain)
-        for disease in range(len(piece.on)):
+        for disease in chain.order:
             stamp = sweep * len(piece.on) + disease
             n, random = choose_block(piece, parents, chain, disease, stamp, block, random)
             random = draw_block(piece, chain, block[:n], weights, random)
@@ -293,12 +287,11 @@ def draw_block(
 
     All states are visited in Gray's order, one disease turned at a time.
     """
-    n, log_weight, top = len(block), 0.0, 0.0
     for disease in block:
         if chain.is_on[disease]:
-            log_weight += turn(piece, chain, disease)
-    weights[0], state = 0.0, 0
-    log_weight = 0.0
+            turn(piece, chain, disease)
+    n, log_weight, top, state = len(block), 0.0, 0.0, 0
+    weights[0] = 0.0
     for code in range(1, 1 << n):
         bit = 0
         while not (code >> bit) & 1:

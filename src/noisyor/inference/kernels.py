@@ -51,7 +51,7 @@ class FlatNetwork(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Distinct records."""
+    """Some records."""
 
     offsets: Integers
     """Record r lists `offsets[r] : offsets[r + 1]`: its present findings and either those that are
@@ -247,7 +247,10 @@ def weigh_absent(
             n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
     log_absent[n_certain > 0] = -np.inf
     # A sum of logarithms is rounded once a term, in proportion to its size.
-    desk.roundings[0] = 8.0 - net.log_absent.min() * len(net.leaks)
+    largest = 0.0
+    for disease in range(len(log_absent)):
+        largest = max(largest, -net.log_absent[disease])
+    desk.roundings[0] = 8.0 + largest * len(net.leaks)
     log_evidence += weigh_all(net, log_absent, desk.on)
     return -np.inf if n_loud > 0 else float(log_evidence)
 
@@ -387,41 +390,56 @@ def _has_piece(net: FlatNetwork, j: int, desk: Desk) -> bool:
 def close_finding(net: FlatNetwork, j: int, desk: Desk) -> None:
     """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
 
-    Such a disease causes the finding, or does not, and then another of them or the piece does.
+    Such a disease causes the finding, or does not, and then another of them or the piece does. What
+    the others do is put together from those before and those behind it, so that nothing cancels.
     """
     if_caused, if_not = desk.if_caused[j], desk.if_not[j]
     desk.leaked[j] = net.leaks[j] * if_caused
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
-    posteriors = np.full(last - first, -1.0)
+    absent, present = np.ones(last - first + 1), np.zeros(last - first + 1)  # those behind
+    for place in range(last - 1, first - 1, -1):
+        chance = _merged_chance(net, place, desk)
+        at = place - first
+        present[at] = present[at + 1] + absent[at + 1] * chance
+        absent[at] = absent[at + 1] * (1.0 - chance)
+    absent_before, present_before = 1.0 - net.leaks[j], net.leaks[j]
     for place in range(first, last):
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
-        if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+        chance, at = _merged_chance(net, place, desk), place - first + 1
+        if chance == 0.0:
             continue
-        on, f = desk.on[disease], net.failures[edge]
-        own = 1.0 - on * (1.0 - f)
-        others = desk.absent[j] / own if own > 1e-6 else _absent_without(net, j, disease, desk)
-        not_caused = (1.0 - others) * if_caused + others * if_not
-        desk.caused[edge] = on * (1.0 - f) * if_caused
-        posteriors[place - first] = min(desk.caused[edge] + on * f * not_caused, 1.0)
-    for place in range(first, last):
-        if posteriors[place - first] >= 0.0:
-            desk.on[net.parent_diseases[place]] = posteriors[place - first]
-    desk.roundings[0] += 4.0 * (last - first)
+        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        others = present_before + absent_before * present[at]
+        not_caused = others * if_caused + absent_before * absent[at] * if_not
+        present_before += absent_before * chance
+        absent_before *= 1.0 - chance
+        desk.caused[edge] = chance * if_caused
+        on = desk.on[disease] * net.failures[edge] * not_caused + desk.caused[edge]
+        desk.on[disease] = min(on, 1.0)
+    desk.roundings[0] += 6.0 * (last - first)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _absent_without(net: FlatNetwork, j: int, left_out: int, desk: Desk) -> float:
-    """Return P(neither the leak nor a merged disease but one causes the finding)."""
-    absent = 1.0 - net.leaks[j]
-    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
-        if (
-            disease != left_out
-            and desk.n_open[disease] == 1
-            and is_active(net, edge, disease, desk)
-        ):
-            absent *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
-    return float(absent)
+def _merged_chance(net: FlatNetwork, place: int, desk: Desk) -> float:
+    """Return P(a disease causes a finding) if it was merged with the leak, else 0."""
+    edge, disease = net.parent_edges[place], net.parent_diseases[place]
+    if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+        return 0.0
+    return float(desk.on[disease] * (1.0 - net.failures[edge]))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def is_possible(
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
+) -> bool:
+    """Say whether a record can be at all: each present finding has a cause, each absent none."""
+    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
+        return False
+    present = present_of(symptoms, is_present)
+    open_findings(net, present, desk)
+    n_unexplained = 0
+    for j in present:
+        n_unexplained += 1 if desk.present[j] == 0.0 and not _has_piece(net, j, desk) else 0
+    return n_unexplained == 0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -59,6 +59,11 @@ class MostProbable:
         """Whether these are the best ones for certain: the budget sufficed to exclude others."""
         return bool(self.log_bound <= self.log_joints[-1] + CLOSE)
 
+    def __repr__(self) -> str:
+        best = ", ".join(self.sets[0]) or "none" if self.sets else "nothing"
+        proven = "" if self.is_proven else ", not proven"
+        return f"MostProbable({len(self.sets)} sets; {best}: {self.probabilities[0]:.3g}{proven})"
+
     def table(self) -> "pa.Table":
         """Return one row per set, as an Arrow table."""
         import pyarrow as pa

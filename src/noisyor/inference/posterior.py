@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import NoisyOrError, ParameterError
+from noisyor.errors import FindingsError, NoisyOrError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.reading import ReadOptions
@@ -53,8 +53,8 @@ class Posterior:
     lower: Floats
     """What it is at least, and..."""
     upper: Floats
-    """... at most: for certain with "exact" (rounding) and "variational" (bounds), with 95%
-    confidence with "gibbs" (sampling)."""
+    """... at most: for certain with "exact" (rounding), "variational" and "mean_field" (bounds, in
+    the latter wide), with 95% confidence with "gibbs" (sampling)."""
     method: str
     """How it was found: "exact", "variational", "mean_field" or "gibbs"."""
     error: float
@@ -168,6 +168,8 @@ def posterior(
     parts = indices_of(structure, present, absent)
     records = list_records([parts])
     request = make_request(method, budget, seed)
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
+        raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
     answers, bounds_below, bounds_above = answer_all(known, records, request, with_bounds=True)
     check_answered(known, parts, int(answers.methods[0]), budget)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
@@ -201,7 +203,7 @@ def posterior_intervals(
 
 
 def posteriors(
-    network: NoisyOrNetwork,
+    network: NoisyOrNetwork | Learned,
     records: Any,
     *,
     method: str = "auto",
@@ -217,16 +219,19 @@ def posteriors(
     list of paths; options as in `count_moments`. The budget is for each record; other parameters
     as in `posterior`. `iter_posteriors` does the same in bounded memory.
     """
-    source = as_source(records, network.structure)
+    known = network_of(network)
+    structure = known.structure
+    source = as_source(records, structure)
     if not isinstance(source, Findings):
-        source = read_findings(source, network.structure, options)
+        source = read_findings(source, structure, options)
+    if source.structure.symptoms != structure.symptoms:
+        raise FindingsError("these findings belong to another structure than the network.")
     parts = list(
         iter_posteriors(
-            network, source.blocks, method=method, budget=budget, seed=seed, threads=threads,
+            known, source.blocks, method=method, budget=budget, seed=seed, threads=threads,
             progress=progress,
         )
     )  # fmt: skip
-    structure = network.structure
     none = Posteriors(
         structure, np.empty((0, structure.n_diseases)), np.empty(0), np.empty(0), np.empty(0),
         np.empty(0, dtype=np.int8),

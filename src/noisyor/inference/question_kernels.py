@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from noisyor.inference.gibbs_kernels import (
     Sampling,
-    may_be_caused,
     new_chain,
     run_chain,
     settle_chain,
@@ -39,24 +38,20 @@ def draw_states(
     random: np.uint64,
     desk: Desk,
     states: Booleans,
-) -> bool:
-    """Fill in draws x diseases; say whether the record is possible.
+) -> None:
+    """Fill in draws x diseases, of a record that is possible.
 
     The draws are dealt to the chains; between two of a chain are `n_sweeps` sweeps.
     """
-    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
-        return False
+    weigh_absent(net, symptoms, is_present, rest_unknown, desk)
     present = present_of(symptoms, is_present)
     n_pieces = open_findings(net, present, desk)
-    for j in present:
-        if desk.present[j] == 0.0 and not may_be_caused(net, j, desk):
-            return False
     n_draws = len(states)
     for number in range(n_pieces):
         piece, diseases, _, _ = make_piece(net, present, number, desk)
         parents = parents_of(piece)
         for part in range(sampling.n_chains):
-            chain = new_chain(piece, part)
+            chain, random = new_chain(piece, part, random)
             first = part * n_draws // sampling.n_chains
             last = (part + 1) * n_draws // sampling.n_chains
             random = settle_chain(piece, parents, chain, (last - first) // 4, random)
@@ -71,7 +66,6 @@ def draw_states(
                 states[draw, disease] = uniform < desk.on[disease]
         for j in present:
             random = draw_merged(net, j, desk, states[draw], random)
-    return True
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -85,16 +79,17 @@ def draw_merged(
     """
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
     silent = np.ones(last - first + 1)  # P(none of the merged diseases from here on causes it)
-    others = 1.0 - net.leaks[j]
+    others, explained = 1.0 - net.leaks[j], net.leaks[j]
     for place in range(last - 1, first - 1, -1):
         edge, disease = net.parent_edges[place], net.parent_diseases[place]
         silent[place - first] = silent[place - first + 1]
         if desk.n_open[disease] == 1 and is_active(net, edge, disease, desk):
             silent[place - first] *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
         elif desk.piece_of[disease] >= 0 and state[disease]:
+            explained += others * (1.0 - net.failures[edge])
             others *= net.failures[edge]
     random, uniform = next_uniform(random)
-    is_explained = uniform * (1.0 - others * silent[0]) < 1.0 - others
+    is_explained = uniform * (explained + others * (1.0 - silent[0])) < explained
     for place in range(first, last):
         edge, disease = net.parent_edges[place], net.parent_diseases[place]
         if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):

@@ -7,7 +7,7 @@ diseases that are drawn from the posterior.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from noisyor.errors import ParameterError
 from noisyor.inference.answer_kernels import IMPOSSIBLE
 from noisyor.inference.answers import make_request
 from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.posterior import check_answered
+from noisyor.inference.kernels import FlatNetwork, is_possible, new_desk
+from noisyor.inference.posterior import check_answered, posterior
 from noisyor.inference.records import flat_network, indices_of
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
@@ -85,53 +86,80 @@ def best_questions(
     about
         The disease that is in question; None: all.
     draws
-        States of the diseases to draw; more of them make the gains more precise.
+        States of the diseases to draw; more of them make the gains more precise. What happens in
+        fewer than one of so many states is not seen, unless `about` asks for it.
     seed
         The same seed gives the same answer.
     """
-    from noisyor.inference.gibbs_kernels import Sampling
-    from noisyor.inference.kernels import new_desk
-    from noisyor.inference.question_kernels import draw_states
-    from noisyor.inference.random_kernels import seed_of
-
     make_request("gibbs", 1.0, seed)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
         raise ParameterError(f"draws must be a whole number from 10, not {draws!r}.")
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
-    net = flat_network(known)
-    states = np.zeros((draws, structure.n_diseases), dtype=np.bool_)
     symptoms = np.concatenate(parts).astype(np.int32)
-    is_present = np.arange(len(symptoms)) < len(parts[0])
-    random = np.uint64(seed_of(seed, 0))
-    is_possible = draw_states(
-        net, symptoms, is_present, True, Sampling(4, 1, 1), random, new_desk(net), states
-    )
-    if not is_possible:
+    asked = _Asked(known, symptoms, np.arange(len(symptoms)) < len(parts[0]), draws, seed)
+    if not asked.is_possible():
         check_answered(known, parts, IMPOSSIBLE, 1.0)
-    gains, probabilities = _informed(known, states)
-    if about is not None:
-        is_on = states[:, structure.disease_index(about)]
-        gains = _entropy(probabilities)
-        for part in is_on, ~is_on:
-            if part.any():
-                gains = gains - part.mean() * _entropy(_informed(known, states[part])[1])
-        gains = np.maximum(gains, 0.0)
+    if about is None:
+        gains, probabilities = asked.informed(flat_network(known))
+    else:
+        disease = structure.disease_index(about)
+        chance = posterior(known, present, absent).probabilities[disease]
+        gains, probabilities = asked.about(disease, float(chance))
     unknown = np.setdiff1d(np.arange(structure.n_symptoms), symptoms)
     order = unknown[np.argsort(-gains[unknown], kind="stable")]
     return Questions(structure, order, gains[order], probabilities[order])
 
 
-def _informed(network: NoisyOrNetwork, states: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the gain of asking for each symptom, and P(present), where states are drawn."""
-    from noisyor.inference.question_kernels import inform
+class _Asked(NamedTuple):
+    """Findings, and how often to draw from their posterior."""
 
-    structure, net = network.structure, flat_network(network)
-    gains, probabilities = np.empty(structure.n_symptoms), np.empty(structure.n_symptoms)
-    symptoms = np.ascontiguousarray(structure.edges[:, 1])
-    inform(net, structure.child_offsets, symptoms, states, probabilities, gains)
-    return gains, probabilities
+    network: NoisyOrNetwork
+    symptoms: NDArray[np.int32]
+    is_present: NDArray[np.bool_]
+    draws: int
+    seed: int
+
+    def is_possible(self) -> bool:
+        """Say whether the network holds the findings for possible."""
+        net = flat_network(self.network)
+        return bool(is_possible(net, self.symptoms, self.is_present, True, new_desk(net)))
+
+    def informed(self, net: FlatNetwork) -> tuple[Floats, Floats]:
+        """Return the gain of asking for each symptom, and P(present)."""
+        from noisyor.inference.gibbs_kernels import Sampling
+        from noisyor.inference.question_kernels import draw_states, inform
+        from noisyor.inference.random_kernels import seed_of
+
+        structure = self.network.structure
+        states = np.zeros((self.draws, structure.n_diseases), dtype=np.bool_)
+        random = np.uint64(seed_of(self.seed, 0))
+        draw_states(
+            net, self.symptoms, self.is_present, True, Sampling(8, 1, 1), random, new_desk(net),
+            states,
+        )  # fmt: skip
+        gains, probabilities = np.empty(structure.n_symptoms), np.empty(structure.n_symptoms)
+        children = np.ascontiguousarray(structure.edges[:, 1])
+        inform(net, structure.child_offsets, children, states, probabilities, gains)
+        return gains, probabilities
+
+    def about(self, disease: int, chance: float) -> tuple[Floats, Floats]:
+        """Return the same for one disease, with draws where it is present, and where it is not.
+
+        However rare it is, both are drawn equally often.
+        """
+        net = flat_network(self.network)
+        left = np.zeros(len(net.leaks))
+        probabilities = np.zeros(len(net.leaks))
+        for prior, weight in ((1.0, chance), (0.0, 1.0 - chance)):
+            if weight > 0.0:
+                priors = net.priors.copy()
+                priors[disease] = prior
+                _, present = self.informed(net._replace(priors=priors))
+                probabilities += weight * present
+                left += weight * _entropy(present)
+        return np.maximum(_entropy(probabilities) - left, 0.0), probabilities
 
 
 def _entropy(p: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Networks and records as the arrays that kernels work on, and threads that share the work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -138,6 +138,8 @@ def indices_of(
     for given in present, absent:
         if isinstance(given, str):
             raise ParameterError(f"give a list of symptoms, not the single text {given!r}.")
+        if not isinstance(given, Iterable):
+            raise ParameterError(f"give a list of symptoms, not {given!r}.")
     parts = structure.symptom_indices(present), structure.symptom_indices(absent)
     both, counts = np.unique(np.concatenate(parts), return_counts=True)
     if (counts > 1).any():

@@ -35,7 +35,8 @@ LARGEST_THETA = 40.0
 """exp(-40) is less than a rounding error: a failure of 0 is not told from it."""
 SMALLEST_XI, LARGEST_XI = 1e-12, 1e4
 SMALLEST_SHARE = 1e-6
-SMALLEST_LOG = -1e4
+SMALLEST_LOG = -1e6
+"""Stands for the log of 0."""
 SWEEPS = 30
 TURNS = 4
 """Of posteriors and shares, for the lower bound."""
