@@ -127,6 +127,5 @@ def _provenance(name: str, settings: Settings) -> str:
     return (
         f"Made by `noisyor reproduce {name}{quick}{seed}` with noisyor {__version__}, Python "
         f"{platform.python_version()}, on {os.cpu_count()} cores ({platform.machine()}). All "
-        "numbers "
-        f"stand in [{name}.csv]({name}.csv)."
+        f"numbers stand in [{name}.csv]({name}.csv)."
     )

@@ -90,8 +90,7 @@ def page(results: Results, settings: Settings) -> str:
             "identifiable, by the rank of the Jacobian, for up to 7 diseases and 7 symptoms; -1: "
             "no order.",
             f"**Here:** {same} of its {PAPER.size} entries are the same. The rank is found "
-            "exactly, modulo a "
-            "prime, at random parameters"
+            "exactly, modulo a prime, at random parameters"
             + (f"; beyond 7 symptoms up to order {HIGHEST_ORDER}." if n > len(PAPER) else "."),
             markdown_table(rows),
             f"**Where they differ:** {differ}",

@@ -92,8 +92,7 @@ def page(results: Results, settings: Settings) -> str:
             "**The paper** (Section 4.2): a machine with 64 cores; the schedule on 32 processors, "
             "statistics and solving in Python on one.",
             f"**Here**, best of {REPEATS}, compiled before; statistics are those of the schedule, "
-            "over "
-            f"{n_records(settings):,} records in memory, on all cores:",
+            f"over {n_records(settings):,} records in memory, on all cores:",
             markdown_table(rows),
             "**Where they differ:** aQMR-DT is not public; `qmr_shaped` has its size. The paper's "
             "time for the schedule is wall-clock time. Solving is without standard errors here.",
