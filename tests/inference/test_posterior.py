@@ -156,6 +156,19 @@ def test_gibbs_agrees_with_sums_over_all_states(rng):
     assert np.mean(scaled) > 0.9  # 95% confidence, of the worst disease each
 
 
+def test_effective_sample_sizes_tell_the_spread_over_seeds():
+    clinic = datasets.clinic()
+    patient = ["fever", "cough", "headache", "nausea"]
+    runs = [posterior(clinic, patient, method="gibbs", seed=seed) for seed in range(40)]
+    truth = posterior(clinic, patient).probabilities
+    worst = np.argmax(truth * (1 - truth))
+    spread = np.std([run.probabilities[worst] for run in runs])
+    n_effective = np.median([run.effective_sample_size for run in runs])
+    told = np.sqrt(truth[worst] * (1 - truth[worst]) / n_effective)
+    assert spread < 2.0 * told  # of the disease that is told least, so it may be less
+    assert np.isnan(posterior(clinic, patient).effective_sample_size)
+
+
 def test_gibbs_sees_what_it_has_not_settled():
     # Two diseases nearly exclude each other: single ones would hardly ever change.
     structure = Structure.from_matrix(np.ones((2, 3)))

@@ -242,6 +242,7 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
         "absent": list(found.absent),
         "method": found.method,
         "error": found.error,
+        "effective_sample_size": found.effective_sample_size,
         "parameters_without_error": found.n_without_error,
         "log_evidence": found.log_evidence,
         "log_evidence_upper": found.log_evidence_upper,

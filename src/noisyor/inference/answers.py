@@ -51,6 +51,8 @@ DRAWN_PER_SECOND = 1e7
 N_CHAINS, N_BATCHES = 8, 4
 FEWEST_SWEEPS, MOST_SWEEPS = 10, 100
 """Of a batch."""
+CLEAR = 0.01
+"""Diseases that are less in doubt do not count for the effective sample size."""
 NORMAL_95 = 1.96
 LARGEST_BUDGET = 1e6
 CHUNK = 64
@@ -93,6 +95,8 @@ class AllAnswers(NamedTuple):
     answers: Answers
     lower: Floats
     upper: Floats
+    n_effective: Floats
+    """Of records that were sampled: as many independent draws would tell as much; else NaN."""
 
 
 def answer_all(
@@ -116,7 +120,7 @@ def answer_all(
         np.zeros((n_causes, structure.n_symptoms)),
     )  # fmt: skip
     bounds = [np.full((n_bounds, structure.n_diseases), np.nan) for _ in range(2)]
-    found = AllAnswers(answers, *bounds)
+    found = AllAnswers(answers, bounds[0], bounds[1], np.full(n, np.nan))
     work = Work(flat_network(network), records, request, found)
 
     def answer_chunk(first: int) -> None:
@@ -135,7 +139,7 @@ class Work:
         self, net: FlatNetwork, records: Records, request: Request, found: AllAnswers
     ) -> None:
         self._net, self._records, self._request = net, records, request
-        self._answers, self._lower, self._upper = found
+        self._answers, self._lower, self._upper, self._n_effective = found
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""
@@ -211,6 +215,10 @@ class Work:
         if len(answers.caused):
             present = symptoms[is_present]
             write_causes(net, present, desk.caused, desk.leaked, record, answers)
+        in_doubt = (row > CLEAR) & (row < 1.0 - CLEAR)
+        if in_doubt.any():
+            draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
+            self._n_effective[record] = draws.min()
         row = np.clip(row, bounded.lower, bounded.upper)
         lower = np.maximum(row - NORMAL_95 * errors, bounded.lower)
         upper = np.minimum(row + NORMAL_95 * errors, bounded.upper)

@@ -65,6 +65,9 @@ class Posterior:
     log_evidence_upper: float
     """... and an upper bound."""
     priors: Floats
+    effective_sample_size: float = float("nan")
+    """With "gibbs": as many independent draws would tell as much, of the disease that is told
+    least; NaN with other methods, and where no disease is in doubt."""
     interval_lower: Floats | None = None
     """95% intervals from the standard errors of the parameters, where an estimate was asked..."""
     interval_upper: Floats | None = None
@@ -111,6 +114,8 @@ class Posteriors:
     """... and an upper bound."""
     methods: NDArray[np.int8]
     """How each was found, as a number; `method_names` has the words."""
+    effective_sample_sizes: Floats
+    """Of records that were sampled; see `Posterior.effective_sample_size`."""
 
     @property
     def method_names(self) -> list[str]:
@@ -170,7 +175,9 @@ def posterior(
     request = make_request(method, budget, seed)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
         raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
-    answers, bounds_below, bounds_above = answer_all(known, records, request, with_bounds=True)
+    answers, bounds_below, bounds_above, n_effective = answer_all(
+        known, records, request, with_bounds=True
+    )
     check_answered(known, parts, int(answers.methods[0]), budget)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     intervals: dict[str, Any] = {}
@@ -184,7 +191,8 @@ def posterior(
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], bounds_below[0],
         bounds_above[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
-        float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors, **intervals,
+        float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors,
+        float(n_effective[0]), **intervals,
     )  # fmt: skip
 
 
@@ -234,9 +242,12 @@ def posteriors(
     )  # fmt: skip
     none = Posteriors(
         structure, np.empty((0, structure.n_diseases)), np.empty(0), np.empty(0), np.empty(0),
-        np.empty(0, dtype=np.int8),
+        np.empty(0, dtype=np.int8), np.empty(0),
     )  # fmt: skip
-    columns = ("probabilities", "errors", "log_evidences", "log_evidence_uppers", "methods")
+    columns = (
+        "probabilities", "errors", "log_evidences", "log_evidence_uppers", "methods",
+        "effective_sample_sizes",
+    )  # fmt: skip
     return Posteriors(
         structure,
         *(np.concatenate([getattr(part, column) for part in [none, *parts]]) for column in columns),
@@ -257,12 +268,13 @@ def iter_posteriors(
     first = 0
     for block in blocks:
         request = make_request(method, budget, seed, first)
-        answers = answer_all(
+        found = answer_all(
             network, block_records(block), request, threads=threads, progress=progress
-        ).answers
+        )
+        answers = found.answers
         yield Posteriors(
             network.structure, answers.probabilities, answers.errors, answers.log_evidences,
-            answers.log_uppers, answers.methods,
+            answers.log_uppers, answers.methods, found.n_effective,
         )  # fmt: skip
         first += block.n_records
 
