@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import noisyor
+import noisyor.experiments
 from noisyor.cli import main
 
 ROOT = Path(__file__).parents[1]

@@ -46,10 +46,10 @@ MOST_LEAVES = 1000
 TOLERANCE = 1e-3
 POOR = 0.05
 """Where bounds leave more than this open, "auto" samples as well."""
-DRAWN_PER_SECOND = 1e7
+DRAWN_PER_SECOND = 2e7
 """Edges that sampling looks at."""
 N_CHAINS, N_BATCHES = 8, 4
-FEWEST_SWEEPS, MOST_SWEEPS = 10, 100
+FEWEST_SWEEPS, MOST_SWEEPS = 20, 100
 """Of a batch."""
 CLEAR = 0.01
 """Diseases that are less in doubt do not count for the effective sample size."""

@@ -173,10 +173,10 @@ def sample_piece(
     """Fill in the batches of one piece; return what causes each entry, and the random state."""
     parents = parents_of(piece)
     all_caused = np.zeros(len(piece.findings))
+    n_first = sampling.n_batches * sampling.n_sweeps // 4
+    chains, random = settle_chains(piece, parents, sampling.n_chains, n_first, random)
     for number in range(sampling.n_chains):
-        chain, random = new_chain(piece, number, random)
-        n_first = sampling.n_batches * sampling.n_sweeps // 4
-        random = settle_chain(piece, parents, chain, n_first, random)
+        chain = chains[number]
         for batch in range(sampling.n_batches):
             random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
             place = number * sampling.n_batches + batch
@@ -186,6 +186,33 @@ def sample_piece(
             all_caused += chain.caused
     n_sweeps = sampling.n_chains * sampling.n_batches * sampling.n_sweeps
     return all_caused * (1.0 - piece.failures) / n_sweeps, random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def settle_chains(
+    piece: Piece,
+    parents: tuple[Integers, Integers],
+    n_chains: int,
+    n_sweeps: int,
+    random: np.uint64,
+) -> tuple[list[Chain], np.uint64]:
+    """Let chains forget their starts, and find out which diseases are drawn in blocks.
+
+    These are the diseases that are lively in any chain: where chains have found explanations that
+    exclude each other, blocks of both let each chain change from one to the other.
+    """
+    n_sweeps = max(n_sweeps, 10)
+    is_lively = np.zeros(len(piece.on), dtype=np.bool_)
+    chains = []
+    for number in range(n_chains):
+        chain, random = new_chain(piece, number, random)
+        random = run_chain(piece, parents, chain, n_sweeps, random)
+        for disease in range(len(is_lively)):
+            is_lively[disease] |= chain.probabilities[disease] > LIVELY * n_sweeps
+        chains.append(chain)
+    for chain in chains:
+        chain.is_lively[:] = is_lively
+    return chains, random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -207,22 +234,6 @@ def new_chain(piece: Piece, number: int, random: np.uint64) -> tuple[Chain, np.u
         np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
     )  # fmt: skip
     return chain, random
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def settle_chain(
-    piece: Piece,
-    parents: tuple[Integers, Integers],
-    chain: Chain,
-    n_sweeps: int,
-    random: np.uint64,
-) -> np.uint64:
-    """Let a chain forget its start, and find out which diseases are drawn in blocks."""
-    n_sweeps = max(n_sweeps, 10)
-    random = run_chain(piece, parents, chain, n_sweeps, random)
-    for disease in range(len(chain.is_lively)):
-        chain.is_lively[disease] = chain.probabilities[disease] > LIVELY * n_sweeps
-    return random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

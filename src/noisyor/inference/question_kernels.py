@@ -6,9 +6,7 @@ from numpy.typing import NDArray
 
 from noisyor.inference.gibbs_kernels import (
     Sampling,
-    new_chain,
     run_chain,
-    settle_chain,
 )
 from noisyor.inference.kernels import (
     Booleans,
@@ -50,11 +48,12 @@ def draw_states(
     for number in range(n_pieces):
         piece, diseases, _, _ = make_piece(net, present, number, desk)
         parents = parents_of(piece)
+        n_first = n_draws // sampling.n_chains // 4
+        chains, random = settle_chains(piece, parents, sampling.n_chains, n_first, random)
         for part in range(sampling.n_chains):
-            chain, random = new_chain(piece, part, random)
+            chain = chains[part]
             first = part * n_draws // sampling.n_chains
             last = (part + 1) * n_draws // sampling.n_chains
-            random = settle_chain(piece, parents, chain, (last - first) // 4, random)
             for draw in range(first, last):
                 random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
                 for d in range(len(diseases)):
