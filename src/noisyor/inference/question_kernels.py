@@ -4,7 +4,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.gibbs_kernels import (
+from noisyor.inference.gibbs_kernels import Sampling, run_chain, settle_chains
     Sampling,
     run_chain,
 )
