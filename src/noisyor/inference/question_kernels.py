@@ -5,9 +5,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.inference.gibbs_kernels import Sampling, run_chain, settle_chains
-    Sampling,
-    run_chain,
-)
 from noisyor.inference.kernels import (
     Booleans,
     Desk,
