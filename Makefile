@@ -32,10 +32,10 @@ demo: $(READY)  ## run the main job on built-in data
 	$(BIN)/noisyor demo
 
 test: $(READY)  ## run the default tests, with coverage
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
 
 test-all: $(READY)  ## run all tests, the slow ones too
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term -m "slow or not slow"
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term -m "slow or not slow"
 
 lint: $(READY)  ## check format, rules and types
 	$(BIN)/ruff format --check .

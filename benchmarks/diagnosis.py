@@ -16,6 +16,8 @@ from noisyor import (
     posterior,
     posteriors,
 )
+from noisyor.inference.bounds import Settings, bound_record
+from noisyor.inference.records import block_records, flat_network
 
 SIZES = (5, 8, 12, 16, 20)
 
@@ -27,6 +29,7 @@ def run(scale):
     one_symptom()
     exact_times(networks, max(int(200 * scale), 20))
     whole_records(networks, max(int(200 * scale), 10))
+    dividing(networks, max(int(30 * scale), 5))
     gibbs_errors(networks, max(int(100 * scale), 10))
     questions(networks, max(int(40 * scale), 5))
     calibration(int(200_000 * scale))
@@ -125,6 +128,32 @@ def whole_records(networks, count):
              f"{np.median(gaps):.1e}", f"{elapsed / count * 1e3:.1f}"]
         )  # fmt: skip
     print_table(f"Whole records, budget 1 s, {count} of them", rows)
+
+
+def dividing(networks, count):
+    """Bounds on whole records with the states undivided, and divided into leaves."""
+    rows = [["network", "leaves", "exact work a leaf", "log evidence within (median)",
+             "error (median)", "ms a record"]]  # fmt: skip
+    for name, network in networks.items():
+        net, records = (
+            flat_network(network),
+            block_records(network.sample(count, seed=31).blocks[0]),
+        )
+        for n_leaves, operations in ((1, -1.0), (1, 1e7), (8, 1e4), (32, 1e4)):
+            gaps, errors = [], []
+            start = time.perf_counter()
+            for record in range(count):
+                here = slice(records.offsets[record], records.offsets[record + 1])
+                symptoms, is_present = records.symptoms[here], records.is_present[here]
+                settings = Settings(n_leaves, operations, 0.0)
+                found = bound_record(net, symptoms, is_present, False, settings)
+                gaps.append(found.log_upper - found.log_lower)
+                errors.append(found.error)
+            elapsed = (time.perf_counter() - start) / count
+            work = "none" if operations < 0 else f"{operations:.0e} operations"
+            rows.append([name, str(n_leaves), work, f"{np.median(gaps):.2g}",
+                         f"{np.median(errors):.2g}", f"{elapsed * 1e3:.0f}"])  # fmt: skip
+    print_table(f"Dividing the states of the diseases: bounds on {count} whole records", rows)
 
 
 def gibbs_errors(networks, count):

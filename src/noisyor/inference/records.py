@@ -36,7 +36,9 @@ def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     is_certain, is_loud = network.failures == 0.0, network.leaks == 1.0
     logs = np.log(np.where(is_certain, 1.0, network.failures))
     return FlatNetwork(
-        network.priors,
+        # A copy that can be written to: to a compiler it is of another type than one that cannot,
+        # and priors are replaced where diseases are decided.
+        network.priors.copy(),
         network.failures,
         network.leaks,
         structure.parent_offsets,
