@@ -31,11 +31,12 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## run the main job on built-in data
 	$(BIN)/noisyor demo
 
-test: $(READY)  ## run the default tests, with coverage
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
+# A file's tests go to one worker, because workers that need the same kernels would both compile them.
+test: $(READY)  ## run the default tests
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
-test-all: $(READY)  ## run all tests, the slow ones too
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term -m "slow or not slow"
+test-all: $(READY)  ## run all tests, the slow ones too, with coverage
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term -m "slow or not slow"
 
 lint: $(READY)  ## check format, rules and types
 	$(BIN)/ruff format --check .

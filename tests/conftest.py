@@ -13,17 +13,6 @@ settings.register_profile("house", deadline=None, derandomize=False, print_blob=
 settings.load_profile("house")
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
-ASKING = ("inference", "experiments", "test_diagnose", "test_docs", "test_learner")
-"""What compiles the kernels of inference, which takes long: done by one worker, not by each."""
-
-
-def pytest_collection_modifyitems(items):
-    """Let a file's tests run in one worker, and those of several files that need the same kernels."""
-    for item in items:
-        place = item.path.relative_to(item.config.rootpath)
-        is_asking = any(name in place.with_suffix("").parts for name in ASKING)
-        group = "asking" if is_asking else str(place)
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
