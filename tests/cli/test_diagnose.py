@@ -141,7 +141,8 @@ def test_wrong_calls(run, arguments, message):
     assert out == ""
 
 
-def test_impossible_records_are_told(run, tmp_path):
+def without_causes(tmp_path):
+    """Write a network in which a fever has no cause, and two records, one with a fever."""
     network = tmp_path / "network.json"
     content = {
         "format": "noisyor.network", "version": 1, "diseases": ["flu"], "symptoms": ["fever"],
@@ -149,6 +150,11 @@ def test_impossible_records_are_told(run, tmp_path):
     }  # fmt: skip
     network.write_text(json.dumps(content))
     (tmp_path / "records.csv").write_text("fever\n1\n0\n")
+    return network
+
+
+def test_impossible_records_are_told(run, tmp_path):
+    network = without_causes(tmp_path)
     output = tmp_path / "out.csv"
     code, out, err = run("diagnose", network, tmp_path / "records.csv", "-o", output)
     assert code == 0
@@ -202,13 +208,7 @@ def test_json_can_be_read_by_any_parser(run, tmp_path):
 
 
 def test_records_without_an_answer_name_no_disease(run, tmp_path):
-    network = tmp_path / "network.json"
-    content = {
-        "format": "noisyor.network", "version": 1, "diseases": ["flu"], "symptoms": ["fever"],
-        "priors": [0.1], "leaks": [0.0], "edges": [[0, 0]], "failures": [1.0],
-    }  # fmt: skip
-    network.write_text(json.dumps(content))
-    (tmp_path / "records.csv").write_text("fever\n1\n0\n")
+    network = without_causes(tmp_path)
     output = tmp_path / "out.parquet"
     run("diagnose", network, tmp_path / "records.csv", "-o", output, "--top", "1")
     rows = pq.read_table(output).to_pylist()
