@@ -1,6 +1,7 @@
 """Answers for records: exactly where that is possible, else by bounds or sampling."""
 
 import os
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -128,7 +129,11 @@ def answer_all(
         if progress is not None:
             progress(min(first + CHUNK, n) - first)
 
-    in_threads(answer_chunk, range(0, n, CHUNK), threads or os.cpu_count() or 1)
+    try:
+        in_threads(answer_chunk, range(0, n, CHUNK), threads or os.cpu_count() or 1)
+    except BaseException:
+        work.is_stopped.set()  # threads end with the record they are at
+        raise
     return found
 
 
@@ -139,6 +144,7 @@ class Work:
         self, net: FlatNetwork, records: Records, request: Request, found: AllAnswers
     ) -> None:
         self._net, self._records, self._request = net, records, request
+        self.is_stopped = threading.Event()
         self._answers, self._lower, self._upper, self._n_effective = found
 
     def answer(self, first: int, last: int) -> None:
@@ -154,7 +160,7 @@ class Work:
                 self._upper[here] = np.minimum(answers.probabilities[here] + margin, 1.0)
         if request.method != EXACT:
             for record in range(first, last):
-                if answers.methods[record] == REFUSED:
+                if answers.methods[record] == REFUSED and not self.is_stopped.is_set():
                     self._approximate(record)
 
     def _approximate(self, record: int) -> None:

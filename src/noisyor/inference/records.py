@@ -25,8 +25,12 @@ def in_threads(work: Callable[[int], Result], items: range, threads: int) -> lis
     """Do work on items, in threads if there are several."""
     if len(items) < 2 or threads < 2:
         return [work(item) for item in items]  # starting a thread takes longer than a few records
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         return list(pool.map(work, items))
+    finally:
+        # Without waiting: after an error or Ctrl-C nobody needs the rest.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def flatten(network: NoisyOrNetwork) -> FlatNetwork:
