@@ -56,8 +56,8 @@ def _diagnose(learned: "NoisyOrNetwork", findings: "Findings", diseases: object)
     """Ask the learned network about the patient whose story was told."""
     import numpy as np
 
-    from noisyor.cli.diagnose import posterior_table
     from noisyor.cli.output import show
+    from noisyor.cli.posterior_tables import posterior_table
     from noisyor.inference import posterior
 
     record = _most_ill(diseases)

@@ -20,7 +20,7 @@ from noisyor.inference.kernels import (
 Floats = NDArray[np.float64]
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
-ROUNDING = 2.0**-53
+UNIT_ROUNDING = 2.0**-53
 
 
 class Answers(NamedTuple):
@@ -65,7 +65,7 @@ def solve_records(
         if log_evidence == -np.inf:
             answers.methods[record] = IMPOSSIBLE
             continue
-        answers.errors[record] = desk.roundings[0] * ROUNDING
+        answers.errors[record] = desk.roundings[0] * UNIT_ROUNDING
         answers.probabilities[record] = desk.on
         if len(answers.caused):
             write_causes(net, present, desk.caused, desk.leaked, record, answers)

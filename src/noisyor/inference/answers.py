@@ -56,7 +56,7 @@ CLEAR = 0.01
 """Diseases that are less in doubt do not count for the effective sample size."""
 NORMAL_95 = 1.96
 LARGEST_BUDGET = 1e6
-CHUNK = 64
+ANSWERED_TOGETHER = 64
 """Records that a thread takes at a time."""
 
 
@@ -79,10 +79,15 @@ def make_request(method: str, budget: float, seed: int, first: int = 0) -> Reque
             f"budget must be a number of seconds above 0 and at most {LARGEST_BUDGET:g}, not "
             f"{budget!r}."
         )
+    check_seed(seed)
+    return Request(METHODS[method], budget, int(seed), first)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what the random numbers of a kernel cannot start from."""
     is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not is_whole or not 0 <= seed < 2**63:
         raise ParameterError(f"seed must be a whole number from 0 to 2^63 - 1, not {seed!r}.")
-    return Request(METHODS[method], budget, int(seed), first)
 
 
 def _is_number(value: object) -> bool:
@@ -125,12 +130,14 @@ def answer_all(
     work = Work(flat_network(network), records, request, found)
 
     def answer_chunk(first: int) -> None:
-        work.answer(first, min(first + CHUNK, n))
+        last = min(first + ANSWERED_TOGETHER, n)
+        work.answer(first, last)
         if progress is not None:
-            progress(min(first + CHUNK, n) - first)
+            progress(last - first)
 
     try:
-        in_threads(answer_chunk, range(0, n, CHUNK), threads or os.cpu_count() or 1)
+        starts = range(0, n, ANSWERED_TOGETHER)
+        in_threads(answer_chunk, starts, threads or os.cpu_count() or 1)
     except BaseException:
         work.is_stopped.set()  # threads end with the record they are at
         raise
@@ -179,9 +186,10 @@ class Work:
         method = VARIATIONAL if request.method == AUTO else request.method
         is_poor = found.error > POOR or len(answers.caused)
         if method == GIBBS or (request.method == AUTO and is_poor):
-            sampled = self._sample(record, found)
+            sampled, n_effective = self._sample(record, found)
             if method == GIBBS or sampled.error < found.error:
                 method, found = GIBBS, sampled
+                self._n_effective[record] = n_effective
         answers.methods[record] = method
         answers.probabilities[record] = found.probabilities
         answers.errors[record] = np.nan if method == MEAN_FIELD else found.error
@@ -205,8 +213,8 @@ class Work:
         n_all = self._request.budget * DRAWN_PER_SECOND / self._n_entries(present)
         return int(np.clip(n_all / (1.25 * N_CHAINS * N_BATCHES), FEWEST_SWEEPS, MOST_SWEEPS))
 
-    def _sample(self, record: int, bounded: Bounded) -> Bounded:
-        """Sample a record; its posteriors cannot lie outside of their bounds."""
+    def _sample(self, record: int, bounded: Bounded) -> tuple[Bounded, float]:
+        """Sample a record, within its bounds; return also the effective sample size."""
         from noisyor.inference.gibbs_kernels import Sampling, sample_record
         from noisyor.inference.random_kernels import seed_of
 
@@ -222,10 +230,9 @@ class Work:
             present = symptoms[is_present]
             write_causes(net, present, desk.caused, desk.leaked, record, answers)
         in_doubt = (row > CLEAR) & (row < 1.0 - CLEAR)
-        if in_doubt.any():
-            draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
-            self._n_effective[record] = draws.min()
+        draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
+        n_effective = float(draws.min()) if in_doubt.any() else np.nan
         row = np.clip(row, bounded.lower, bounded.upper)
         lower = np.maximum(row - NORMAL_95 * errors, bounded.lower)
         upper = np.minimum(row + NORMAL_95 * errors, bounded.upper)
-        return bounded._replace(probabilities=row, lower=lower, upper=upper)
+        return bounded._replace(probabilities=row, lower=lower, upper=upper), n_effective

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.kernels import (
+from noisyor.inference.expectation_kernels import (
     Sums,
     cost_of_records,
     expect_records,

@@ -10,18 +10,19 @@ import heapq
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import ENTRIES_PER_SECOND, answer_all, make_request
+from noisyor.inference.bounds import Leaf
 from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.kernels import FlatNetwork, new_desk, weigh_absent
 from noisyor.inference.posterior import check_answered
 from noisyor.inference.records import flat_network, indices_of, list_records
-from noisyor.inference.variational_kernels import list_entries, tighten, tilted
+from noisyor.inference.variational_kernels import SMALLEST_LOG, list_entries, tighten, tilted
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+Heap = list[tuple[float, int, Leaf, int]]
+"""Leaves, those first whose other sets have the highest bound: minus that, a number that tells
+equal ones apart, the leaf, and the disease that is decided next."""
 
 SECONDS_PER_NODE = 2e-3
-IMPOSSIBLE_LOG = -1e6
-"""Stands for the log of 0, so that a search can leave impossible sets."""
-ROUNDING = 1e-14
+SMALLEST_TOTAL = 1e-14
+"""Less is a rounding error."""
 CLOSE = 1e-9
 """Logs of probabilities that differ by less are taken for equal."""
 
@@ -75,18 +78,6 @@ class MostProbable:
                 "log_joint": self.log_joints,
             }
         )
-
-
-class Node(NamedTuple):
-    """Sets of diseases in which some are decided."""
-
-    priors: Floats
-    """0 or 1 where a disease is decided."""
-    is_decided: Booleans
-    log_weight: float
-    xi: Floats
-    disease: int
-    """The one that is decided next; -1 where all are."""
 
 
 def most_probable(
@@ -146,9 +137,9 @@ class Search:
         )
         self._finding_of = np.repeat(np.arange(len(present)), np.diff(self._entries.offsets))
         with np.errstate(divide="ignore"):
-            self._log_off = np.maximum(np.log1p(-net.priors), IMPOSSIBLE_LOG)
+            self._log_off = np.maximum(np.log1p(-net.priors), SMALLEST_LOG)
             log_on = np.log(net.priors) + self._desk.log_absent
-        self._log_on = np.maximum(log_on, IMPOSSIBLE_LOG)
+        self._log_on = np.maximum(log_on, SMALLEST_LOG)
         # What is common to all sets: the leaks of absent findings do not fire.
         self._constant = float(net.log_silent[absent].sum())
 
@@ -161,53 +152,44 @@ class Search:
     def run(self, n_nodes: int) -> float:
         """Search until nothing better can be left; return what others can have at most."""
         numbers = itertools.count()
-        heap: list[tuple[float, int, Node]] = []
-        n = len(self._net.priors)
-        root = Node(
-            self._net.priors, np.zeros(n, np.bool_), 0.0, np.ones(len(self._entries.xi)), -1
-        )
+        heap: Heap = []
+        nothing = np.zeros(len(self._net.priors), dtype=np.bool_)
+        root = Leaf(self._net.priors, nothing, 0.0, np.ones(len(self._entries.xi)))
         self._push(root, heap, next(numbers))
         for _ in range(n_nodes):
             worst = self._worst_kept()
             if not heap or -heap[0][0] <= worst + CLOSE:
                 return worst
-            _, _, node = heapq.heappop(heap)
-            for value in (0.0, 1.0):
-                self._push(self._decided(node, value), heap, next(numbers))
+            _, _, leaf, disease = heapq.heappop(heap)
+            for part in leaf.divided(disease, self._net.priors[disease]):
+                self._push(part, heap, next(numbers))
         return -heap[0][0] if heap else self._worst_kept()
 
     def _worst_kept(self) -> float:
         best = self.best()
         return best[-1][0] if len(best) == self._k else -np.inf
 
-    def _decided(self, node: Node, value: float) -> Node:
-        priors, is_decided = node.priors.copy(), node.is_decided.copy()
-        p = self._net.priors[node.disease]
-        priors[node.disease], is_decided[node.disease] = value, True
-        log_weight = node.log_weight + (np.log(p) if value else np.log1p(-p))
-        return Node(priors, is_decided, log_weight, node.xi.copy(), -1)
-
-    def _push(self, node: Node, heap: list[tuple[float, int, Node]], number: int) -> None:
-        """Bound a node, keep its best set, and put the others of it on the heap."""
-        net, desk = self._net._replace(priors=node.priors), self._desk
+    def _push(self, leaf: Leaf, heap: Heap, number: int) -> None:
+        """Bound a leaf, keep its best set, and put the others of it on the heap."""
+        net, desk = self._net._replace(priors=leaf.priors), self._desk
         weigh_absent(net, self._symptoms, self._is_present, True, desk)
-        entries = list_entries(net, self._symptoms[self._is_present], node.xi, desk)
+        entries = list_entries(net, self._symptoms[self._is_present], leaf.xi, desk)
         tighten(net, entries, desk)
         everything = np.ones(len(entries.xi), dtype=np.bool_)
         log_factors, log_sum = tilted(entries, everything, desk)
         with np.errstate(divide="ignore"):
-            on, off = np.log(node.priors) + log_factors, np.log1p(-node.priors)
+            on, off = np.log(leaf.priors) + log_factors, np.log1p(-leaf.priors)
         chosen = on > off
-        bound = self._constant + node.log_weight + log_sum + float(np.maximum(on, off).sum())
+        bound = self._constant + leaf.log_weight + log_sum + float(np.maximum(on, off).sum())
         if bound == -np.inf:
             return
         self._climb(chosen)
         with np.errstate(invalid="ignore"):
-            margins = np.where(node.is_decided, np.inf, np.abs(on - off))
+            margins = np.where(leaf.is_decided, np.inf, np.abs(on - off))
         disease = int(np.argmin(margins))
         if margins[disease] < np.inf:
             rest = bound - float(margins[disease])
-            heapq.heappush(heap, (-rest, number, node._replace(disease=disease)))
+            heapq.heappush(heap, (-rest, number, leaf, disease))
 
     def _climb(self, chosen: Booleans) -> None:
         """Keep a set and those that differ in one disease; go on from the best, while it rises."""
@@ -224,7 +206,7 @@ class Search:
             chosen[best] ^= True
 
     def _keep(self, chosen: Booleans, log: float) -> None:
-        if log > IMPOSSIBLE_LOG / 2.0:
+        if log > SMALLEST_LOG / 2.0:
             self._found[tuple(np.flatnonzero(chosen).tolist())] = float(log)
 
     def _neighbours(self, chosen: Booleans) -> tuple[float, Floats]:
@@ -238,7 +220,7 @@ class Search:
         log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
         log += float(logs.sum())
         turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
-        turned[turned < ROUNDING] = 0.0  # a sure cause was taken off
+        turned[turned < SMALLEST_TOTAL] = 0.0  # a sure cause was taken off
         changed = _log_present(turned) - logs[self._finding_of]
         changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
         changes += np.where(chosen, -1.0, 1.0) * (self._log_on - self._log_off)
@@ -247,4 +229,4 @@ class Search:
 
 def _log_present(totals: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(-np.expm1(-totals)), IMPOSSIBLE_LOG)
+        return np.maximum(np.log(-np.expm1(-totals)), SMALLEST_LOG)

@@ -193,10 +193,7 @@ def find_order(piece: Piece) -> Order:
     places, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
     width = n_opened = n_closed = 0
     for step in range(k):
-        best = -1
-        for disease in range(k):
-            if not is_done[disease] and (best < 0 or more[disease] < more[best]):
-                best = disease
+        best = _least(more, is_done)
         diseases[step], is_done[best] = best, True
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
@@ -223,6 +220,16 @@ def find_order(piece: Piece) -> Order:
                     more[disease] -= 0 if is_done[disease] else 1
         opened_offsets[step + 1], closed_offsets[step + 1] = n_opened, n_closed
     return Order(diseases, opened, opened_offsets, closed, closed_offsets, places, width)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _least(more: Integers, is_done: NDArray[np.bool_]) -> int:
+    """Return the disease that leaves the fewest findings open, of those that are left."""
+    best = -1
+    for disease in range(len(more)):
+        if not is_done[disease] and (best < 0 or more[disease] < more[best]):
+            best = disease
+    return best
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -151,3 +151,12 @@ def entropy(p: float) -> float:
     if p <= 0.0 or p >= 1.0:
         return 0.0
     return float(-(p * np.log2(p) + (1.0 - p) * np.log2(1.0 - p)))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def entropies(chances: Floats) -> Floats:
+    """Return the entropy of each yes or no, in bits."""
+    found = np.empty(len(chances))
+    for j in range(len(chances)):
+        found[j] = entropy(chances[j])
+    return found

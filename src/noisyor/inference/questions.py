@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answer_kernels import IMPOSSIBLE
-from noisyor.inference.answers import make_request
+from noisyor.inference.answers import check_seed
 from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.kernels import FlatNetwork, is_possible, new_desk
 from noisyor.inference.posterior import check_answered, posterior
@@ -91,7 +91,7 @@ def best_questions(
     seed
         The same seed gives the same answer.
     """
-    make_request("gibbs", 1.0, seed)
+    check_seed(seed)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
         raise ParameterError(f"draws must be a whole number from 10, not {draws!r}.")
     known = network_of(network)
@@ -149,6 +149,8 @@ class _Asked(NamedTuple):
 
         However rare it is, both are drawn equally often.
         """
+        from noisyor.inference.question_kernels import entropies
+
         net = flat_network(self.network)
         left = np.zeros(len(net.leaks))
         probabilities = np.zeros(len(net.leaks))
@@ -158,11 +160,5 @@ class _Asked(NamedTuple):
                 priors[disease] = prior
                 _, present = self.informed(net._replace(priors=priors))
                 probabilities += weight * present
-                left += weight * _entropy(present)
-        return np.maximum(_entropy(probabilities) - left, 0.0), probabilities
-
-
-def _entropy(p: Floats) -> Floats:
-    """Return the entropy of a yes or no, in bits."""
-    inner = np.clip(p, 1e-300, 1.0 - 1e-16)
-    return np.asarray(-(inner * np.log2(inner) + (1.0 - inner) * np.log2(1.0 - inner)))
+                left += weight * entropies(present)
+        return np.maximum(entropies(probabilities) - left, 0.0), probabilities

@@ -38,8 +38,8 @@ SMALLEST_SHARE = 1e-6
 SMALLEST_LOG = -1e6
 """Stands for the log of 0."""
 SWEEPS = 30
-TURNS = 4
-"""Of posteriors and shares, for the lower bound."""
+SHARINGS = 4
+"""How often a finding is shared out, posteriors as they are."""
 HALVINGS = 6
 
 
@@ -203,7 +203,7 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
         posteriors = np.empty(last - first)
         for e in range(first, last):
             posteriors[e - first] = on[entries.diseases[e]]
-        for _ in range(TURNS):
+        for _ in range(SHARINGS):
             share_out(
                 entries.theta0[x], entries.theta[first:last], posteriors, entries.shares[first:last]
             )
