@@ -1,6 +1,7 @@
 """The paper's experiments: a tiny version of each, resumed where it stopped."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -167,7 +168,7 @@ def test_coverage_counts_sound_intervals_only():
 
 def test_real_networks_are_found(real_structures, tmp_path):
     assert list(real_networks(real_structures)) == [
-        "plants", "tcc4e", "ddxplus", "health_knowledge_graph", "orphanet570",
+        "tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570",
     ]  # fmt: skip
     assert list(real_networks(real_structures / "plants")) == ["plants"]
     assert network_named("plants", 0, real_structures).structure.n_diseases == 8
@@ -177,3 +178,16 @@ def test_real_networks_are_found(real_structures, tmp_path):
         network_named("plants", 0, None)
     with pytest.raises(NoisyOrError, match="there is no experiment 'figure9'"):
         reproduce("figure9", tmp_path, QUICK)
+
+
+def test_results_of_other_settings_are_not_mixed(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "size", lambda settings: 2)
+    reproduce("table1", tmp_path, QUICK)
+    kept = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
+    assert kept["settings"] == {"quick": True, "seed": 0, "structures": []}
+    assert kept["seconds"] > 0.0
+    with pytest.raises(NoisyOrError, match=r"other settings .*quick True.*quick False"):
+        reproduce("table1", tmp_path, Settings())
+    (tmp_path / "table1.json").unlink()
+    with pytest.raises(NoisyOrError, match="cannot be read"):
+        reproduce("table1", tmp_path, QUICK)

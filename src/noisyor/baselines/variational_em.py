@@ -47,6 +47,8 @@ Floats = NDArray[np.float64]
 
 ROUNDS = 2
 """Turns of posteriors and shares in one E-step."""
+WORTH_A_THREAD = 100_000
+"""With fewer findings and parents, starting threads takes longer than the work."""
 SMALLEST_THETA, LARGEST_THETA = SMALLEST, -np.log(SMALLEST)
 
 
@@ -115,6 +117,8 @@ class _Climber:
         self._present = findings.count_present().astype(np.float64)
         self._flat, self._entries = self._lay_out(findings)
         self._threads = threads or os.cpu_count() or 1
+        if len(self._entries.edges) < WORTH_A_THREAD:
+            self._threads = 1
 
     def _lay_out(self, findings: Findings) -> tuple[ListedFindings, Entries]:
         """List each present finding with each of its parents."""
@@ -198,7 +202,9 @@ class _Climber:
         )  # fmt: skip
         survived = np.maximum(cases[structure.edges[:, 0]] - unknown - taken, 0.0)
         absent = self._known - self._present
-        edge_bounds = SMALLEST_THETA, LARGEST_THETA
+        edge_bounds = WORTH_A_THREAD = 100_000
+"""With fewer findings and parents, starting threads takes longer than the work."""
+SMALLEST_THETA, LARGEST_THETA
         self._in_parts(raise_edges, structure.n_edges, model, survived, edge_bounds)
         held = self._fixed.holds("failures")
         model.theta[held] = -np.log(network.failures[held])

@@ -39,16 +39,22 @@ STYLE: Any = {
 
 
 @contextmanager
-def picture(path: Path, n_axes: int, size: tuple[float, float]) -> Iterator[Any]:
-    """Give axes to draw on; write PNG and SVG when that is done."""
+def picture(path: Path, n_axes: int, size: tuple[float, float], n_rows: int = 1) -> Iterator[Any]:
+    """Give axes to draw on, in rows; write PNG and SVG when that is done."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     with plt.rc_context(STYLE):
-        drawing, axes = plt.subplots(1, n_axes, figsize=size, layout="constrained", squeeze=False)
-        yield axes[0]
+        n_columns = -(-n_axes // n_rows)
+        drawing, grid = plt.subplots(
+            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
+        )
+        axes = grid.ravel()
+        for unused in axes[n_axes:]:
+            unused.remove()
+        yield axes[:n_axes]
         # Without a date in it, the same results give the same file.
         drawing.savefig(path.with_suffix(".png"), dpi=120, metadata={"Software": None})
         drawing.savefig(path.with_suffix(".svg"), metadata={"Date": None})

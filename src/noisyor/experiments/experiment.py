@@ -2,31 +2,20 @@
 
 import importlib
 import multiprocessing
-import os
-import platform
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from noisyor._version import __version__
 from noisyor.errors import NoisyOrWarning, ParameterError
+from noisyor.experiments.provenance import Provenance
 from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
 from noisyor.io.paths import replaced_when_done
 
 EXPERIMENTS = ("table1", "figure3", "figure4", "timings", "scoreboard")
-
-
-class Settings(NamedTuple):
-    """How large an experiment is."""
-
-    quick: bool = False
-    """Minutes instead of hours: fewer networks, fewer records."""
-    seed: int = 0
-    """Where the seeds of networks and samples start."""
-    structures: Path | None = None
-    """A folder of real networks; or one network: a folder with edges.csv."""
 
 
 class Experiment(Protocol):
@@ -74,15 +63,21 @@ def reproduce(
     experiment = experiment_named(name)
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / f"{name}.csv")
+    provenance = Provenance(name, folder, settings)
+    provenance.keep()
     missing = missing_cells(name, folder, settings)
-    for cell, found in _measured(name, missing, settings, jobs):
-        results.add(cell, found)
-        if progress is not None:
-            progress(1)
+    start = time.perf_counter()
+    try:
+        for cell, found in _measured(name, missing, settings, jobs):
+            results.add(cell, found)
+            if progress is not None:
+                progress(1)
+    finally:
+        provenance.keep(time.perf_counter() - start if missing else 0.0)
     pictures = experiment.draw(results, settings, folder)
     text = [experiment.page(results, settings).strip()]
     text += [f"![{picture}]({picture}.png)" for picture in pictures]
-    text.append(_provenance(name, settings))
+    text.append(provenance.sentence())
     page = folder / f"{name}.md"
     with replaced_when_done(page) as part:
         Path(part).write_text("\n\n".join(text) + "\n", encoding="utf-8")
@@ -119,13 +114,3 @@ def _measure(name: str, cell: Cell, settings: Settings) -> dict[str, float]:
         # What could not be learned shows in the errors; a notice for each cell would not be read.
         warnings.simplefilter("ignore", NoisyOrWarning)
         return experiment_named(name).measure(cell, settings)
-
-
-def _provenance(name: str, settings: Settings) -> str:
-    quick = " --quick" if settings.quick else ""
-    seed = f" --seed {settings.seed}" if settings.seed else ""
-    return (
-        f"Made by `noisyor reproduce {name}{quick}{seed}` with noisyor {__version__}, Python "
-        f"{platform.python_version()}, on {os.cpu_count()} cores ({platform.machine()}). All "
-        f"numbers stand in [{name}.csv]({name}.csv)."
-    )

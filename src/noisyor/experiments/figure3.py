@@ -5,9 +5,9 @@ from pathlib import Path
 
 from noisyor import datasets
 from noisyor.experiments.drawing import curve, label_curves, markdown_table, picture, shown
-from noisyor.experiments.experiment import Settings
 from noisyor.experiments.measures import sums_of_errors
 from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
 from noisyor.learner import NoisyOrLearner
 
 NETWORK = "figure1"
@@ -55,7 +55,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     )
     restarts = RESTARTS.get(cell.method, 1)
     if settings.quick:
-        restarts = min(restarts, 8)
+        restarts = min(restarts, 4)
     learner = NoisyOrLearner(network.structure, method=cell.method, restarts=restarts)
     start = time.perf_counter()
     learned = learner.fit(records, diseases).network_

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from noisyor.experiments.drawing import curve, label_curves, markdown_table, picture, shown
-from noisyor.experiments.experiment import Settings
 from noisyor.experiments.networks import network_named, real_networks
 from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
 from noisyor.learner import NoisyOrLearner
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
@@ -18,6 +18,8 @@ METHODS = ("sequential", "pooled", "refined", "observed")
 SCHEDULES = {"triplets only": False, "triplets and pairs": True}
 CHUNK = 1_000_000
 """Records that are held at once; moments of more add up."""
+LARGEST = [("qmr_shaped", "sequential"), ("qmr_shaped", "pooled")]
+"""What is learned from more than CHUNK records: from moments, on one network."""
 SAMPLE = 1
 
 
@@ -43,7 +45,7 @@ def cells(settings: Settings) -> list[Cell]:
                 found += [
                     Cell(name, n_records, seed, method)
                     for method in METHODS
-                    if n_records <= CHUNK or method in ("sequential", "pooled")
+                    if n_records <= CHUNK or (name, method) in LARGEST
                     if not (settings.quick and name != "qmr_shaped")
                 ]
     return found

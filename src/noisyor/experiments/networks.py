@@ -7,7 +7,7 @@ from noisyor.errors import FileError
 from noisyor.network import NoisyOrNetwork
 
 BUILT_IN = ("figure1", "figure2", "qmr_shaped")
-REAL = ("plants", "tcc4e", "ddxplus", "health_knowledge_graph", "orphanet570")
+REAL = ("tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570")
 
 
 def network_named(name: str, seed: int, structures: Path | None) -> NoisyOrNetwork:

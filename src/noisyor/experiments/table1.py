@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from noisyor.experiments.drawing import markdown_table, picture
-from noisyor.experiments.experiment import Settings
 from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
 from noisyor.identifiability.table import smallest_order
 
 PAPER = np.array(

@@ -96,5 +96,7 @@ def leaks_from(structure: "Structure", absent: Floats, priors: Floats, failures:
     """Return what the diseases do not account for (Eq. 5); it may come out negative."""
     diseases, symptoms = structure.edges.T
     remaining = absent.copy()
-    np.divide.at(remaining, symptoms, 1.0 - priors[diseases] * (1.0 - failures))
+    # From few records a prior may come out as 1 and many failures as 0: more than all is explained.
+    with np.errstate(over="ignore", divide="ignore"):
+        np.divide.at(remaining, symptoms, 1.0 - priors[diseases] * (1.0 - failures))
     return np.asarray(1.0 - remaining)

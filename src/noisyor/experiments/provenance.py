@@ -1,0 +1,84 @@
+"""Where results come from: settings, versions, machine and time, kept beside them."""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from noisyor._version import __version__
+from noisyor.errors import FileError
+from noisyor.experiments.networks import real_networks
+from noisyor.experiments.settings import Settings
+from noisyor.io.paths import replaced_when_done
+
+
+class Provenance:
+    """What an experiment's results were made with, in a JSON file beside them."""
+
+    def __init__(self, name: str, folder: Path, settings: Settings) -> None:
+        """Take up an earlier run; refuse results of other settings, which would be mixed."""
+        self.name, self.path = name, folder / f"{name}.json"
+        self.content: dict[str, Any] = {
+            "experiment": name, "settings": _described(settings), "noisyor": __version__,
+            "python": platform.python_version(), "numpy": np.__version__,
+            "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
+            "seconds": 0.0,
+        }  # fmt: skip
+        results = folder / f"{name}.csv"
+        if results.exists():
+            self._take_up(results)
+
+    def _take_up(self, results: Path) -> None:
+        try:
+            earlier = json.loads(self.path.read_text(encoding="utf-8"))
+            settings, self.content["seconds"] = earlier["settings"], float(earlier["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FileError(
+                f"{results} holds results, but {self.path}, which says with what settings they "
+                "were made, cannot be read. Choose another --out, or delete both."
+            ) from None
+        if settings != self.content["settings"]:
+            raise FileError(
+                f"{results} holds results of other settings ({_worded(settings)} instead of "
+                f"{_worded(self.content['settings'])}). Choose another --out, or delete it."
+            )
+
+    def keep(self, seconds: float = 0.0) -> None:
+        """Write the file, with so many seconds more."""
+        self.content["seconds"] = round(self.content["seconds"] + seconds, 1)
+        with replaced_when_done(self.path) as part:
+            Path(part).write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+
+    def sentence(self) -> str:
+        """Say how the page was made."""
+        found, settings = self.content, self.content["settings"]
+        options = " --quick" if settings["quick"] else ""
+        options += f" --seed {settings['seed']}" if settings["seed"] else ""
+        options += " --structures FOLDER" if settings["structures"] else ""
+        return (
+            f"Made by `noisyor reproduce {self.name}{options} --out DIR` in "
+            f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
+            f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
+            f"{found['cores']} cores ({found['machine']}). All numbers stand in "
+            f"[{self.name}.csv]({self.name}.csv), settings in [{self.name}.json]({self.name}.json)."
+        )
+
+
+def _described(settings: Settings) -> dict[str, Any]:
+    return {
+        "quick": settings.quick,
+        "seed": settings.seed,
+        "structures": list(real_networks(settings.structures)),
+    }
+
+
+def _worded(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
