@@ -202,9 +202,7 @@ class _Climber:
         )  # fmt: skip
         survived = np.maximum(cases[structure.edges[:, 0]] - unknown - taken, 0.0)
         absent = self._known - self._present
-        edge_bounds = WORTH_A_THREAD = 100_000
-"""With fewer findings and parents, starting threads takes longer than the work."""
-SMALLEST_THETA, LARGEST_THETA
+        edge_bounds = SMALLEST_THETA, LARGEST_THETA
         self._in_parts(raise_edges, structure.n_edges, model, survived, edge_bounds)
         held = self._fixed.holds("failures")
         model.theta[held] = -np.log(network.failures[held])
