@@ -20,6 +20,7 @@ from noisyor.experiments import (
 )
 from noisyor.experiments.measures import coverage, posterior_error, sums_of_errors, timed
 from noisyor.experiments.networks import network_named, real_networks
+from noisyor.experiments.provenance import Provenance
 from noisyor.experiments.results import Cell, Results
 
 QUICK = Settings(quick=True)
@@ -180,12 +181,13 @@ def test_real_networks_are_found(real_structures, tmp_path):
         reproduce("figure9", tmp_path, QUICK)
 
 
-def test_results_of_other_settings_are_not_mixed(tmp_path, monkeypatch):
-    monkeypatch.setattr(table1, "size", lambda settings: 2)
-    reproduce("table1", tmp_path, QUICK)
+def test_results_of_other_settings_are_not_mixed(tmp_path):
+    Provenance("table1", tmp_path, QUICK).keep(7.0)
+    Results(tmp_path / "table1.csv").add(Cell("1 x 1", 0, 0, "rank"), {"order": -1.0})
     kept = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
     assert kept["settings"] == {"quick": True, "seed": 0, "structures": []}
-    assert kept["seconds"] > 0.0
+    assert kept["seconds"] == 7.0
+    assert "--quick --out DIR` in 7 s" in Provenance("table1", tmp_path, QUICK).sentence()
     with pytest.raises(NoisyOrError, match=r"other settings .*quick True.*quick False"):
         reproduce("table1", tmp_path, Settings())
     (tmp_path / "table1.json").unlink()
