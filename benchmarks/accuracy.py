@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import plots
-from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
 from noisyor import (
     NoisyOrLearner,
@@ -19,6 +18,7 @@ from noisyor import (
     learn_maximum_likelihood,
     learn_observed,
 )
+from noisyor.experiments.results import Cell, Results
 from noisyor.learning.polish import learn as polish
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ ROUNDS = (1, 2, 4, 6, 10, 20)
 
 
 def run(scale):
-    figures = Figures(RESULTS / "accuracy.csv" if scale == 1 else None)
+    figures = Results(RESULTS / "accuracy.csv" if scale == 1 else None)
     sizes = SIZES if scale == 1 else (1_000, 10_000)
     seeds = SEEDS if scale == 1 else range(1)
     figure_1(figures, 64 if scale == 1 else 4)
@@ -58,7 +58,7 @@ def measure(figures, name, network, n_records, seed):
         method
         for method in ("observed", "seen", *METHODS)
         if is_wanted(name, n_records, seed, method)
-        and not figures.has(name, n_records, seed, method)
+        and Cell(name, n_records, seed, method) not in figures
     ]
     if not missing:
         return
@@ -77,7 +77,7 @@ def measure(figures, name, network, n_records, seed):
             how = "ratio" if method == "observed" else "likelihood"
             seen = learn_observed(findings, network.structure, diseases, how=how).network
             found = errors(network, schedule, seen.failures, seen.priors)
-        figures.add((name, n_records, seed, method), found)
+        figures.add(Cell(name, n_records, seed, method), found)
 
 
 def is_wanted(name, n_records, seed, method):
@@ -121,8 +121,8 @@ def rounds_of_em(figures, n_records):
     schedule, usual = find_schedule(network.structure), polish.ROUNDS
     findings = network.sample(n_records, seed=1)
     for rounds in ROUNDS:
-        key = "qmr_shaped", n_records, 0, f"refined, {rounds} rounds"
-        if not figures.has(*key):
+        key = Cell("qmr_shaped", n_records, 0, f"refined, {rounds} rounds")
+        if key not in figures:
             polish.ROUNDS = rounds
             start = time.perf_counter()
             learned = NoisyOrLearner(network.structure).fit(findings).network_
@@ -135,7 +135,7 @@ def rounds_of_em(figures, n_records):
 def figure_1(figures, n_networks):
     for n_records in 1000, 10_000, 100_000:
         for seed in range(n_networks):
-            if figures.has("figure1", n_records, seed, "maximum likelihood"):
+            if Cell("figure1", n_records, seed, "maximum likelihood") in figures:
                 continue
             network = datasets.figure1(seed)
             findings = network.sample(n_records, seed=seed + 10**6)
@@ -151,10 +151,10 @@ def figure_1(figures, n_networks):
                     known = np.isfinite(lower) & (part.flags == 0)
                     found[f"known {kind}"] = known.sum()
                     found[f"held {kind}"] = ((lower <= truth) & (truth <= upper))[known].sum()
-                figures.add(("figure1", n_records, seed, method), found)
+                figures.add(Cell("figure1", n_records, seed, method), found)
             best = learn_maximum_likelihood(findings, network.structure).network
             found = {"l1": sum_of_errors(network, best)}
-            figures.add(("figure1", n_records, seed, "maximum likelihood"), found)
+            figures.add(Cell("figure1", n_records, seed, "maximum likelihood"), found)
 
 
 def sum_of_errors(network, learned):

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import plots
 from benchmarks.accuracy import METHODS, sum_of_errors
-from benchmarks.figures import Figures
 from benchmarks.measuring import print_table
 from noisyor import (
     Fixed,
@@ -23,6 +21,7 @@ from noisyor import (
     learn_maximum_likelihood,
     learn_observed,
 )
+from noisyor.experiments.results import Cell, Results
 from noisyor.identifiability import identifiability_table
 from noisyor.learning import Flag
 from noisyor.learning.cleanup.clean import clean_up
@@ -44,11 +43,9 @@ def run(scale):
     rows = [["diseases", *(f"{j + 1} symptoms" for j in range(size))]]
     rows += [[str(i + 1), *map(str, row)] for i, row in enumerate(found.tolist())]
     print_table(f"Fully connected networks, orders up to 5: {elapsed:.1f} s", rows)
-    if is_full:
-        plots.identifiability(found, RESULTS / "identifiability.png")
     checks()
     exact()
-    figures = Figures(RESULTS / "identifiability.csv" if is_full else None)
+    figures = Results(RESULTS / "identifiability.csv" if is_full else None)
     sizes = (100_000, 1_000_000) if is_full else (1000,)
     for n_records in reversed(sizes):
         figure_2(figures, n_records, 64 if is_full else 2)
@@ -153,16 +150,16 @@ def matching_edges(network, swaps, failures):
 
 def figure_2(figures, n_records, n_networks):
     for seed in range(n_networks):
-        if figures.has("figure2", n_records, seed, "maximum likelihood"):
+        if Cell("figure2", n_records, seed, "maximum likelihood") in figures:
             continue
         network = datasets.figure2(seed)
         findings = network.sample(n_records, seed=seed + 10**6)
         for method in METHODS:
             learned = NoisyOrLearner(network.structure, method=method).fit(findings).network_
             found = {"l1": sum_of_errors(network, learned)}
-            figures.add(("figure2", n_records, seed, method), found)
+            figures.add(Cell("figure2", n_records, seed, method), found)
         best = learn_maximum_likelihood(findings, network.structure).network
-        key = "figure2", n_records, seed, "maximum likelihood"
+        key = Cell("figure2", n_records, seed, "maximum likelihood")
         figures.add(key, {"l1": sum_of_errors(network, best)})
 
 
@@ -170,7 +167,7 @@ def from_records(figures, name, network, n_records, seed):
     """Learn with the moments and on the records, and compare what no schedule learns."""
     # EM on tcc4e, of which the records tell so little, takes a quarter of an hour at 1,000,000.
     methods = ("pooled",) if (name, n_records) == ("tcc4e", 1_000_000) else ("pooled", "refined")
-    missing = [m for m in methods if not figures.has(name, n_records, seed, m)]
+    missing = [m for m in methods if Cell(name, n_records, seed, m) not in figures]
     if not missing:
         return
     structure = network.structure
@@ -196,7 +193,7 @@ def from_records(figures, name, network, n_records, seed):
             "sure error": wrong[sure].sum(), "sure observed": seen[sure].sum(),
             "seconds": elapsed,
         }  # fmt: skip
-        figures.add((name, n_records, seed, method), found)
+        figures.add(Cell(name, n_records, seed, method), found)
 
 
 def figure_2_table(figures, sizes):

@@ -15,6 +15,7 @@ COLOURS = {
     "exact_em": "#E69F00",
     "maximum_likelihood": "#56B4E9",
     "observed": "#555555",
+    "seen": "#888888",
     "uniform": "#999999",
 }
 LABELS = {
@@ -22,6 +23,7 @@ LABELS = {
     "exact_em": "exact EM",
     "maximum_likelihood": "maximum likelihood",
     "observed": "diseases seen",
+    "seen": "diseases seen: maximum likelihood",
     "sequential": "sequential (the paper's)",
 }
 STYLE: Any = {

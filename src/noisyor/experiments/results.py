@@ -25,20 +25,20 @@ class Cell(NamedTuple):
 
 
 class Results:
-    """Quantities by cell; each cell is added to the file as soon as it is measured."""
+    """Quantities by cell; each cell is added to the file, if there is one, once it is measured."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._values: dict[Cell, dict[str, float]] = {}
-        if path.exists():
-            self._read()
+        if path is not None and path.exists():
+            self._read(path)
 
-    def _read(self) -> None:
-        with self.path.open(newline="", encoding="utf-8") as file:
+    def _read(self, path: Path) -> None:
+        with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             if tuple(reader.fieldnames or ()) != COLUMNS:
                 raise FileError(
-                    f"{self.path} was not written by noisyor reproduce: its columns are not "
+                    f"{path} was not written by noisyor reproduce: its columns are not "
                     f"{', '.join(COLUMNS)}. Choose another --out."
                 )
             for row in reader:
@@ -49,7 +49,7 @@ class Results:
                     value = float(row["value"])
                 except (TypeError, ValueError):
                     raise FileError(
-                        f"{self.path}, line {reader.line_num}: this is no result; delete the line "
+                        f"{path}, line {reader.line_num}: this is no result; delete the line "
                         "or the file."
                     ) from None
                 self._values.setdefault(cell, {})[row["quantity"]] = value
@@ -61,6 +61,8 @@ class Results:
         """Keep what was measured, also on disk."""
         # As it is read again, so that a run that was interrupted says the same as one that was not.
         self._values[cell] = {name: float(f"{value:.6g}") for name, value in found.items()}
+        if self.path is None:
+            return
         is_new = not self.path.exists()
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
