@@ -117,8 +117,9 @@ def fit(
     check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
+    graph = read_structure(structure)
     learner = NoisyOrLearner(
-        read_structure(structure),
+        graph,
         method=method,
         pairs=pairs,
         choice=choice.value,
@@ -129,8 +130,8 @@ def fit(
         restarts=restarts,
     )
     options = read_options(layout, ignore_unknown, ids_per_file)
-    held = _read_fixed(fixed, relearn or [], learner.structure)
-    seen = None if diseases is None else _read_diseases(diseases, learner.structure)
+    held = _read_fixed(fixed, relearn or [], graph)
+    seen = None if diseases is None else _read_diseases(diseases, graph)
     estimate = _learn(learner, files, seen, held, options, quiet)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")

@@ -54,6 +54,11 @@ class Findings(Immutable):
             given = np.asanyarray(array)
         except ValueError as error:
             raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
+        if given.ndim == 1:
+            raise FindingsError(
+                f"the array has one dimension; wanted are records x {structure.n_symptoms} "
+                "symptoms. Reshape your data: a single record is array.reshape(1, -1)."
+            )
         if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
             raise FindingsError(
                 f"the array has the shape {given.shape}; wanted are records x "
@@ -304,6 +309,8 @@ def _states_of(
     values = np.ma.getdata(part)
     if values.dtype == object:
         values = _from_objects(values, structure, first_record)
+    if np.iscomplexobj(values):
+        raise FindingsError("Complex data not supported: findings are 0, 1 or NaN (unknown).")
     if values.dtype != np.bool_ and not np.issubdtype(values.dtype, np.number):
         raise FindingsError(f"an array of type {values.dtype} holds no findings; give 0 and 1.")
     unknown = masked | _is_nan(values)

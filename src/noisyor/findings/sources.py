@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
 from noisyor.structure import Structure
@@ -14,7 +12,9 @@ def as_source(records: Any, structure: Structure) -> Any:
     if hasattr(records, "tocsr"):
         return Findings.from_sparse(records, structure)
     is_rows = isinstance(records, list | tuple) and bool(records)
-    if isinstance(records, np.ndarray) or (is_rows and isinstance(records[0], list | tuple)):
+    is_rows = is_rows and isinstance(records[0], list | tuple)
+    has_names = hasattr(records, "__arrow_c_stream__") or isinstance(records, Findings)
+    if is_rows or (hasattr(records, "__array__") and not has_names):
         return Findings.from_numpy(records, structure)
     return records
 

@@ -9,15 +9,15 @@ NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
 Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, Self, Unpack
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from noisyor.baselines import (
     learn_exact_em,
@@ -26,12 +26,13 @@ from noisyor.baselines import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.errors import NoisyOrWarning, ParameterError, some_of
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions
 from noisyor.findings.sources import as_source, read_findings
 from noisyor.fixed import Fixed, as_fixed
-from noisyor.inference import Posteriors, posteriors
+from noisyor.learner.columns import check_width, in_order, names_brought, structure_of
+from noisyor.learner.diagnosing import Diagnosing
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
 from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
@@ -56,13 +57,14 @@ ALL_METHODS = (*METHODS, *BASELINES, *SEEN, "uniform")
 MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
 
 
-class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learns a network of known structure from records in which the diseases were never seen.
 
     Parameters
     ----------
     structure
-        The diseases, symptoms and edges.
+        The diseases, symptoms and edges. None: one hidden disease over all columns, which is a
+        mixture of two kinds of records.
     method
         "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
         alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
@@ -87,6 +89,10 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     Attributes
     ----------
+    structure_
+        The structure that was learned.
+    n_features_in_, feature_names_in_
+        The number of symptoms, and the names of the columns of a frame given to `fit`.
     network_
         The learned network.
     estimate_
@@ -99,10 +105,21 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     _estimate: Estimate | None
     _fixed: Fixed
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "structure": [Structure, None],
+        "method": [StrOptions(set(ALL_METHODS))],
+        "pairs": ["boolean"],
+        "choice": [StrOptions({"first", "rarest"})],
+        "n_groups": [Interval(Integral, 1, None, closed="left")],
+        "threads": [Interval(Integral, 1, None, closed="left"), None],
+        "seed": [Interval(Integral, 0, None, closed="left")],
+        "shrink": ["boolean"],
+        "restarts": [Interval(Integral, 1, None, closed="left")],
+    }
 
     def __init__(
         self,
-        structure: Structure,
+        structure: Structure | None = None,
         *,
         method: str = "refined",
         pairs: bool = True,
@@ -129,19 +146,24 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         For "pooled" these are all coupled pairs and the triplets of a schedule. More accurate
         triplets follow from the counts of the pairs (`plan_triplets`), for a second pass.
         """
-        held = as_fixed(fixed, self._checked_structure())
-        self._check_method()
+        self._check_parameters()
+        structure = self.structure
+        if structure is None:
+            raise ParameterError("a plan needs a structure: NoisyOrLearner(structure).find_plan().")
+        return self._find_plan(structure, as_fixed(fixed, structure))
+
+    def _find_plan(self, structure: Structure, held: Fixed) -> MomentPlan:
         if self.method not in METHODS:
             raise ParameterError(
                 f"method {self.method!r} learns from records, not from counts: there is no plan."
             )
         if self.method == "sequential":
-            schedule = self._find_schedule(held)
+            schedule = self._find_schedule(structure, held)
             pieces, _ = find_pieces(schedule, held)
-            return schedule.plan() | cleanup_plan(self.structure, pieces)
-        rarest = find_schedule(self.structure, pairs=self.pairs, choice="rarest", fixed=held)
+            return schedule.plan() | cleanup_plan(structure, pieces)
+        rarest = find_schedule(structure, pairs=self.pairs, choice="rarest", fixed=held)
         pieces, _ = find_pieces(rarest, held)
-        return pairs_to_count(self.structure) | rarest.plan() | cleanup_plan(self.structure, pieces)
+        return pairs_to_count(structure) | rarest.plan() | cleanup_plan(structure, pieces)
 
     def fit(
         self,
@@ -163,12 +185,16 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         `fixed` holds parameters at known values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
         """
-        held = as_fixed(fixed, self._checked_structure())
-        schedule = self._find_schedule(held)
-        source = as_source(records, self.structure)
+        self._check_parameters()
+        structure = self.structure
+        if structure is None:
+            structure = structure_of(records, options)
+        held = as_fixed(fixed, structure)
+        schedule = self._find_schedule(structure, held)
+        source = as_source(records, structure)
         needs_records = self.method not in ("pooled", "sequential")
         if needs_records and not isinstance(source, Moments | Findings):
-            source, options = read_findings(source, self.structure, options), {}
+            source, options = read_findings(source, structure, options), {}
         if self.method not in METHODS:
             self._fit_baseline(source, y, schedule, held, progress)
         elif self.method == "sequential" or isinstance(source, Moments):
@@ -176,6 +202,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             self._estimate = self._learn()
         else:
             self._fit_in_two_passes(source, schedule, held, options, progress)
+        self._keep_columns(records)
         return self
 
     def _fit_baseline(
@@ -192,7 +219,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 f"method {self.method!r} learns from records, not from moments; give the records, "
                 "or learn with 'pooled' or 'sequential'."
             )
-        structure = self.structure
+        structure = schedule.structure
         pairs = self._count(source, pairs_to_count(structure), {}, None)
         if self.method in BASELINES:
             estimate = BASELINES[self.method](
@@ -203,7 +230,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             estimate = learn_uniform(source, structure, fixed=fixed)
         else:
             estimate = learn_observed(
-                source, structure, _in_order(y, structure), how=SEEN[self.method], fixed=fixed,
+                source, structure, in_order(y, structure), how=SEEN[self.method], fixed=fixed,
                 progress=progress,
             )  # fmt: skip
         self._set(schedule, fixed, pairs)
@@ -218,7 +245,8 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         progress: Callable[[int], None] | None,
     ) -> None:
         """Count pairs, choose triplets, count them; then learn, and polish on the records."""
-        pairs = pairs_to_count(self.structure)
+        structure = schedule.structure
+        pairs = pairs_to_count(structure)
         self._set(schedule, fixed, self._count(source, pairs, options, progress))
         if not self.moments_.n_records:
             raise ParameterError("there is nothing to learn from: there are no records.")
@@ -230,7 +258,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             )
             return
         pooled = fit_pooled(fitted, schedule, triplets, with_groups=False)
-        start = pooled.start(self.structure, self.moments_.negative_moments(1), fixed)
+        start = pooled.start(structure, self.moments_.negative_moments(1), fixed)
         estimate = learn_refined(
             source, schedule, start, seed=self.seed, progress=progress, fixed=fixed,
             shrink=self.shrink, cleaned=pooled.cleaned,
@@ -250,17 +278,23 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise ParameterError(
                 f"method {self.method!r} cannot learn bit by bit: call fit with all records."
             )
+        self._check_parameters()
         is_fitted = self.__sklearn_is_fitted__()
         if fixed is None and is_fitted:
             fixed = self._fixed
-        held = as_fixed(fixed, self._checked_structure())
+        structure = self.structure
+        if structure is None:
+            structure = self.structure_ if is_fitted else structure_of(records, options)
+        held = as_fixed(fixed, structure)
         if is_fitted and held != self._fixed:
             raise ParameterError(
                 "the first records were learned with other fixed values; begin anew with "
                 "partial_fit on a clone, or leave fixed out to keep them."
             )
-        schedule = self._find_schedule(held)
-        source = as_source(records, self.structure)
+        schedule = self._find_schedule(structure, held)
+        if is_fitted:
+            check_width(records, structure.n_symptoms)
+        source = as_source(records, structure)
         more = self._count_once(source, held, options, None)
         if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
@@ -273,6 +307,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
             more = self.moments_ + more
         self._set(schedule, held, more)
+        self._keep_columns(records)
         return self
 
     def _learn(self) -> Estimate:
@@ -294,86 +329,45 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """The learned network."""
         return self.estimate_.network
 
-    def posteriors(
-        self,
-        records: Any,
-        *,
-        method: str = "auto",
-        budget: float = 0.1,
-        progress: Callable[[int], None] | None = None,
-        **options: Unpack[ReadOptions],
-    ) -> Posteriors:
-        """Return what the learned network says of each record, with methods and errors.
-
-        Parameters as in `noisyor.posteriors`; records as in `fit`.
-        """
-        return posteriors(
-            self.network_, records, method=method, budget=budget, seed=self.seed,
-            threads=self.threads, progress=progress, **options,
-        )  # fmt: skip
-
-    def predict_proba(self, records: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
-        """Return P(disease | findings), records x diseases; NaN where a record is impossible."""
-        return self.posteriors(records, **options).probabilities
-
-    def predict(self, records: Any, **options: Unpack[ReadOptions]) -> NDArray[np.bool_]:
-        """Return which diseases are more probable than not, records x diseases.
-
-        Of records that the network holds for impossible nothing is known: they get False, and a
-        warning says so.
-        """
-        probabilities = self.predict_proba(records, **options)
-        n_unknown = int(np.isnan(probabilities).any(axis=1).sum())
-        if n_unknown:
-            warnings.warn(
-                f"{n_unknown:,} records are impossible under the learned network: no disease is "
-                "predicted for them.",
-                NoisyOrWarning,
-                stacklevel=2,
-            )
-        return np.asarray(np.nan_to_num(probabilities) > 0.5)
-
-    def score(self, records: Any, y: Any = None, **options: Unpack[ReadOptions]) -> float:
-        """Return the mean log likelihood of records, in which no disease needs to be seen.
-
-        Exact where each record can be solved exactly; otherwise a lower bound, and a warning says
-        of how many records, and how much higher it can be. `y` is not used.
-        """
-        found = self.posteriors(records, **options)
-        if not len(found):
-            raise ParameterError("there is nothing to score: there are no records.")
-        n_bounded = int((found.log_evidence_uppers > found.log_evidences).sum())
-        mean = float(found.log_evidences.mean())
-        if n_bounded:
-            upper = float(found.log_evidence_uppers.mean())
-            warnings.warn(
-                f"the score is a lower bound: {n_bounded:,} of {len(found):,} records are too much "
-                f"work for exact inference. It is at most {upper:.6g}.",
-                NoisyOrWarning,
-                stacklevel=2,
-            )
-        return mean
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
 
-    def _checked_structure(self) -> Structure:
-        if not isinstance(self.structure, Structure):
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # unknown findings
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True  # 0 and 1
+        tags.target_tags.multi_output = True  # a column for each disease
+        tags.target_tags.required = self.method in SEEN
+        return tags
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of their range, the most frequent ones with advice."""
+        if self.structure is not None and not isinstance(self.structure, Structure):
             raise ParameterError(
                 f"structure must be a Structure, not {type(self.structure).__name__}; see "
                 "Structure.from_edges, from_matrix, from_csv and load."
             )
-        return self.structure
-
-    def _check_method(self) -> None:
         if self.method not in ALL_METHODS:
             raise ParameterError(
                 f"there is no method {self.method!r}; known: {', '.join(ALL_METHODS)}."
             )
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
 
-    def _find_schedule(self, fixed: Fixed) -> Schedule:
-        self._check_method()
-        return find_schedule(self.structure, pairs=self.pairs, choice=self.choice, fixed=fixed)
+    def _keep_columns(self, records: Any) -> None:
+        """Remember what the columns were, as scikit-learn wants it."""
+        self.n_features_in_ = self.structure_.n_symptoms
+        names = names_brought(records)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _find_schedule(self, structure: Structure, fixed: Fixed) -> Schedule:
+        return find_schedule(structure, pairs=self.pairs, choice=self.choice, fixed=fixed)
 
     def _count_once(
         self,
@@ -385,7 +379,8 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Return moments as they are, or count what one pass can give."""
         if isinstance(source, Moments):
             return source
-        return self._count(source, self.find_plan(fixed=fixed), options, progress)
+        plan = self._find_plan(fixed.structure, fixed)
+        return self._count(source, plan, options, progress)
 
     def _count(
         self,
@@ -400,6 +395,7 @@ class NoisyOrLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
         self._fixed = fixed
+        self.structure_ = schedule.structure
         self.schedule_ = schedule
         self.moments_ = moments
         self._estimate = None
@@ -410,14 +406,3 @@ def pairs_to_count(structure: Structure) -> MomentPlan:
     if structure.n_symptoms <= MOST_SYMPTOMS_FOR_ALL_PAIRS:
         return MomentPlan.all_pairs(structure)
     return MomentPlan.coupled(structure)
-
-
-def _in_order(diseases: Any, structure: Structure) -> Any:
-    """Return a table of diseases as an array, its columns matched by name."""
-    names = getattr(diseases, "column_names", getattr(diseases, "columns", None))
-    if names is None or not all(isinstance(name, str) for name in names):
-        return diseases
-    missing = [name for name in structure.diseases if name not in list(names)]
-    if missing:
-        raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
-    return np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])
