@@ -54,15 +54,11 @@ class Findings(Immutable):
             given = np.asanyarray(array)
         except ValueError as error:
             raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
-        if given.ndim == 1:
-            raise FindingsError(
-                f"the array has one dimension; wanted are records x {structure.n_symptoms} "
-                "symptoms. Reshape your data: a single record is array.reshape(1, -1)."
-            )
         if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
+            advice = " Reshape your data: a single record is array.reshape(1, -1)."
             raise FindingsError(
                 f"the array has the shape {given.shape}; wanted are records x "
-                f"{structure.n_symptoms} symptoms."
+                f"{structure.n_symptoms} symptoms.{advice if given.ndim == 1 else ''}"
             )
         ids = _ids_array(record_ids, len(given))
         blocks = []
