@@ -30,8 +30,10 @@ ROOMS = [
     "learning",
     "baselines",
     "learner",
+    "evaluation",
     "experiments",
     "cli",
+    "__main__",
 ]
 
 

@@ -16,6 +16,7 @@ from noisyor._version import __version__
 if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
+    from noisyor.evaluation import evaluate
     from noisyor.findings import Findings
     from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
@@ -69,6 +70,7 @@ _HOMES = {
     "check_identifiability": "noisyor.identifiability",
     "count_moments": "noisyor.moments",
     "decompose_triplet": "noisyor.learning",
+    "evaluate": "noisyor.evaluation",
     "explain": "noisyor.inference",
     "find_schedule": "noisyor.schedule",
     "learn_exact_em": "noisyor.baselines",
@@ -111,6 +113,7 @@ __all__ = [
     "count_moments",
     "datasets",
     "decompose_triplet",
+    "evaluate",
     "explain",
     "find_schedule",
     "learn_exact_em",

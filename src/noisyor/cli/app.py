@@ -16,6 +16,7 @@ from noisyor._version import __version__
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
 from noisyor.cli.diagnose import diagnose
+from noisyor.cli.evaluate import evaluate
 from noisyor.cli.fit import fit
 from noisyor.cli.identify import identify
 from noisyor.cli.info import info
@@ -72,8 +73,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose, reproduce,
-    demo,
+    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose,
+    evaluate, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from noisyor.cli.options import (
+    AsJson,
     Groups,
     IdsPerFile,
     IgnoreUnknown,
@@ -50,12 +51,15 @@ def count(
     groups: Groups = 50,
     threads: Threads = 0,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count symptoms and all pairs that share a disease, or what a plan lists, over records.
 
     Example: noisyor count clinic.json 'records/*.parquet' -o site.moments
     """
+    from noisyor.cli.info import facts_of_moments
     from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.cli.output import tell
     from noisyor.errors import StructureError
     from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
@@ -68,16 +72,18 @@ def count(
     if wanted.structure != known:
         raise StructureError(f"the plan {plan} was made for another structure than the one given.")
     form = RecordFormat(**read_options(layout, ignore_unknown, ids_per_file))
-    job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=quiet)
+    job = CountJob(
+        wanted, form, output, groups=groups, threads=threads or None, quiet=quiet or as_json
+    )
     moments = job.run(files, resume)
     if min_count > 1:
         moments = moments.suppressed(min_count)
     _save(moments, output)
     job.checkpoint.unlink(missing_ok=True)
-    if not quiet:
-        n_hidden = sum(int(hidden.sum()) for hidden in moments.hidden or ())
-        hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
-        typer.echo(f"Counted into {output}: {moments}{hidden}")
+    n_hidden = sum(int(hidden.sum()) for hidden in moments.hidden or ())
+    hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
+    facts = {"files": len(files), "output": str(output), **facts_of_moments(moments)}
+    tell(f"Counted into {output}: {moments}{hidden}", facts, quiet=quiet, as_json=as_json)
 
 
 def _save(moments: "Moments", output: Path) -> None:

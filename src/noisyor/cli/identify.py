@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, FixedTable
+from noisyor.cli.options import AsJson, FixedTable, Quiet
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -31,6 +31,7 @@ def identify(
         Path | None,
         typer.Option("--output", "-o", help="A row per parameter with its verdict (.csv, ...)."),
     ] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which parameters can be known from records without diseases, and what would help.
@@ -64,7 +65,7 @@ def identify(
         write_table(output, result.verdicts())
     if as_json:
         typer.echo(json.dumps(_facts(result)))
-    else:
+    elif not quiet:
         _show(result)
 
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.options import AsJson
 from noisyor.cli.output import Facts, show_facts
 
 if TYPE_CHECKING:
     from noisyor.io.tables import Table
-    from noisyor.moments import MomentPlan
+    from noisyor.moments import MomentPlan, Moments
     from noisyor.network import NoisyOrNetwork
     from noisyor.schedule import Schedule
     from noisyor.structure import Structure
@@ -23,7 +24,7 @@ def info(
             "a file of records (CSV, Parquet).",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a file is and what is in it.
 
@@ -65,20 +66,24 @@ def _moment_facts(path: Path) -> Facts:
     from noisyor.moments import MomentPlan, Moments
 
     if path.suffix.lower() == ".plan":
-        return {"kind": "plan", **_plan_facts(MomentPlan.load(path))}
-    moments = Moments.load(path)
+        return {"kind": "plan", **facts_of_plan(MomentPlan.load(path))}
+    return {"kind": "moments", **facts_of_moments(Moments.load(path))}
+
+
+def facts_of_moments(moments: "Moments") -> Facts:
+    """Return how much was counted, and of what."""
     hidden = sum(int(each.sum()) for each in moments.hidden or ())
     return {
-        "kind": "moments",
         "records": moments.n_records,
         "groups": moments.n_groups,
         "some findings unknown": "yes" if moments.margins is not None else "no",
         "sets hidden as too small": hidden,
-        **_plan_facts(moments.plan),
+        **facts_of_plan(moments.plan),
     }
 
 
-def _plan_facts(plan: "MomentPlan") -> Facts:
+def facts_of_plan(plan: "MomentPlan") -> Facts:
+    """Return how many sets a plan counts, and of which structure."""
     names = "symptoms", "pairs", "triplets"
     return {
         **dict(zip(names, plan.sizes, strict=True)),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noisyor.cli.options import Quiet
+from noisyor.cli.options import AsJson, Quiet
 
 if TYPE_CHECKING:
     from noisyor.moments import Moments
@@ -17,20 +17,24 @@ def merge(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the sum.")],
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Merge counts of the same structure and plan: exact, in any order.
 
     Example: noisyor merge north.moments south.moments -o all.moments
     """
+    from noisyor.cli.info import facts_of_moments
     from noisyor.cli.inputs import expand_files
+    from noisyor.cli.output import tell
     from noisyor.io.paths import check_writable
 
     files = expand_files(moments)
     check_writable([output], inputs=files)
     total = merged_moments(files)
     total.save(output)
-    if not quiet:
-        typer.echo(f"Merged {len(files)} files into {output}: {total}")
+    facts = {"files": len(files), "output": str(output), **facts_of_moments(total)}
+    sentence = f"Merged {len(files)} files into {output}: {total}"
+    tell(sentence, facts, quiet=quiet, as_json=as_json)
 
 
 def merged_moments(files: list[Path]) -> "Moments":

@@ -41,6 +41,16 @@ def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) ->
     show(table)
 
 
+def tell(sentence: str, facts: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Say at the end of a command what was done: in a sentence, as JSON, or not at all."""
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(facts))
+    elif not quiet:
+        typer.echo(sentence)
+
+
 def note(message: str) -> None:
     """Tell something on standard error that is no error."""
     typer.echo(f"noisyor: note: {message}", err=True)

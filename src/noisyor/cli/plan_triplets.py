@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noisyor.cli.options import FixedTable, Pairs, Quiet
+from noisyor.cli.options import AsJson, FixedTable, Pairs, Quiet
 
 
 def plan_triplets(
@@ -16,13 +16,16 @@ def plan_triplets(
     pairs: Pairs = True,
     fixed: FixedTable = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose the triplets that tell most about the priors; count all records again with the plan.
 
     Example: noisyor plan-triplets all.moments -o triplets.plan
     """
+    from noisyor.cli.info import facts_of_plan
     from noisyor.cli.inputs import expand_files
     from noisyor.cli.merge import merged_moments
+    from noisyor.cli.output import tell
     from noisyor.errors import NoisyOrError, some_of
     from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
@@ -39,5 +42,5 @@ def plan_triplets(
     except NoisyOrError as error:
         raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     found.save(output)
-    if not quiet:
-        typer.echo(f"Planned into {output}: {found}")
+    facts = {"output": str(output), **facts_of_plan(found)}
+    tell(f"Planned into {output}: {found}", facts, quiet=quiet, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from noisyor.cli.options import Quiet
+from noisyor.cli.options import AsJson, Quiet
 
 
 def reproduce(
@@ -29,6 +29,7 @@ def reproduce(
         typer.Option(help="Real networks: a folder with edges.csv, or a folder of such folders."),
     ] = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's tables and figures, with our methods beside its own.
 
@@ -36,6 +37,7 @@ def reproduce(
 
     Example: noisyor reproduce figure3 --quick --out results
     """
+    from noisyor.cli.output import tell
     from noisyor.cli.progress import progress_bar
     from noisyor.errors import FileError
     from noisyor.experiments import EXPERIMENTS, Settings
@@ -54,7 +56,7 @@ def reproduce(
     real_networks(structures)
     for name in names:
         n_missing = len(missing_cells(name, out, settings))
-        with progress_bar(name, n_missing, quiet, unit="cells") as advance:
+        with progress_bar(name, n_missing, quiet or as_json, unit="cells") as advance:
             page = run(name, out, settings, jobs=jobs, progress=advance)
-        if not quiet:
-            typer.echo(f"Written: {page}")
+        facts = {"experiment": name, "cells_measured": n_missing, "page": str(page)}
+        tell(f"Written: {page}", facts, quiet=quiet, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noisyor.cli.options import Layout, Quiet
+from noisyor.cli.options import AsJson, Layout, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,12 +39,14 @@ def sample(
         Path | None, typer.Option(help="Also write the network that was sampled, as JSON.")
     ] = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Sample records from a network, with the diseases thrown away.
 
     Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
     """
     from noisyor.cli.inputs import read_network
+    from noisyor.cli.output import tell
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
 
@@ -53,13 +55,22 @@ def sample(
     for path in filter(None, [output, diseases]):
         table_kind(path)
     source = read_network(network, seed)
-    _write_records(source, records, seed, output, layout.value, quiet)
+    silent = quiet or as_json
+    _write_records(source, records, seed, output, layout.value, silent)
     if diseases is not None:
-        _write_diseases(source, records, seed, diseases, quiet)
+        _write_diseases(source, records, seed, diseases, silent)
     if save_network is not None:
         source.save(save_network)
-    if not quiet:
-        typer.echo(f"Sampled {records:,} records into {output}")
+    tell(
+        f"Sampled {records:,} records into {output}",
+        {
+            "records": records, "seed": seed, "layout": layout.value, "output": str(output),
+            "diseases": str(diseases) if diseases else None,
+            "network": str(save_network) if save_network else None,
+        },
+        quiet=quiet,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 def _write_records(

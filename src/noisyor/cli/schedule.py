@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Choice, Pairs, StructureFile, TripletChoice
+from noisyor.cli.options import AsJson, Choice, Pairs, Quiet, StructureFile, TripletChoice
 
 if TYPE_CHECKING:
     from noisyor.schedule import Schedule
@@ -29,6 +29,7 @@ def schedule(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Theorem 2: the largest error wanted.")] = 0.01,
     delta: Annotated[float, typer.Option(help="Theorem 2: the probability to miss it.")] = 0.05,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which edges can be learned, at which depth, and what cannot and why. Needs no data.
@@ -49,6 +50,8 @@ def schedule(
         found.save(output)
     if as_json:
         typer.echo(json.dumps(_facts(found, asked)))
+        return
+    if quiet:
         return
     show(*_story(found))
     if asked is not None:

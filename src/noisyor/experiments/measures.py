@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.evaluation import compare_posteriors
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 
@@ -46,18 +47,8 @@ def posterior_error(
     truth: NoisyOrNetwork, learned: NoisyOrNetwork, n_records: int, seed: int, budget: float
 ) -> dict[str, float]:
     """Return how far posteriors of new records differ under the learned and the true network."""
-    from noisyor.inference import posteriors
-
-    records = truth.sample(n_records, seed=seed)
-    right = posteriors(truth, records, budget=budget).probabilities
-    found = posteriors(learned, records, budget=budget).probabilities
-    with np.errstate(invalid="ignore"):
-        different = np.abs(found - right)
-    known = np.isfinite(different).all(axis=1)
-    if not known.any():
-        return {}
-    same = found[known].argmax(axis=1) == right[known].argmax(axis=1)
-    return {"posterior": float(different[known].mean()), "same_top": float(same.mean())}
+    found = compare_posteriors(learned, truth, n_records, seed, budget)
+    return {} if found is None else {"posterior": found.mean, "same_top": found.same_top}
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, dict[str, float]]:

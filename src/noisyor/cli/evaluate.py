@@ -1,0 +1,87 @@
+"""`noisyor evaluate`: how far a learned network is from the true one."""
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisyor.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from noisyor.evaluation import Comparison, Errors
+
+
+def evaluate(
+    learned: Annotated[str, typer.Argument(help="A network: .json, a folder, a built-in name.")],
+    truth: Annotated[str, typer.Argument(help="What it is compared with, of the same names.")],
+    records: Annotated[
+        int,
+        typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    budget: Annotated[
+        float, typer.Option(min=0.0, help="Seconds of work for a record's posteriors.")
+    ] = 0.1,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two networks: their parameters, by depth, and what they say of new records.
+
+    Example: noisyor evaluate learned.json truth.json
+    """
+    from noisyor.cli.inputs import read_network
+    from noisyor.cli.output import show
+    from noisyor.cli.progress import working
+    from noisyor.evaluation import evaluate as compare
+
+    networks = [read_network(each, seed=0) for each in (learned, truth)]
+    with working("comparing posteriors", as_json):
+        found = compare(*networks, n_records=records, seed=seed, budget=budget)
+    if as_json:
+        typer.echo(json.dumps(_facts(found)))
+        return
+    show(_table(found))
+    if found.posteriors is not None:
+        show(_of_posteriors(found))
+    elif records:
+        show("No posteriors could be compared: one of the networks holds all records impossible.")
+
+
+def _facts(found: "Comparison") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {name: _without_nan(value) for name, value in asdict(found).items()}
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _table(found: "Comparison") -> object:
+    from rich.table import Table
+
+    table = Table(title="Absolute differences", title_justify="left")
+    for title in "parameters", "number", "mean", "median", "largest", "where":
+        table.add_column(title, justify="left" if title in ("parameters", "where") else "right")
+    rows: dict[str, Errors] = {
+        "priors": found.priors, "failures": found.failures, "leaks": found.leaks,
+    }  # fmt: skip
+    for depth, errors in found.by_depth.items():
+        rows[f"failures of depth {depth}" if depth >= 0 else "failures not scheduled"] = errors
+    for name, errors in rows.items():
+        numbers = errors.mean, errors.median, errors.largest
+        shown = ["-" if math.isnan(each) else f"{each:.4f}" for each in numbers]
+        table.add_row(name, f"{errors.n:,}", *shown, errors.where)
+    return table
+
+
+def _of_posteriors(found: "Comparison") -> str:
+    differ = found.posteriors
+    assert differ is not None
+    return (
+        f"Posteriors of {differ.n_records:,} new records ({differ.n_exact:,} of them exact) differ "
+        f"by {differ.mean:.5f} on average and by {differ.largest:.4f} at most; the most probable "
+        f"disease is the same in {differ.same_top:.1%}."
+    )

@@ -1,0 +1,165 @@
+"""evaluate: how far one network is from another, in its parameters and in what it diagnoses.
+
+>>> from noisyor import NoisyOrLearner, datasets, evaluate
+>>> clinic = datasets.clinic()
+>>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
+>>> compared = evaluate(learner.network_, clinic, n_records=100)
+>>> compared.failures.mean < 0.1 and compared.posteriors.mean < 0.05
+True
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError, StructureError, some_of
+from noisyor.inference import posteriors
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import find_schedule
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Absolute differences of parameters of one kind."""
+
+    n: int
+    mean: float
+    median: float
+    largest: float
+    where: str
+    """The name of the parameter with the largest difference."""
+
+
+@dataclass(frozen=True)
+class PosteriorDifferences:
+    """Absolute differences of P(disease | findings) on the same records."""
+
+    n_records: int
+    n_exact: int
+    """Records that both networks could be asked about exactly; others are bounded or sampled."""
+    mean: float
+    largest: float
+    same_top: float
+    """How often the most probable disease is the same."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `evaluate` found."""
+
+    priors: Errors
+    failures: Errors
+    leaks: Errors
+    by_depth: dict[int, Errors]
+    """The failures by the depth at which a schedule learns them; -1: not at all."""
+    posteriors: PosteriorDifferences | None
+
+
+def evaluate(
+    learned: NoisyOrNetwork,
+    truth: NoisyOrNetwork,
+    *,
+    n_records: int = 1000,
+    seed: int = 0,
+    budget: float = 0.1,
+) -> Comparison:
+    """Compare a learned network with the true one, or any two networks of the same names.
+
+    Parameters
+    ----------
+    learned, truth
+        Networks with the same diseases, symptoms and edges, in whatever order.
+    n_records
+        New records, sampled from `truth`, whose posteriors are compared; 0: none.
+    seed
+        The same seed gives the same records.
+    budget
+        Seconds of work for each record's posteriors, as in `posteriors`.
+    """
+    if isinstance(n_records, bool) or not isinstance(n_records, int | np.integer) or n_records < 0:
+        raise ParameterError(f"n_records must be a whole number from 0 on, not {n_records!r}.")
+    mine = in_order_of(learned, truth.structure)
+    structure = truth.structure
+    wrong = np.abs(mine.failures - truth.failures)
+    edges = np.array([f"{structure.diseases[i]} -> {structure.symptoms[j]}"
+                      for i, j in structure.edges], dtype=object)  # fmt: skip
+    depths = find_schedule(structure).depths
+    return Comparison(
+        _errors(np.abs(mine.priors - truth.priors), np.array(structure.diseases, dtype=object)),
+        _errors(wrong, edges),
+        _errors(np.abs(mine.leaks - truth.leaks), np.array(structure.symptoms, dtype=object)),
+        {
+            int(depth): _errors(wrong[depths == depth], edges[depths == depth])
+            for depth in np.unique(depths)
+        },
+        compare_posteriors(mine, truth, n_records, seed, budget) if n_records else None,
+    )
+
+
+def compare_posteriors(
+    learned: NoisyOrNetwork, truth: NoisyOrNetwork, n_records: int, seed: int, budget: float
+) -> PosteriorDifferences | None:
+    """Return how posteriors of records of the truth differ; None where no record can be solved."""
+    records = truth.sample(n_records, seed=seed)
+    right = posteriors(truth, records, budget=budget)
+    found = posteriors(learned, records, budget=budget)
+    # What one of them holds for impossible has no posteriors.
+    known = np.isfinite(right.probabilities + found.probabilities).all(axis=1)
+    if not known.any() or not truth.structure.n_diseases:
+        return None
+    ours, theirs = found.probabilities[known], right.probabilities[known]
+    different = np.abs(ours - theirs)
+    return PosteriorDifferences(
+        int(known.sum()),
+        int((found.is_exact & right.is_exact)[known].sum()),
+        float(different.mean()),
+        float(different.max()),
+        float((ours.argmax(axis=1) == theirs.argmax(axis=1)).mean()),
+    )
+
+
+def in_order_of(network: NoisyOrNetwork, structure: Structure) -> NoisyOrNetwork:
+    """Return a network with its diseases, symptoms and edges in the order of a structure."""
+    if network.structure == structure:
+        return network
+    diseases = _places(network.structure.diseases, structure.diseases, "diseases")
+    symptoms = _places(network.structure.symptoms, structure.symptoms, "symptoms")
+    named = {
+        (network.structure.diseases[i], network.structure.symptoms[j]): place
+        for place, (i, j) in enumerate(network.structure.edges)
+    }
+    wanted = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
+    edges = _places(list(named), wanted, "edges")
+    return NoisyOrNetwork(
+        structure, network.priors[diseases], network.failures[edges], network.leaks[symptoms]
+    )
+
+
+def _places(names: Any, wanted: Any, what: str) -> Integers:
+    """Return where each wanted name stands; both must have the same names."""
+    at = {name: place for place, name in enumerate(names)}
+    missing = [name for name in wanted if name not in at]
+    surplus = [name for name in names if name not in set(wanted)]
+    for those, which in (missing, "second"), (surplus, "first"):
+        if those:
+            raise StructureError(
+                f"only the {which} network has the {what} {some_of(those)}: networks of different "
+                "structures cannot be compared."
+            )
+    return np.array([at[name] for name in wanted], dtype=np.int64)
+
+
+def _errors(wrong: Floats, names: NDArray[Any]) -> Errors:
+    if not len(wrong):
+        return Errors(0, float("nan"), float("nan"), float("nan"), "")
+    worst = int(wrong.argmax())
+    return Errors(
+        len(wrong), float(wrong.mean()), float(np.median(wrong)), float(wrong[worst]),
+        str(names[worst]),
+    )  # fmt: skip

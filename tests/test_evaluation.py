@@ -1,0 +1,120 @@
+"""evaluate: two networks compared, against loops over all names."""
+
+import json
+
+import numpy as np
+import pytest
+
+import naive
+from conftest import as_lists, random_network
+from noisyor import NoisyOrNetwork, Structure, datasets, evaluate
+from noisyor.cli import main
+from noisyor.errors import ParameterError, StructureError
+
+
+def by_name(network):
+    structure = network.structure
+    edges = {
+        (structure.diseases[i], structure.symptoms[j]): failure
+        for (i, j), failure in zip(structure.edges, network.failures, strict=True)
+    }
+    return (
+        dict(zip(structure.diseases, network.priors, strict=True)),
+        edges,
+        dict(zip(structure.symptoms, network.leaks, strict=True)),
+    )
+
+
+def redrawn(network, rng):
+    """The same structure with other parameters."""
+    return NoisyOrNetwork(
+        network.structure,
+        rng.uniform(0.05, 0.9, len(network.priors)),
+        rng.uniform(0.05, 0.9, len(network.failures)),
+        rng.uniform(0.01, 0.3, len(network.leaks)),
+    )
+
+
+def shuffled(network, rng):
+    """The same network with its diseases, symptoms and edges in another order."""
+    priors, failures, leaks = by_name(network)
+    diseases, symptoms = rng.permutation(list(priors)), rng.permutation(list(leaks))
+    edges = [list(failures)[k] for k in rng.permutation(len(failures))]
+    structure = Structure.from_edges(edges, diseases=diseases.tolist(), symptoms=symptoms.tolist())
+    names = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
+    return NoisyOrNetwork(
+        structure,
+        [priors[name] for name in structure.diseases],
+        [failures[name] for name in names],
+        [leaks[name] for name in structure.symptoms],
+    )
+
+
+def test_differences_are_those_of_loops_over_names(rng):
+    for _ in range(200):
+        truth = random_network(rng)
+        learned = redrawn(truth, rng)
+        found = evaluate(shuffled(learned, rng), truth, n_records=0)
+        assert found.posteriors is None
+        for mine, theirs, errors in zip(
+            by_name(learned), by_name(truth), (found.priors, found.failures, found.leaks),
+            strict=True,
+        ):  # fmt: skip
+            wrong = [abs(mine[name] - theirs[name]) for name in theirs]
+            assert errors.n == len(wrong)
+            if wrong:
+                assert errors.mean == pytest.approx(np.mean(wrong))
+                assert errors.median == pytest.approx(np.median(wrong))
+                assert errors.largest == pytest.approx(max(wrong))
+        assert sum(errors.n for errors in found.by_depth.values()) == found.failures.n
+
+
+def test_posteriors_are_those_of_sums_over_all_states(rng):
+    for seed in range(10):
+        truth = random_network(rng, 3, 5)
+        learned = redrawn(truth, rng)
+        found = evaluate(learned, truth, n_records=20, seed=seed).posteriors
+        different, same = [], []
+        for row in truth.sample(20, seed=seed).to_numpy().astype(float):
+            ours, theirs = (
+                naive.expectations(*as_lists(network), row)[1] for network in (learned, truth)
+            )
+            different.append(np.abs(np.array(ours) - theirs))
+            same.append(np.argmax(ours) == np.argmax(theirs))
+        assert found.n_exact == found.n_records == 20
+        assert found.mean == pytest.approx(np.mean(different))
+        assert found.largest == pytest.approx(np.max(different))
+        assert found.same_top == np.mean(same)
+
+
+def test_other_structures_are_refused():
+    clinic = datasets.clinic()
+    with pytest.raises(StructureError, match="only the second network has the diseases 'A', 'B'"):
+        evaluate(clinic, datasets.figure1(0))
+    one = Structure.from_edges([("a", "x"), ("a", "y"), ("b", "x")])
+    other = Structure.from_edges([("a", "x"), ("b", "y"), ("b", "x")])
+    networks = [NoisyOrNetwork(each, [0.5] * 2, [0.5] * 3, [0.1] * 2) for each in (one, other)]
+    with pytest.raises(StructureError, match=r"only the second network has the edges \('b', 'y'\)"):
+        evaluate(*networks)
+    with pytest.raises(ParameterError, match="n_records"):
+        evaluate(clinic, clinic, n_records=-1)
+
+
+def test_the_command(tmp_path, capsys):
+    truth, learned = datasets.figure1(0), datasets.figure1(1)
+    truth.save(tmp_path / "truth.json")
+    learned.save(tmp_path / "learned.json")
+    files = [str(tmp_path / "learned.json"), str(tmp_path / "truth.json")]
+    with pytest.raises(SystemExit) as exit_:
+        main(["evaluate", *files, "--json", "-n", "50"])
+    assert not exit_.value.code
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["failures"]["mean"] == evaluate(learned, truth, n_records=0).failures.mean
+    assert facts["posteriors"]["n_records"] == 50
+    with pytest.raises(SystemExit):
+        main(["evaluate", *files])
+    assert "failures of depth 1" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as exit_:
+        main(["evaluate", files[0], "clinic"])
+    assert exit_.value.code == 2
+    assert "only the second network has the diseases" in capsys.readouterr().err
