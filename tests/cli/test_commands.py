@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -87,13 +88,28 @@ def test_info_reads_the_folders_of_real_structures(run, real_structures):
     assert (code, json.loads(out)["edges"]) == (0, 186)
 
 
-def test_demo_tells_its_story(run):
-    code, out, _ = run("demo", "--records", 2000)
+def test_demo_tells_its_story(run, tmp_path):
+    small = "demo", "--records", 2000, "--network", "clinic", "-o", tmp_path / "demo"
+    code, out, _ = run(*small)
     assert code == 0
-    assert "20 diseases, 60 symptoms and 120 edges" in out
-    assert "cough" in out
-    assert "What no record tells" in out
-    assert run("demo", "--records", 2000)[1] == out
+    for part in "20 diseases", "Had the diseases been seen", "The most frequent diseases":
+        assert part in out
+    assert "What no record tells: the patient had" in " ".join(out.split())
+    learned = NoisyOrNetwork.load(tmp_path / "demo" / "learned.json")
+    truth = NoisyOrNetwork.load(tmp_path / "demo" / "truth.json")
+    facts = json.loads(run(*small, "--json")[1])
+    wrong = np.abs(learned.failures - truth.failures)
+    assert facts["learned"] <= facts["failures"] == 120
+    assert facts["error"] == pytest.approx(wrong.mean(), abs=0.05)
+    assert 0.8 < facts["covered"] <= 1.0
+    assert run(*small, "--quiet")[:2] == (0, "")
+
+
+@pytest.mark.slow
+def test_demo_at_the_size_of_qmr(run, tmp_path):
+    facts = json.loads(run("demo", "-o", tmp_path, "--json")[1])
+    assert facts["error"] < 1.3 * facts["error_diseases_seen"]
+    assert 0.93 < facts["covered"] < 0.97
 
 
 @pytest.mark.parametrize(
@@ -168,9 +184,10 @@ def test_the_installed_command_runs():
     assert done.stderr == ""
 
 
-def test_a_reader_who_has_had_enough_is_no_error():
+def test_a_reader_who_has_had_enough_is_no_error(tmp_path):
     noisyor = Path(sys.executable).parent / "noisyor"
-    script = f"set -o pipefail; {noisyor} demo --records 100 | true"
+    small = f"demo --network figure1 --records 100 -o {tmp_path}"
+    script = f"set -o pipefail; {noisyor} {small} | true"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
