@@ -68,3 +68,9 @@ def test_functions_and_tests_named_in_the_paper_map_exist():
         for name in re.findall(r"`(tests/[\w/]+\.py)`", checks):
             assert (ROOT / name).exists(), name
     assert len(rows) > 20
+
+
+@pytest.mark.parametrize("name", [name for name in noisyor.__all__ if name[0] != "_"])
+def test_every_public_name_has_an_example(name):
+    # The doctests run it.
+    assert ">>> " in (getattr(noisyor, name).__doc__ or "")

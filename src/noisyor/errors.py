@@ -9,7 +9,17 @@ from collections.abc import Iterable, Sequence
 
 
 class NoisyOrError(ValueError):
-    """Something the user can repair; the message says how."""
+    """Something the user can repair; the message says how.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrError, Structure
+    >>> try:
+    ...     Structure.from_edges([("flu", "fever"), ("flu", "fever")])
+    ... except NoisyOrError as error:
+    ...     print(error)
+    edge 1: the edge from 'flu' to 'fever' was given before (edge 0).
+    """
 
 
 class StructureError(NoisyOrError):
@@ -41,7 +51,14 @@ class FileError(NoisyOrError):
 
 
 class NoisyOrWarning(UserWarning):
-    """Something the user should know although the work went on."""
+    """Something the user should know although the work went on.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from noisyor import NoisyOrWarning
+    >>> warnings.simplefilter("ignore", NoisyOrWarning)  # where you know it already
+    """
 
 
 def some_of(names: Iterable[object], most: int = 5) -> str:

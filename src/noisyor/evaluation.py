@@ -1,12 +1,4 @@
-"""evaluate: how far one network is from another, in its parameters and in what it diagnoses.
-
->>> from noisyor import NoisyOrLearner, datasets, evaluate
->>> clinic = datasets.clinic()
->>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
->>> compared = evaluate(learner.network_, clinic, n_records=100)
->>> compared.failures.mean < 0.1 and compared.posteriors.mean < 0.05
-True
-"""
+"""evaluate: how far one network is from another, in its parameters and in what it diagnoses."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +73,15 @@ def evaluate(
         The same seed gives the same records.
     budget
         Seconds of work for each record's posteriors, as in `posteriors`.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets, evaluate
+    >>> clinic = datasets.clinic()
+    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
+    >>> compared = evaluate(learner.network_, clinic, n_records=100)
+    >>> compared.failures.mean < 0.1 and compared.posteriors.mean < 0.05
+    True
     """
     if isinstance(n_records, bool) or not isinstance(n_records, int | np.integer) or n_records < 0:
         raise ParameterError(f"n_records must be a whole number from 0 on, not {n_records!r}.")

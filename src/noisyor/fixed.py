@@ -1,13 +1,4 @@
-"""Fixed: parameters whose values are known, held at them in learning.
-
->>> from noisyor import Fixed, datasets
->>> clinic = datasets.clinic()
->>> Fixed.of(clinic, "failures", "leaks")  # relearn the priors for another hospital
-Fixed(0 of 20 priors, 120 of 120 failures, 60 of 60 leaks)
->>> disease, symptom = clinic.structure.diseases[0], clinic.structure.symptoms[0]
->>> Fixed(clinic.structure, priors={disease: 0.02}, leaks={symptom: 0.001})
-Fixed(1 of 20 priors, 0 of 120 failures, 1 of 60 leaks)
-"""
+"""Fixed: parameters whose values are known, held at them in learning."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -40,6 +31,16 @@ class Fixed(Immutable):
     priors, failures, leaks
         Mappings from names to values (a failure's name is disease and symptom), or an array with
         a value for each in the structure's order, NaN where it is to be learned.
+
+    Examples
+    --------
+    >>> from noisyor import Fixed, datasets
+    >>> clinic = datasets.clinic()
+    >>> Fixed.of(clinic, "failures", "leaks")  # relearn the priors for another hospital
+    Fixed(0 of 20 priors, 120 of 120 failures, 60 of 60 leaks)
+    >>> disease, symptom = clinic.structure.diseases[0], clinic.structure.symptoms[0]
+    >>> Fixed(clinic.structure, priors={disease: 0.02}, leaks={symptom: 0.001})
+    Fixed(1 of 20 priors, 0 of 120 failures, 1 of 60 leaks)
     """
 
     __slots__ = ("failures", "leaks", "priors", "structure")

@@ -2,12 +2,6 @@
 
 A structure is all that a schedule needs and all that is known before learning: the names of
 diseases and symptoms and the edges between them. It holds no parameters.
-
->>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
->>> structure
-Structure(2 diseases, 2 symptoms, 3 edges)
->>> [structure.symptoms[x] for x in structure.children("flu")]
-['fever', 'cough']
 """
 
 import hashlib
@@ -61,6 +55,14 @@ class Structure(Immutable):
         Unique, non-empty names.
     edges
         One row per edge: index of the disease, index of the symptom. Any order, none twice.
+
+    Examples
+    --------
+    >>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
+    >>> structure
+    Structure(2 diseases, 2 symptoms, 3 edges)
+    >>> [structure.symptoms[x] for x in structure.children("flu")]
+    ['fever', 'cough']
     """
 
     __slots__ = (

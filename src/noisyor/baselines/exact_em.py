@@ -80,6 +80,13 @@ def learn_exact_em(
         Records that need more are refused: exact inference is exponential.
     threads
         None: as many as there are cores.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, learn_exact_em
+    >>> network = datasets.figure1(seed=0)
+    >>> learn_exact_em(network.sample(500, seed=1), network.structure, restarts=1)
+    Estimate(exact_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_input(
         findings, structure, restarts=restarts, seed=seed, tolerance=tolerance, max_steps=max_steps

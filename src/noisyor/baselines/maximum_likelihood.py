@@ -43,6 +43,13 @@ def learn_maximum_likelihood(
     """Maximise the exact likelihood by a quasi-Newton method (L-BFGS) in log odds.
 
     Parameters as those of `learn_exact_em`; another way to the same maximum, for small networks.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, learn_maximum_likelihood
+    >>> network = datasets.figure1(seed=0)
+    >>> learn_maximum_likelihood(network.sample(500, seed=1), network.structure, restarts=1)
+    Estimate(maximum_likelihood: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_input(findings, structure, restarts=restarts, seed=seed, max_steps=max_steps)
     held = as_fixed(fixed, structure)

@@ -61,6 +61,14 @@ def learn_observed(
         The regression ends after so many steps.
 
     Standard errors are those of the closed form; the regression's are a little smaller.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, learn_observed
+    >>> network = datasets.figure1(seed=0)
+    >>> findings, diseases = network.sample(500, seed=1, return_diseases=True)
+    >>> learn_observed(findings, network.structure, diseases)
+    Estimate(observed: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_input(findings, structure, tolerance=tolerance, max_steps=max_steps)
     if how not in get_args(How):

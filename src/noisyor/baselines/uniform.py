@@ -19,7 +19,15 @@ from noisyor.structure import Structure
 def learn_uniform(
     findings: Findings, structure: Structure, *, fixed: Fixed | None = None
 ) -> Estimate:
-    """Guess 0.5 for every prior and failure and hardly any leak (Figure 3, Uniform)."""
+    """Guess 0.5 for every prior and failure and hardly any leak (Figure 3, Uniform).
+
+    Examples
+    --------
+    >>> from noisyor import datasets, learn_uniform
+    >>> network = datasets.figure1(seed=0)
+    >>> learn_uniform(network.sample(500, seed=1), network.structure).network.priors
+    array([0.5, 0.5])
+    """
     check_input(findings, structure)
     network = NoisyOrNetwork(
         structure,

@@ -86,6 +86,13 @@ def learn_variational_em(
         A run ends after so many steps.
     threads
         None: as many as there are cores.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, learn_variational_em
+    >>> network = datasets.figure1(seed=0)
+    >>> learn_variational_em(network.sample(500, seed=1), network.structure, restarts=2)
+    Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_input(
         findings, structure, restarts=restarts, seed=seed, tolerance=tolerance, max_steps=max_steps

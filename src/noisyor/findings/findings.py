@@ -1,13 +1,4 @@
-"""Findings: the symptoms of records, present, absent or unknown, as bit-packed columns.
-
->>> from noisyor import Structure
->>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
->>> findings = Findings.from_numpy([[1, 0], [1, 1], [0, float("nan")]], structure)
->>> findings
-Findings(3 records, 2 symptoms, 3 present, 1 unknown)
->>> findings.count_present()
-array([2, 1])
-"""
+"""Findings: the symptoms of records, present, absent or unknown, as bit-packed columns."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack
@@ -32,6 +23,16 @@ class Findings(Immutable):
 
     Made by the `from_...` methods, or by sampling a network. All of them match columns to the
     structure's symptoms by name where the source has names.
+
+    Examples
+    --------
+    >>> from noisyor import Structure
+    >>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+    >>> findings = Findings.from_numpy([[1, 0], [1, 1], [0, float("nan")]], structure)
+    >>> findings
+    Findings(3 records, 2 symptoms, 3 present, 1 unknown)
+    >>> findings.count_present()
+    array([2, 1])
     """
 
     def __init__(self, structure: Structure, blocks: Iterable[Block]) -> None:

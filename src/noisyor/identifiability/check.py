@@ -3,13 +3,6 @@
 What a schedule learns is identifiable, and the schedule is the certificate (Theorem 1). Of what it
 leaves, the Jacobian of the moments tells whether it is *locally* identifiable: whether no small
 change of the parameters leaves all moments as they are (Section 3.3, Table 1).
-
->>> from noisyor import check_identifiability, datasets
->>> result = check_identifiability(datasets.figure2(seed=0).structure)
->>> result.order
-3
->>> result
-Identifiability(2 of 2 priors, 8 of 8 failures, 5 of 5 leaks, from moments of order 3)
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,6 +71,15 @@ class Identifiability:
     swaps
         Groups of diseases with the same children, whose parameters are known only up to which of
         them is which.
+
+    Examples
+    --------
+    >>> from noisyor import Structure, check_identifiability
+    >>> result = check_identifiability(Structure.from_edges([("flu", "fever"), ("flu", "cough")]))
+    >>> result.orders.priors.tolist()  # -1: it cannot be known
+    [-1]
+    >>> result.tradeoffs[0].freedom
+    2
     """
 
     def __init__(
@@ -209,6 +211,15 @@ def check_identifiability(
         Parameters whose values are known: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
     schedule
         From `find_schedule`, if it is at hand.
+
+    Examples
+    --------
+    >>> from noisyor import check_identifiability, datasets
+    >>> result = check_identifiability(datasets.figure2(seed=0).structure)
+    >>> result.order
+    3
+    >>> result
+    Identifiability(2 of 2 priors, 8 of 8 failures, 5 of 5 leaks, from moments of order 3)
     """
     if not isinstance(structure, Structure):
         raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")

@@ -1,12 +1,4 @@
-"""explain: what each finding says for or against a disease, and what has caused it.
-
->>> from noisyor import datasets, explain
->>> told = explain(datasets.clinic(), present=["fever", "cough"], absent=["muscle pain"], top=1)
->>> told.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
-{'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
->>> told.causes.slice(0, 1).to_pylist()[0]["cause"]
-'pneumonia'
-"""
+"""explain: what each finding says for or against a disease, and what has caused it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +26,14 @@ CERTAIN = 1e-12
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a network holds some diseases for probable."""
+    """Why a network holds some diseases for probable.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, explain
+    >>> explain(datasets.clinic(), present=["fever"], top=1).causes.column_names
+    ['finding', 'cause', 'probability']
+    """
 
     contributions: "pa.Table"
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
@@ -65,6 +64,15 @@ def explain(
         The diseases that are explained; None: the `top` most probable ones.
     top
         How many these are.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, explain
+    >>> told = explain(datasets.clinic(), present=["fever", "cough"], absent=["muscle pain"], top=1)
+    >>> told.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
+    {'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
+    >>> told.causes.slice(0, 1).to_pylist()[0]["cause"]
+    'pneumonia'
     """
     known = network_of(network)
     structure = known.structure

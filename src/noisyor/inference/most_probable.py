@@ -45,7 +45,15 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class MostProbable:
-    """The best explanations of some findings: sets of diseases, the most probable first."""
+    """The best explanations of some findings: sets of diseases, the most probable first.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, most_probable
+    >>> found = most_probable(datasets.clinic(), present=["fever", "cough"], k=2)
+    >>> len(found.sets), found.is_proven
+    (2, True)
+    """
 
     structure: Structure
     sets: tuple[tuple[str, ...], ...]

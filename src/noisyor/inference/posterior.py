@@ -1,13 +1,4 @@
-"""posterior and posteriors: which diseases, given these findings?
-
->>> from noisyor import datasets, posterior
->>> clinic = datasets.clinic()
->>> found = posterior(clinic, present=["fever", "cough", "muscle pain"], absent=["runny nose"])
->>> found.table().slice(0, 2).to_pydict()["disease"]
-['influenza', 'reflux disease']
->>> found.method, found.error < 1e-9
-('exact', True)
-"""
+"""posterior and posteriors: which diseases, given these findings?"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,7 +34,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Posterior:
-    """Which diseases a patient may have, given the findings."""
+    """Which diseases a patient may have, given the findings.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, posterior
+    >>> found = posterior(datasets.clinic(), present=["wheezing"])
+    >>> found.table().column_names
+    ['disease', 'probability', 'lower', 'upper', 'prior']
+    """
 
     structure: Structure
     present: tuple[str, ...]
@@ -101,7 +100,16 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Posteriors:
-    """Which diseases many records may have."""
+    """Which diseases many records may have.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, posteriors
+    >>> clinic = datasets.clinic()
+    >>> found = posteriors(clinic, clinic.sample(100, seed=0))
+    >>> found.probabilities.shape, bool(found.is_exact.all())
+    ((100, 20), True)
+    """
 
     structure: Structure
     probabilities: Floats
@@ -167,6 +175,16 @@ def posterior(
         For "gibbs".
     draws
         Networks drawn for the intervals, if an estimate is given; 0: none.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, posterior
+    >>> clinic = datasets.clinic()
+    >>> found = posterior(clinic, present=["fever", "cough", "muscle pain"], absent=["runny nose"])
+    >>> found.table().slice(0, 2).to_pydict()["disease"]
+    ['influenza', 'reflux disease']
+    >>> found.method, found.error < 1e-9
+    ('exact', True)
     """
     known = network_of(network)
     structure = known.structure
@@ -226,6 +244,14 @@ def posteriors(
     Records are `Findings`, an array or sparse matrix of records x symptoms, a table, a path or a
     list of paths; options as in `count_moments`. The budget is for each record; other parameters
     as in `posterior`. `iter_posteriors` does the same in bounded memory.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, posteriors
+    >>> clinic = datasets.clinic()
+    >>> found = posteriors(clinic, [[1] * 3 + [0] * 57])  # one record: the first three symptoms
+    >>> clinic.structure.diseases[found.probabilities[0].argmax()]
+    'influenza'
     """
     known = network_of(network)
     structure = known.structure

@@ -31,7 +31,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Questions:
-    """What asking for each unknown finding would tell, the best question first."""
+    """What asking for each unknown finding would tell, the best question first.
+
+    Examples
+    --------
+    >>> from noisyor import best_questions, datasets
+    >>> asked = best_questions(datasets.clinic(), present=["fever"])
+    >>> asked.table().column_names
+    ['symptom', 'gain', 'probability']
+    """
 
     structure: Structure
     symptoms: Indices

@@ -1,13 +1,4 @@
-"""NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network.
-
->>> from noisyor import NoisyOrLearner, datasets
->>> clinic = datasets.clinic()
->>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0))
->>> learner.network_  # doctest: +ELLIPSIS
-NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
->>> learner.estimate_
-Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
-"""
+"""NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -101,6 +92,16 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         The counts that it was learned from.
     schedule_
         What of the structure can be learned, and in which order.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets
+    >>> clinic = datasets.clinic()
+    >>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0))
+    >>> learner.network_  # doctest: +ELLIPSIS
+    NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
+    >>> learner.estimate_
+    Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
     """
 
     _estimate: Estimate | None

@@ -3,14 +3,6 @@
 From a guess at the parameters some records are sampled, and the information in them about every
 parameter is found with their diseases hidden, as "refined" finds it in real records. Information
 grows with the number of records; so the standard errors follow for any number.
-
->>> from noisyor import datasets, predict_precision
->>> precision = predict_precision(datasets.clinic(), 100_000)
->>> precision  # doctest: +ELLIPSIS
-Precision(100,000 records: median standard errors 0.000... of priors, 0.00... of failures, ...)
->>> needed = precision.records_needed(0.01)  # for a standard error of 0.01
->>> bool((needed.failures > 1000).all())
-True
 """
 
 from dataclasses import dataclass
@@ -112,6 +104,16 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
         How many records there will be.
     seed
         For the records that are sampled from the guess.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, predict_precision
+    >>> precision = predict_precision(datasets.clinic(), 100_000)
+    >>> precision  # doctest: +ELLIPSIS
+    Precision(100,000 records: median standard errors 0.000... of priors, 0.00... of failures, ...)
+    >>> needed = precision.records_needed(0.01)  # for a standard error of 0.01
+    >>> bool((needed.failures > 1000).all())
+    True
     """
     if not isinstance(network, NoisyOrNetwork):
         raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")

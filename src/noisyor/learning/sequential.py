@@ -52,6 +52,14 @@ def learn_sequential(
         search, which works for two diseases. None: not at all.
     fixed
         Parameters held at given values; the schedule is best found with them too.
+
+    Examples
+    --------
+    >>> from noisyor import count_moments, datasets, find_schedule, learn_sequential
+    >>> network = datasets.figure1(seed=0)
+    >>> schedule = find_schedule(network.structure)
+    >>> learn_sequential(count_moments(network.sample(5000, seed=1), schedule.plan()), schedule)
+    Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     held = as_fixed(fixed, schedule.structure)
     source = ScheduleMoments(moments, schedule)

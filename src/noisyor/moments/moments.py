@@ -1,14 +1,4 @@
-"""Moments: integer counts for a plan, split into groups of records, that add up.
-
->>> from noisyor import datasets, MomentPlan, count_moments
->>> network = datasets.figure1(seed=0)
->>> plan = MomentPlan.coupled(network.structure)
->>> one, other = (count_moments(network.sample(1000, seed=seed), plan) for seed in (1, 2))
->>> (one + other).n_records
-2000
->>> one + other == other + one
-True
-"""
+"""Moments: integer counts for a plan, split into groups of records, that add up."""
 
 import hashlib
 from functools import cached_property
@@ -59,6 +49,17 @@ class Moments:
         The same for subsets and known records, where some findings are unknown; else None.
     hidden
         Three arrays of booleans: sets whose counts were suppressed as too small; else None.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, MomentPlan, count_moments
+    >>> network = datasets.figure1(seed=0)
+    >>> plan = MomentPlan.coupled(network.structure)
+    >>> one, other = (count_moments(network.sample(1000, seed=seed), plan) for seed in (1, 2))
+    >>> (one + other).n_records
+    2000
+    >>> one + other == other + one
+    True
     """
 
     is_exact = False

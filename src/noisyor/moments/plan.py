@@ -2,13 +2,6 @@
 
 A plan is closed: a triplet brings its three pairs, a pair its two symptoms, because a negative
 moment needs the counts of all subsets (inclusion and exclusion).
-
->>> from noisyor import Structure
->>> structure = Structure.from_matrix([[1, 1, 1, 0], [0, 0, 1, 1]])
->>> MomentPlan(structure, triplets=[[2, 1, 0], [0, 1, 2]])
-MomentPlan(3 symptoms, 3 pairs, 1 triplet)
->>> MomentPlan.coupled(structure).pairs.tolist()
-[[0, 1], [0, 2], [1, 2], [2, 3]]
 """
 
 import hashlib
@@ -40,6 +33,15 @@ class MomentPlan(Immutable):
         need not be given; they are added.
 
     Each row is sorted, and the rows are sorted among each other.
+
+    Examples
+    --------
+    >>> from noisyor import Structure
+    >>> structure = Structure.from_matrix([[1, 1, 1, 0], [0, 0, 1, 1]])
+    >>> MomentPlan(structure, triplets=[[2, 1, 0], [0, 1, 2]])
+    MomentPlan(3 symptoms, 3 pairs, 1 triplet)
+    >>> MomentPlan.coupled(structure).pairs.tolist()
+    [[0, 1], [0, 2], [1, 2], [2, 3]]
     """
 
     __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",

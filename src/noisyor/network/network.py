@@ -1,13 +1,4 @@
-"""NoisyOrNetwork: a structure with priors, failures and leaks (Section 2, Eq. 1-3).
-
->>> from noisyor import Structure
->>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
->>> network = NoisyOrNetwork(structure, priors=[0.1], failures=[0.2, 0.5], leaks=[0.01, 0.05])
->>> round(network.negative_moment(["fever", "cough"]), 4)
-0.8559
->>> network.marginals().round(4)
-array([0.0892, 0.0975])
-"""
+"""NoisyOrNetwork: a structure with priors, failures and leaks (Section 2, Eq. 1-3)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, Self, overload
@@ -44,6 +35,16 @@ class NoisyOrNetwork(Immutable):
         structure's edge order.
     leaks
         P(symptom present without any disease), one per symptom: the paper's noise, 1 - f_0.
+
+    Examples
+    --------
+    >>> from noisyor import Structure
+    >>> structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+    >>> network = NoisyOrNetwork(structure, priors=[0.1], failures=[0.2, 0.5], leaks=[0.01, 0.05])
+    >>> round(network.negative_moment(["fever", "cough"]), 4)
+    0.8559
+    >>> network.marginals().round(4)
+    array([0.0892, 0.0975])
     """
 
     __slots__ = ("failures", "leaks", "priors", "structure")

@@ -3,14 +3,6 @@
 A step takes a triplet or a pair of symptoms, removes the diseases that couple them besides the
 step's own, and teaches edges of that disease. Steps stand in the order of their rounds; steps of
 one round do not need each other.
-
->>> from noisyor import datasets, find_schedule
->>> schedule = find_schedule(datasets.figure2(seed=0).structure)
->>> schedule.is_complete
-False
->>> print(schedule.unlearned()[0].reason)
-No three of the 4 symptoms of 'A' are coupled by it alone; in the way: 'B' (shares 3 of 4). No
-three of the 4 symptoms of 'B' are coupled by it alone; in the way: 'A' (shares 3 of 4).
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,6 +46,16 @@ class Schedule(Immutable):
         How it was searched for.
     given
         Which priors and edges need not be learned; none by default.
+
+    Examples
+    --------
+    >>> from noisyor import datasets, find_schedule
+    >>> schedule = find_schedule(datasets.figure2(seed=0).structure)
+    >>> schedule.is_complete
+    False
+    >>> print(schedule.unlearned()[0].reason)
+    No three of the 4 symptoms of 'A' are coupled by it alone; in the way: 'B' (shares 3 of 4). No
+    three of the 4 symptoms of 'B' are coupled by it alone; in the way: 'A' (shares 3 of 4).
     """
 
     __slots__ = ("choice", "depths", "edge_steps", "given", "pairs", "prior_depths", "prior_steps",

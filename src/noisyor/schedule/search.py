@@ -2,13 +2,6 @@
 
 In each round every edge is learned that some triplet or pair teaches with what earlier rounds
 have learned; so each edge has the smallest depth it can have (Section 3.4).
-
->>> from noisyor import datasets
->>> schedule = find_schedule(datasets.figure1(seed=0).structure)
->>> schedule.edges_per_round
-[4, 3]
->>> print(schedule.step("A", "a"))
-round 1: triplet ('a', 'b', 'c') of 'A' without 'B' teaches 'a', 'b', 'c'
 """
 
 from typing import Literal, get_args
@@ -52,6 +45,15 @@ def find_schedule(
     fixed
         Parameters whose values are given: they need not be learned, and an edge that is given
         with its disease's prior helps from the first round on.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> schedule = find_schedule(datasets.figure1(seed=0).structure)
+    >>> schedule.edges_per_round
+    [4, 3]
+    >>> print(schedule.step("A", "a"))
+    round 1: triplet ('a', 'b', 'c') of 'A' without 'B' teaches 'a', 'b', 'c'
     """
     from noisyor.schedule.kernels import find_steps
 

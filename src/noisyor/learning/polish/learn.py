@@ -80,6 +80,15 @@ def learn_refined(
         Use the weak priors, which hold what the records hardly tell near the other parameters.
     cleaned
         What the clean-up has learned beyond the schedule, for the start.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets, find_schedule, learn_refined
+    >>> network = datasets.figure1(seed=0)
+    >>> findings, schedule = network.sample(5000, seed=1), find_schedule(network.structure)
+    >>> start = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
+    >>> learn_refined(findings, schedule, start)
+    Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure
     held, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK

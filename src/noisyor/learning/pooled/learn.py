@@ -61,6 +61,14 @@ def plan_triplets(
     """Return all coupled pairs and the triplets that tell most, given the counts of the pairs.
 
     What `learn_pooled` needs: count all records again with this plan.
+
+    Examples
+    --------
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, plan_triplets
+    >>> network = datasets.figure1(seed=0)
+    >>> pairs = count_moments(network.sample(5000, seed=1), MomentPlan.coupled(network.structure))
+    >>> plan_triplets(pairs, find_schedule(network.structure))
+    MomentPlan(5 symptoms, 8 pairs, 5 triplets)
     """
     check_coupled(moments, schedule)
     fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
@@ -153,6 +161,15 @@ def learn_pooled(
     shrink
         Hold uncertain values near the others of their kind; without, they are only kept inside of
         their bounds.
+
+    Examples
+    --------
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, learn_pooled
+    >>> network = datasets.figure1(seed=0)
+    >>> schedule = find_schedule(network.structure)
+    >>> plan = MomentPlan.coupled(network.structure) | schedule.plan()
+    >>> learn_pooled(count_moments(network.sample(5000, seed=1), plan), schedule)
+    Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     if pairs is None:
         check_coupled(moments, schedule)
