@@ -20,7 +20,7 @@ from noisyor.cli.evaluate import evaluate
 from noisyor.cli.fit import fit
 from noisyor.cli.identify import identify
 from noisyor.cli.info import info
-from noisyor.cli.interrupts import interruptible
+from noisyor.cli.interrupts import INTERRUPTED, end_at_once, interruptible, was_interrupted
 from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
 from noisyor.cli.plan import plan
@@ -46,7 +46,9 @@ def ending_kindly(command: Command) -> Command:
             except NoisyOrError as error:
                 _stop(f"error: {error}", 2)
             except KeyboardInterrupt:
-                _stop("interrupted", 130)
+                if was_interrupted():
+                    end_at_once()
+                _stop("interrupted", INTERRUPTED)
             except BrokenPipeError:
                 # The reader of our output (head, less) has had enough: that is no error of ours.
                 silence_output()

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from noisyor.errors import FileError
+from noisyor.io.unfinished import forget, keep_in_mind
 
 PathLike = str | os.PathLike[str]
 
@@ -64,6 +65,7 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
     check_writable([path])
     target = Path(path).resolve()  # a link stays a link to the file that is replaced
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    keep_in_mind(part)
     try:
         part.touch(exist_ok=False)
         if target.exists():
@@ -75,6 +77,7 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
+        forget(part)
 
 
 def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from noisyor.errors import FileError
+from noisyor.io.unfinished import forget, keep_in_mind
 
 
 class Spool:
@@ -26,9 +27,10 @@ class Spool:
         self.schema = schema
         self.n_rows = 0
         with _disk_errors():
-            folder = tempfile.mkdtemp(prefix="noisyor-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            self._path = str(Path(folder) / "rows.arrow")
+            folder = Path(tempfile.mkdtemp(prefix="noisyor-"))
+            keep_in_mind(folder)
+            weakref.finalize(self, _remove, folder)
+            self._path = str(folder / "rows.arrow")
             self._sink = pa.OSFile(self._path, "wb")
             self._writer: Any = pa.ipc.new_stream(self._sink, schema)
 
@@ -61,3 +63,8 @@ def _disk_errors() -> Iterator[None]:
             f"temporary files in {tempfile.gettempdir()} failed: {error.strerror or error}. "
             "Set the environment variable TMPDIR to a directory with more room."
         ) from None
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    forget(folder)
