@@ -1,4 +1,4 @@
-"""Reading BIF: tables that are noisy-or give a network; others give an error that names the node."""
+"""Reading BIF: tables that are noisy-or give a network, others an error that names the node."""
 
 import numpy as np
 
@@ -123,5 +123,5 @@ def _table_of_rows(
 def _check_count(numbers: list[float], wanted: int, block: Probability, place: str) -> None:
     if len(numbers) != wanted:
         raise FileError(
-            f"{place}: {len(numbers)} probabilities for {block.child!r} where {wanted} should stand."
+            f"{place}: {len(numbers)} probabilities for {block.child!r}, which needs {wanted}."
         )

@@ -44,8 +44,8 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
     Parameters
     ----------
     path
-        `.json`, `.xdsl` (GeNIe), `.bif`, `.uai`, a table of edges (`.csv`, `.parquet`), or a folder with
-        edges.csv, priors.csv and leaks.csv.
+        `.json`, `.xdsl` (GeNIe), `.bif`, `.uai`, a table of edges (`.csv`, `.parquet`), or a folder
+        with edges.csv, priors.csv and leaks.csv.
     file_format
         One of json, edges, folder, xdsl, bif, uai and q-matrix; by default the ending tells. A
         Q-matrix is a .csv too, so its format has to be given.
@@ -77,7 +77,7 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
     model
         A network; or a structure, for formats that hold no parameters, and json.
     path
-        As for `read_model`. A path without an ending is a folder, which is made where it is missing.
+        As for `read_model`. A path without an ending is a folder, made where it is missing.
     file_format
         As for `read_model`.
     """
@@ -147,7 +147,7 @@ def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
         warnings.warn(
-            f"{path}: the column {min(ignored)!r} is not read: a file of edges gives a structure. A "
+            f"{path}: the column {min(ignored)!r} is not read: edges alone give a structure. A "
             "folder with edges.csv, priors.csv and leaks.csv gives a network.",
             NoisyOrWarning,
             stacklevel=2,
@@ -164,8 +164,8 @@ def _read_folder(path: PathLike) -> NoisyOrNetwork:
     ]
     if missing:
         raise FileError(
-            f"{folder} has no {missing[0]}.csv; a network needs edges.csv, priors.csv and leaks.csv. "
-            "Give edges.csv itself to read the structure only."
+            f"{folder} has no {missing[0]}.csv; a network needs edges.csv, priors.csv and "
+            "leaks.csv. Give edges.csv itself to read the structure only."
         )
     return NoisyOrNetwork.from_csv(
         folder / "edges.csv", priors=folder / "priors.csv", leaks=folder / "leaks.csv"
@@ -197,7 +197,7 @@ def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
     if isinstance(model, NoisyOrNetwork) and chosen in STRUCTURE_FORMATS:
         lost.append("priors, failures and leaks")
     if chosen == "uai":
-        lost.append("all names")
+        lost.append("names")
     lone = structure.n_diseases - len(set(structure.edges[:, 0].tolist()))
     lone += structure.n_symptoms - len(set(structure.edges[:, 1].tolist()))
     if chosen == "edges" and lone:

@@ -40,7 +40,7 @@ def to_pgmpy(network: NoisyOrNetwork) -> Any:
             table.reshape(-1, 2).T,
             evidence=parents or None,
             evidence_card=[2] * len(parents) or None,
-            state_names={each: STATES for each in [name, *parents]},
+            state_names=dict.fromkeys([name, *parents], STATES),
         )
         model.add_cpds(cpd)
     return model
@@ -67,7 +67,7 @@ def from_pgmpy(model: Any) -> NoisyOrNetwork:
 
 
 def _table(cpd: Any) -> Floats:
-    """Return the numbers with the child's axis last; each table has an order of states of its own."""
+    """Return the numbers with the child's axis last; a table has an order of states of its own."""
     table = np.array(cpd.values, dtype=np.float64)
     for axis, variable in enumerate(cpd.variables):
         states = [str(state) for state in cpd.state_names[variable]]

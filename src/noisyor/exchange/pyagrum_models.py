@@ -1,10 +1,10 @@
 """Networks as objects of pyAgrum, and back.
 
-pyAgrum has noisy-or tables of its own, in two kinds. `addNoisyORNet` is the one of the paper: P(absent)
-= (1 - leak) times the product of (1 - weight) of the present parents, so weight = 1 - failure. With
+pyAgrum has noisy-or tables of its own, in two kinds. `addNoisyORNet` is the paper's: P(absent) is
+(1 - leak) times the product of (1 - weight) of the present parents, so weight = 1 - failure. With
 `addNoisyORCompound` (`addNoisyOR` is the same) a weight includes the leak. Both are read; the first
-is written, and so any number of parents is possible. It takes no weight of 0: a symptom with
-a failure of 1 is written as a table.
+is written, so any number of parents is possible. It takes no weight of 0: a symptom with a failure
+of 1 is written as a table.
 """
 
 from typing import Any
@@ -86,8 +86,8 @@ def _parents(model: Any, node: int) -> tuple[str, ...]:
     count = len(model.parents(node))
     if count > MOST_PARENTS_READ:
         raise ExchangeError(
-            f"{SOURCE}: node {model.variable(node).name()!r} has {count} parents; its table is read "
-            f"and checked row by row for up to {MOST_PARENTS_READ}."
+            f"{SOURCE}: node {model.variable(node).name()!r} has {count} parents; its table is "
+            f"read and checked row by row for up to {MOST_PARENTS_READ}."
         )
     return tuple(str(name) for name in model.cpt(node).names[1:][::-1])
 

@@ -8,8 +8,8 @@ mastered multiplies it by a penalty r*_jk:
 
     P(correct) = pi*_j  prod over required skills k that are not mastered of r*_jk
 
-Eq. 2 of the paper is P(absent) = (1 - leak) prod over present diseases of their failures. They are the
-same model with
+Eq. 2 of the paper is P(absent) = (1 - leak) prod over present diseases of their failures. They are
+the same model with
 
     disease k present  =  skill k is not mastered (the disease is the lack of the skill)
     symptom j present  =  item j is answered wrongly; absent = correctly
@@ -17,8 +17,8 @@ same model with
     leak of j          =  1 - pi*_j
     failure of k on j  =  r*_jk
 
-So skills become diseases and items symptoms, and answers have to be given as records in which 1 means
-wrong. The noisy-or also takes skills as independent of one another.
+So skills become diseases and items symptoms, and answers have to be given as records in which 1
+means wrong. The network here also takes skills as independent of one another.
 """
 
 import numpy as np

@@ -64,7 +64,7 @@ def table_parameters(table: Floats, place: str, name: str) -> tuple[float, tuple
     n_parents = table.ndim - 1
     none = (0,) * n_parents
     absent, leak = table[none]
-    alone = [none[:k] + (1,) + none[k + 1 :] for k in range(n_parents)]
+    alone = [(*none[:k], 1, *none[k + 1 :]) for k in range(n_parents)]
     failures = tuple(float(table[row][0] / absent) if absent > 0 else 1.0 for row in alone)
     _check_fit(table, failures, float(absent), place, name)
     return min(float(leak), 1.0), tuple(min(failure, 1.0) for failure in failures)

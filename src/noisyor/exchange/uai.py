@@ -1,10 +1,10 @@
 """UAI, the format of the UAI inference competitions: numbers only, every symptom a table.
 
-The word BAYES, the number of variables, their numbers of states, the number of tables; then for each
-table its variables (how many, parents, child), and for each table its numbers (how many, and they
-themselves, the child's state changing fastest). State 1 is present. There is no place for names or
-comments: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable without edges
-is read as a symptom. Diseases are written first.
+The word BAYES, the number of variables, their numbers of states, the number of tables; then for
+each table its variables (how many, parents, child), and for each table its numbers (how many, and
+they themselves, the child's state changing fastest). State 1 is present. There is no place for
+names or comments: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable
+without edges is read as a symptom. Diseases are written first.
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ class _Words:
 
 
 def read_uai(path: PathLike) -> NoisyOrNetwork:
-    """Read a Bayesian network whose tables are noisy-or; names are disease_0, ..., symptom_0, ..."""
+    """Read a network whose tables are noisy-or; names are disease_0, ..., symptom_0, ..."""
     words = _Words(path)
     kind = words.text("BAYES")
     if kind.upper() != "BAYES":
@@ -113,22 +113,20 @@ def read_uai(path: PathLike) -> NoisyOrNetwork:
     if words.position < len(words.words):
         words.position += 1
         raise FileError(f"{words.place}: more numbers than the tables have entries.")
-    nodes = []
-    for variable in range(count):
-        probability, failures = table_parameters(
-            tables[variable], place_of[variable], names[variable]
-        )
-        nodes.append(
-            Node(
-                str(variable),
-                names[variable],
-                place_of[variable],
-                probability,
-                parents_of[variable],
-                failures,
-            )  # fmt: skip
-        )
-    return network_from_nodes(nodes, str(path))
+    return network_from_nodes(
+        [
+            _node(variable, names[variable], place_of[variable], parents_of[variable], tables)
+            for variable in range(count)
+        ],
+        str(path),
+    )
+
+
+def _node(
+    variable: int, name: str, place: str, parents: tuple[str, ...], tables: dict[int, Floats]
+) -> Node:
+    probability, failures = table_parameters(tables[variable], place, name)
+    return Node(str(variable), name, place, probability, parents, failures)
 
 
 def _read_scopes(words: _Words) -> tuple[list[list[int]], list[str]]:

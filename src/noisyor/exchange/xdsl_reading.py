@@ -4,9 +4,9 @@ Roots are diseases (`cpt`) or symptoms without parents (`noisymax`). A symptom i
 `cpt` whose table is an exact noisy-or.
 
 Of a parent's two columns one must be that of the parent's weakest state, which has no effect: it
-says "absent, with certainty". `strengths` lists a parent's states from the strongest to the weakest.
-Whether columns follow that list or the states' own order makes no difference to what is read here:
-the column that has an effect belongs to the state that is not the weakest.
+says "absent, with certainty". `strengths` lists a parent's states from the strongest to the
+weakest. Whether columns follow that list or the states' own order makes no difference to what is
+read here: the column that has an effect belongs to the state that is not the weakest.
 """
 
 from dataclasses import dataclass
@@ -164,8 +164,8 @@ def _read_node(node: XdslNode, present: dict[str, int]) -> Node:
 
 def _table_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, tuple[float, ...]]:
     """Read a table, in which the node's own state changes fastest and its first parent slowest."""
-    count = 2 ** (len(node.parents) + 1) if len(node.parents) < 60 else 0
-    table = node.numbers("probabilities", count).reshape((2,) * (len(node.parents) + 1))
+    axes = len(node.parents) + 1
+    table = node.numbers("probabilities", 2**axes).reshape((2,) * axes)
     for axis, key in enumerate((*node.parents, node.key)):
         if present[key] == 0:
             table = np.flip(table, axis)

@@ -8,14 +8,13 @@ P(state of the symptom), in the order of the symptom's states:
 - at the end the leak.
 
 `strengths` lists each parent's states from the strongest to the weakest. A symptom's last state is
-its absence. Here states are always (present, absent) and strengths 0 1, so that columns stand in the
-same order whether by strength or by state.
+its absence. Here states are always (present, absent) and strengths 0 1, so that columns stand in
+the same order whether by strength or by state.
 
-What the parameters mean: SMILE's header `defnoisymax.h` says that a column is P(Y | X_i), the effect
-of one parent by itself (net parameters, after Diez), and not P(Y | X_i and the leak) (compound
-parameters, after Henrion). So a column of a present disease is (1 - failure, failure), the last one
-(leak, 1 - leak), and P(absent) is the product of all: Eq. 2 of the paper. GeNIe can *show* compound
-parameters, but files hold net ones.
+What the parameters mean: SMILE's header `defnoisymax.h` says that a column is P(Y | X_i), the
+effect of one parent by itself (net parameters, after Diez), and not P(Y | X_i and the leak)
+(compound parameters, after Henrion). So a column of a present disease is (1 - failure, failure),
+the last one (leak, 1 - leak), and P(absent) is the product of all: Eq. 2 of the paper.
 
 Identifiers are letters, digits and underscores; the name itself stands in the part that GeNIe keeps
 for what it shows.
