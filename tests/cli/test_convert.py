@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import pytest
@@ -9,7 +10,7 @@ def test_convert_writes_and_tells(run, tmp_path):
     code, out, err = run("convert", "clinic", tmp_path / "clinic.xdsl")
     assert (code, err) == (0, "")
     for word in ("built-in", "network", "clinic.xdsl", "20", "60"):
-        assert word in out
+        assert word in "".join(out.split())  # a long path is folded
     code, out, err = run("convert", tmp_path / "clinic.xdsl", tmp_path / "again.json", "--json")
     facts = json.loads(out)
     assert (facts["read as"], facts["written as"], facts["edges"]) == ("xdsl", "json", 120)
@@ -19,7 +20,7 @@ def test_convert_writes_and_tells(run, tmp_path):
 def test_a_chain_of_formats(run, tmp_path):
     names = ["a.json", "b.bif", "folder", "c.xdsl", "d.json"]
     assert run("convert", "figure1", tmp_path / "a.json", "--quiet") == (0, "", "")
-    for first, second in zip(names, names[1:], strict=False):
+    for first, second in itertools.pairwise(names):
         assert run("convert", tmp_path / first, tmp_path / second, "-q") == (0, "", "")
     first, last = (NoisyOrNetwork.load(tmp_path / name) for name in ("a.json", "d.json"))
     assert first.structure == last.structure

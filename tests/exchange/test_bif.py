@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from noisyor import NoisyOrNetwork, Structure, read_model, write_model
+from noisyor import read_model
 from noisyor.errors import NoisyOrError
 
 BY_OTHERS = """// a comment
@@ -85,19 +85,6 @@ def test_no_bif_at_all(tmp_path):
     (tmp_path / "bytes.bif").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(NoisyOrError, match="is not UTF-8 text"):
         read_model(tmp_path / "bytes.bif")
-
-
-@pytest.mark.parametrize("name", ["n.bif", "n.uai"])
-def test_a_symptom_with_too_many_parents_for_a_table_is_named(tmp_path, name):
-    structure = Structure.from_matrix(np.ones((13, 1)), symptoms=["fatigue"])
-    network = NoisyOrNetwork(structure, [0.1] * 13, [0.5] * 13, [0.01])
-    message = "symptom 'fatigue' has 13 parents: .* 2.13 rows"
-    with pytest.warns() if name.endswith("uai") else pytest.raises(NoisyOrError, match=message):
-        with pytest.raises(NoisyOrError, match=message):
-            write_model(network, tmp_path / name)
-        if name.endswith("bif"):
-            write_model(network, tmp_path / name)
-    assert not (tmp_path / name).exists()
 
 
 def test_truncated_files_are_errors(tmp_path, rng):

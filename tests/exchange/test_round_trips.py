@@ -11,8 +11,9 @@ from noisyor import NoisyOrNetwork, Structure, datasets, read_model, write_model
 from noisyor.errors import NoisyOrWarning
 
 ODD = [
-    "runny nose", 'a "quoted" word', "<b> & 'c'", "naïve; größer", "日本", "x,y", "a\nb", "1st", "\t",
-    "semi;colon", "back\\slash", "{}()|[]", "//no comment", "/* nor */", "  spaces  ", "]]>", "\r",
+    "runny nose", 'a "quoted" word', "<b> & 'c'", "naïve; größer", "日本", "x,y", "a\nb", "1st",
+    "\t", "semi;colon", "back\\slash", "{}()|[]", "//no comment", "/* nor */", "  spaces  ", "]]>",
+    "\r",
 ]  # fmt: skip
 
 

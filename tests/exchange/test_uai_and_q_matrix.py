@@ -141,17 +141,19 @@ def test_formats_that_cannot_be(tmp_path, flu):
         read_model(tmp_path / "part")
     with pytest.raises(NoisyOrError, match="a.docx is not a directory"):
         read_model(tmp_path / "a.docx", "folder")
+    network = NoisyOrNetwork(flu, [0.1] * 2, [0.1] * 4, [0.1] * 3)
     with pytest.raises(NoisyOrError, match="cannot be made"):
-        network = NoisyOrNetwork(flu, [0.1] * 2, [0.1] * 4, [0.1] * 3)
         write_model(network, tmp_path / "a.docx" / "b")
 
 
-def test_a_file_is_there_whole_or_not_at_all(tmp_path):
-    structure = Structure.from_matrix(np.ones((14, 2)))
-    network = NoisyOrNetwork(structure, [0.1] * 14, [0.5] * 28, [0.01] * 2)
+def test_a_symptom_with_too_many_parents_for_a_table_is_named(tmp_path):
+    structure = Structure.from_matrix(np.ones((13, 1)), symptoms=["fatigue"])
+    network = NoisyOrNetwork(structure, [0.1] * 13, [0.5] * 13, [0.01])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyOrWarning)
         for name in ("a.bif", "a.uai"):
-            with pytest.raises(NoisyOrError, match="2.14 rows"):
+            with pytest.raises(
+                NoisyOrError, match="symptom 'fatigue' has 13 parents: .* 2.13 rows"
+            ):
                 write_model(network, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
