@@ -65,6 +65,21 @@ def test_another_interaction_is_no_noisy_or(rng):
             table_parameters(table, "here", "cough")
 
 
+def test_numbers_of_six_digits_are_enough(rng):
+    for _ in range(100):
+        failures = rng.uniform(0.1, 0.9, int(rng.integers(1, 7)))
+        exact = noisy_or_table(failures.tolist(), 0.1)
+        rounded = np.array([float(f"{number:.6g}") for number in exact.ravel()])
+        found = table_parameters(rounded.reshape(exact.shape), "here", "cough")
+        assert found == (0.1, pytest.approx(tuple(failures), rel=2e-5))
+
+
+def test_few_digits_are_no_excuse():
+    table = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.6, 0.4], [0.33, 0.67]]])
+    with pytest.raises(ExchangeError, match="P.absent. is 0.33 .* would have 0.3333333"):
+        table_parameters(table, "here", "cough")
+
+
 @pytest.mark.parametrize(
     ("states", "present"),
     [(["present", "absent"], 0), (["False", "True"], 1), (["YES", " no"], 0), (["0", "1"], 1)],

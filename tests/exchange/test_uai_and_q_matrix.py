@@ -37,7 +37,7 @@ def written(tmp_path, text, name):
 
 
 def test_variables_in_any_order(tmp_path):
-    network = read_model(written(tmp_path, UAI, "n.uai"))
+    network = read_model(written(tmp_path, UAI.replace("4\n1", "c a comment\n4\n1"), "n.uai"))
     assert network.structure.diseases == ("disease_0", "disease_1")
     assert network.structure.symptoms == ("symptom_0", "symptom_1")
     np.testing.assert_allclose(network.priors, [0.1, 0.2])
@@ -64,6 +64,7 @@ def test_variables_in_any_order(tmp_path):
         ("0.45 0.55", "0.45", "ends where a probability should stand"),
         ("0.45 0.55", "0.45 0.55 1", "line 18: more numbers than the tables have entries"),
         ("0.45 0.55", "0.95 0.05", "less probable"),
+        ("1 0\n", "1 0   # flu\n", "line 5: a comment with # is pyAgrum's"),
     ],
 )  # fmt: skip
 def test_files_that_are_wrong(tmp_path, old, new, message):

@@ -26,8 +26,10 @@ MOST_PARENTS = 12
 """Of a symptom that is written as a table: 4,096 rows."""
 TOLERANCE = 1e-6
 """By how much a row may deviate from a noisy-or, relative to its P(absent)."""
-ROUNDING = 1e-9
-"""By how much it may deviate in any case: files hold numbers with few digits."""
+SIX_DIGITS = 1e-5
+"""The same for each parent, if all numbers have at most six digits, as much software writes them."""
+SMALLEST = 1e-9
+"""A deviation that is smaller than this one does not count."""
 
 
 def noisy_or_table(failures: Sequence[float], leak: float) -> Floats:
@@ -88,7 +90,8 @@ def _check_fit(
 ) -> None:
     expected = noisy_or_table(failures, 0.0)[..., 0] * absent
     given = table[..., 0]
-    allowed = TOLERANCE * np.maximum(given, expected) + ROUNDING
+    tolerance = SIX_DIGITS * given.ndim if _has_six_digits(given) else TOLERANCE
+    allowed = tolerance * np.maximum(given, expected) + SMALLEST
     wrong = np.argwhere(np.abs(given - expected) > allowed)
     if len(wrong):
         row = tuple(wrong[0])
@@ -96,12 +99,16 @@ def _check_fit(
             f"{place}: the table of node {name!r} is no noisy-or: P(absent) is {given[row]:.7g}"
             f"{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
         )
-    above = [number for number, failure in enumerate(failures) if failure > 1 + TOLERANCE]
+    above = [number for number, failure in enumerate(failures) if failure > 1 + tolerance]
     if above:
         raise ExchangeError(
             f"{place}: the table of node {name!r} is no noisy-or: parent {above[0] + 1} makes it "
             "less probable, and a disease can only cause a symptom."
         )
+
+
+def _has_six_digits(numbers: Floats) -> bool:
+    return all(float(f"{number:.6g}") == number for number in numbers.ravel().tolist())
 
 
 def _in_row(states: NDArray[np.int64]) -> str:

@@ -3,8 +3,11 @@
 The word BAYES, the number of variables, their numbers of states, the number of tables; then for
 each table its variables (how many, parents, child), and for each table its numbers (how many, and
 they themselves, the child's state changing fastest). State 1 is present. There is no place for
-names or comments: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable
-without edges is read as a symptom. Diseases are written first.
+names: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable without edges is
+read as a symptom. Diseases are written first. Lines that begin with the word c are comments.
+
+This is the competitions' order. pyAgrum 3.3.1 lets the first parent change before the others, pgmpy
+1.1.2 the child last; their files would be misread, so go to and from these by BIF.
 """
 
 from collections.abc import Iterator
@@ -65,9 +68,21 @@ class _Words:
             raise unreadable(file, error) from None
         self.path = path
         self.words = [
-            (word, number) for number, line in enumerate(lines, 1) for word in line.split()
+            (word, number)
+            for number, line in enumerate(lines, 1)
+            if line.split()[:1] != ["c"]
+            for word in line.split()
         ]
+        self._refuse_pyagrum()
         self.position = 0
+
+    def _refuse_pyagrum(self) -> None:
+        for word, line in self.words:
+            if word.startswith("#"):
+                raise FileError(
+                    f"{self.path}, line {line}: a comment with # is pyAgrum's, whose tables stand "
+                    "in another order than the format's; save the network as .bif there."
+                )
 
     @property
     def place(self) -> str:
