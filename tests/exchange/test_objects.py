@@ -78,6 +78,11 @@ def test_pyagrum_takes_many_parents_and_compound_weights():
     assert model.cpt("S0")[states][0] == pytest.approx(absent)
     with pytest.raises(NoisyOrError, match="'S0' has 30 parents"):
         from_pyagrum(model)
+    wide = NoisyOrNetwork(Structure.from_matrix(np.ones((63, 1))), [0.1] * 63, [0.5] * 63, [0.01])
+    with pytest.raises(NoisyOrError, match="'S0' has 63 parents; pyAgrum takes up to 62"):
+        to_pyagrum(wide)
+    narrow = wide.structure.subset(diseases=range(62))
+    to_pyagrum(NoisyOrNetwork(narrow, [0.1] * 62, [0.5] * 62, [0.01]))
     compound = pyagrum.BayesNet()
     flu = compound.add(pyagrum.LabelizedVariable("flu", "", ["no", "yes"]))
     cough = compound.addNoisyORCompound(pyagrum.LabelizedVariable("cough", "", ["no", "yes"]), 0.1)

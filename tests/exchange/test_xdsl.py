@@ -123,6 +123,22 @@ def test_a_table_that_is_no_noisy_or(tmp_path):
         read_model(written(tmp_path, text))
 
 
+def test_the_last_parent_of_a_table_changes_fastest(tmp_path):
+    """As in GeNIe's own networks; pyAgrum has another order, and its tables are refused."""
+    states = '<state id="Absent"/><state id="Present"/>'
+    text = f"""<smile><nodes>
+      <cpt id="flu">{states}<probabilities>0.9 0.1</probabilities></cpt>
+      <cpt id="cold">{states}<probabilities>0.8 0.2</probabilities></cpt>
+      <cpt id="cough">{states}<parents>flu cold</parents>
+        <probabilities>0.95 0.05 0.57 0.43 0.285 0.715 0.171 0.829</probabilities></cpt>
+    </nodes><extensions><genie app="GeNIe"/></extensions></smile>"""
+    network = read_model(written(tmp_path, text))
+    assert network.structure.diseases == ("flu", "cold")
+    np.testing.assert_allclose(network.failures, [0.3, 0.6])
+    with pytest.raises(NoisyOrError, match="written by pyAgrum, .*'cough'.* save the network as"):
+        read_model(written(tmp_path, text.replace('app="GeNIe"', 'app="aGrUM 3.3.1"')))
+
+
 def test_characters_that_xml_cannot_write(tmp_path):
     network = NoisyOrNetwork(Structure(["a\x00"], [], []), [0.1], [], [])
     with pytest.raises(NoisyOrError, match=r"holds the character '\\x00'"):

@@ -3,7 +3,7 @@
 pyAgrum has noisy-or tables of its own, in two kinds. `addNoisyORNet` is the paper's: P(absent) is
 (1 - leak) times the product of (1 - weight) of the present parents, so weight = 1 - failure. With
 `addNoisyORCompound` (`addNoisyOR` is the same) a weight includes the leak. Both are read; the first
-is written, so any number of parents is possible. It takes no weight of 0: a symptom with a failure
+is written, so up to 62 parents are possible. It takes no weight of 0: a symptom with a failure
 of 1 is written as a table.
 """
 
@@ -20,6 +20,8 @@ from noisyor.network import NoisyOrNetwork
 
 STATES = ["absent", "present"]
 MOST_PARENTS_READ = 16
+MOST_PARENTS_WRITTEN = 62
+"""pyAgrum counts the entries of a table in 64 bits, also where it does not hold them."""
 SOURCE = "the pyAgrum network"
 
 
@@ -46,6 +48,11 @@ def _add_symptom(pyagrum: Any, model: Any, network: NoisyOrNetwork, symptom: int
     start = int(structure.parent_offsets[symptom])
     failures = network.failures[structure.parent_edges[start : start + len(parents)]].tolist()
     # A disease has the same number in pyAgrum as here: diseases were added first.
+    if len(parents) > MOST_PARENTS_WRITTEN:
+        raise ExchangeError(
+            f"symptom {structure.symptoms[symptom]!r} has {len(parents)} parents; pyAgrum takes up "
+            f"to {MOST_PARENTS_WRITTEN}."
+        )
     if parents and max(failures) < 1:
         node = model.addNoisyORNet(variable, float(network.leaks[symptom]))
         for parent, failure in zip(parents, failures, strict=True):

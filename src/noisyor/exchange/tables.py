@@ -27,7 +27,7 @@ MOST_PARENTS = 12
 TOLERANCE = 1e-6
 """By how much a row may deviate from a noisy-or, relative to its P(absent)."""
 SIX_DIGITS = 1e-5
-"""The same for each parent, if all numbers have at most six digits, as much software writes them."""
+"""The same for each parent where all numbers have at most six digits, as many programs write."""
 SMALLEST = 1e-9
 """A deviation that is smaller than this one does not count."""
 
@@ -76,7 +76,7 @@ def _check_probabilities(table: Floats, place: str, name: str) -> None:
     if not ((table >= 0) & (table <= 1 + TOLERANCE)).all():
         raise ExchangeError(f"{place}: node {name!r} has a number that is not between 0 and 1.")
     sums = table.sum(axis=-1)
-    wrong = np.argwhere(np.abs(sums - 1) > TOLERANCE)
+    wrong = np.argwhere(np.abs(sums - 1) > SIX_DIGITS)
     if len(wrong):
         total = sums[tuple(wrong[0])]
         raise ExchangeError(

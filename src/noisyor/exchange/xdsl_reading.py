@@ -79,9 +79,23 @@ def read_xdsl(path: PathLike) -> NoisyOrNetwork:
     if root.tag != "smile" or root.child("nodes") is None:
         raise FileError(f"{path} is XML, but no XDSL: it has no <smile> with <nodes>.")
     nodes = _nodes(root, str(path))
+    _refuse_pyagrum(root, nodes, str(path))
     check_layers([(node.key, node.name, node.place, node.parents) for node in nodes])
     present = _present_states(nodes)
     return network_from_nodes([_read_node(node, present) for node in nodes], str(path))
+
+
+def _refuse_pyagrum(root: Element, nodes: list[XdslNode], path: str) -> None:
+    """Refuse tables of pyAgrum: it lets the first parent change fastest, SMILE the last one."""
+    by_pyagrum = any(
+        each.attributes.get("app", "").startswith("aGrUM") for each in root.descendants("genie")
+    )
+    wide = [node.name for node in nodes if len(node.parents) > 1]
+    if by_pyagrum and wide:
+        raise ExchangeError(
+            f"{path} was written by pyAgrum, whose tables of several parents (node {wide[0]!r}) "
+            "stand in another order than GeNIe's; save the network as .bif there."
+        )
 
 
 def _nodes(root: Element, path: str) -> list[XdslNode]:
