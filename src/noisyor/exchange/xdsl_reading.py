@@ -5,8 +5,8 @@ Roots are diseases (`cpt`) or symptoms without parents (`noisymax`). A symptom i
 
 Of a parent's two columns one must be that of the parent's weakest state, which has no effect: it
 says "absent, with certainty". `strengths` lists a parent's states from the strongest to the
-weakest. Whether columns follow that list or the states' own order makes no difference to what is
-read here: the column that has an effect belongs to the state that is not the weakest.
+weakest, and GeNIe's columns follow it. A file whose columns follow the states' own order instead is
+read alike: the column that has an effect belongs to the state that is not the weakest.
 """
 
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ class XdslNode:
     place: str
     states: tuple[str, ...]
     parents: tuple[str, ...]
+    strengths: tuple[str, ...]
 
     @property
     def is_noisy(self) -> bool:
@@ -46,15 +47,13 @@ class XdslNode:
 
     def weakest(self, parent: int) -> int:
         """Return the number of a parent's weakest state, the last of its strengths."""
-        text = self.element.text_of("strengths").split()
-        if not text:
-            return 1
-        if sorted(text[2 * parent : 2 * parent + 2]) != ["0", "1"]:
+        order = self.strengths[2 * parent : 2 * parent + 2] if self.strengths else ("0", "1")
+        if order not in (("0", "1"), ("1", "0")):
             raise ExchangeError(
                 f"{self.place}: node {self.name!r} has strengths that are no order of two states, "
                 f"'0 1' or '1 0', for the parent {self.parents[parent]!r}."
             )
-        return int(text[2 * parent + 1])
+        return int(order[1])
 
     def numbers(self, tag: str, wanted: int) -> Floats:
         """Return the numbers of a child element, of which there must be as many as wanted."""
@@ -128,6 +127,7 @@ def _nodes(root: Element, path: str) -> list[XdslNode]:
                 each.attributes.get("id", "") for each in element.children if each.tag == "state"
             ),
             tuple(element.text_of("parents").split()),
+            tuple(element.text_of("strengths").split()),
         )
         for element, key, name in zip(elements, keys, names, strict=True)
     ]

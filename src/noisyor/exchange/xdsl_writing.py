@@ -11,10 +11,12 @@ P(state of the symptom), in the order of the symptom's states:
 its absence. Here states are always (present, absent) and strengths 0 1, so that columns stand in
 the same order whether by strength or by state.
 
-What the parameters mean: SMILE's header `defnoisymax.h` says that a column is P(Y | X_i), the
-effect of one parent by itself (net parameters, after Diez), and not P(Y | X_i and the leak)
-(compound parameters, after Henrion). So a column of a present disease is (1 - failure, failure),
-the last one (leak, 1 - leak), and P(absent) is the product of all: Eq. 2 of the paper.
+What the parameters mean: a column is P(Y | X_i), the effect of one parent by itself (net
+parameters, after Diez), and not P(Y | X_i and the leak) (compound parameters, after Henrion). So a
+column of a present disease is (1 - failure, failure), the last one (leak, 1 - leak), and P(absent)
+is the product of all: Eq. 2 of the paper. The header `defnoisymax.h` says so, and a network that
+GeNIe 2.0 saved both as noisymax and as a table (CancerOR2 in the repository
+krzysztof/BayesianLearning) agrees to the last digit.
 
 Identifiers are letters, digits and underscores; the name itself stands in the part that GeNIe keeps
 for what it shows.
