@@ -62,5 +62,12 @@ def test_a_folder_is_not_read_and_written(run, tmp_path):
     assert (code, "is read and cannot be the output" in err) == (2, True)
 
 
+def test_info_knows_the_formats_of_other_software(run, tmp_path):
+    for ending in ("xdsl", "bif", "uai"):
+        run("convert", "clinic", tmp_path / f"clinic.{ending}", "-q")
+        code, out, _ = run("info", tmp_path / f"clinic.{ending}", "--json")
+        assert (code, json.loads(out)["kind"], json.loads(out)["edges"]) == (0, "network", 120)
+
+
 def test_help_has_an_example(run):
     assert "Example: noisyor convert" in run("convert", "--help")[1]

@@ -1,13 +1,4 @@
-"""Networks and structures in any format: which one a file is in, what is kept and what is lost.
-
->>> import tempfile
->>> from pathlib import Path
->>> from noisyor import datasets
->>> with tempfile.TemporaryDirectory() as folder:
-...     write_model(datasets.clinic(), Path(folder) / "clinic.xdsl")
-...     read_model(Path(folder) / "clinic.xdsl") == datasets.clinic()
-True
-"""
+"""Networks and structures in any format: which one a file is in, what is kept and what is lost."""
 
 import warnings
 from collections.abc import Callable
@@ -49,6 +40,13 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
     file_format
         One of json, edges, folder, xdsl, bif, uai and q-matrix; by default the ending tells. A
         Q-matrix is a .csv too, so its format has to be given.
+
+    >>> import tempfile
+    >>> from noisyor import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_model(datasets.clinic(), f"{folder}/clinic.xdsl")
+    ...     read_model(f"{folder}/clinic.xdsl") == datasets.clinic()
+    True
     """
     from noisyor.exchange.bif_reading import read_bif
     from noisyor.exchange.q_matrix import read_q_matrix
@@ -80,6 +78,16 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
         As for `read_model`. A path without an ending is a folder, made where it is missing.
     file_format
         As for `read_model`.
+
+    >>> import tempfile
+    >>> from noisyor import Structure
+    >>> needs = Structure.from_edges([("fractions", "q1"), ("borrowing", "q2")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_model(needs, f"{folder}/skills.csv", "q-matrix")
+    ...     print(Path(f"{folder}/skills.csv").read_text().strip())
+    "item","fractions","borrowing"
+    "q1",1,0
+    "q2",0,1
     """
     from noisyor.exchange.bif_writing import write_bif
     from noisyor.exchange.q_matrix import write_q_matrix

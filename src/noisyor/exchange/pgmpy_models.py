@@ -19,6 +19,10 @@ def to_pgmpy(network: NoisyOrNetwork) -> Any:
     """Return the network as a pgmpy `DiscreteBayesianNetwork` with the states absent and present.
 
     A symptom has at most 12 parents, because pgmpy holds tables.
+
+    >>> from noisyor import datasets
+    >>> to_pgmpy(datasets.clinic()).check_model()  # doctest: +SKIP
+    True
     """
     structure = network.structure
     check_distinct(structure, "pgmpy")
@@ -52,6 +56,10 @@ def from_pgmpy(model: Any) -> NoisyOrNetwork:
     Its nodes are binary and in two layers, and every table is a noisy-or. States are called
     present/absent, true/false, yes/no or 1/0 (pgmpy's own names are 0 and 1). A node without edges
     becomes a symptom.
+
+    >>> from noisyor import datasets
+    >>> from_pgmpy(to_pgmpy(datasets.clinic())).structure.n_edges  # doctest: +SKIP
+    120
     """
     tables = {str(node): model.get_cpds(node) for node in model.nodes()}
     for name, cpd in tables.items():

@@ -26,7 +26,12 @@ SOURCE = "the pyAgrum network"
 
 
 def to_pyagrum(network: NoisyOrNetwork) -> Any:
-    """Return the network as a `pyagrum.BayesNet`; every node has the states absent and present."""
+    """Return the network as a `pyagrum.BayesNet`; every node has the states absent and present.
+
+    >>> from noisyor import datasets
+    >>> to_pyagrum(datasets.clinic()).size()  # doctest: +SKIP
+    80
+    """
     pyagrum = imported("pyagrum")
     structure = network.structure
     check_distinct(structure, "pyAgrum")
@@ -72,6 +77,10 @@ def from_pyagrum(model: Any) -> NoisyOrNetwork:
 
     Its nodes are binary and in two layers, and every table is a noisy-or. States are called
     present/absent, true/false, yes/no or 1/0. A node without arcs becomes a symptom.
+
+    >>> import pyagrum  # doctest: +SKIP
+    >>> from_pyagrum(pyagrum.loadBN("clinic.bif"))  # doctest: +SKIP
+    NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ...)
     """
     names = {node: str(model.variable(node).name()) for node in sorted(model.nodes())}
     parents = {node: _parents(model, node) for node in names}
