@@ -115,6 +115,14 @@ def test_a_symptom_alone_and_a_disease_and_a_symptom_of_one_name(tmp_path, name)
         assert passed_through(same, tmp_path / name) == same
 
 
+def test_words_of_the_grammar_are_names_too(tmp_path):
+    words = ["property", "variable", "Table", "default", "probability", "network", "type"]
+    network = NoisyOrNetwork(
+        Structure(words, ["discrete"], [[i, 0] for i in range(7)]), [0.1] * 7, [0.5] * 7, [0.25]
+    )
+    assert_close(passed_through(network, tmp_path / "words.bif"), network)
+
+
 def test_a_large_network_passes_through_xdsl(tmp_path):
     network = datasets.qmr_shaped(seed=0)
     assert passed_through(network, tmp_path / "qmr.xdsl") == network
@@ -127,7 +135,7 @@ def test_what_is_lost_is_told(tmp_path):
     with pytest.warns(NoisyOrWarning, match="does not hold names"):
         write_model(network, tmp_path / "n.uai")
     lone = Structure(["a", "b"], ["x"], [[0, 0]])
-    with pytest.warns(NoisyOrWarning, match="1 diseases and symptoms without edges"):
+    with pytest.warns(NoisyOrWarning, match="the names without edges .'b'.: they are lost"):
         write_model(lone, tmp_path / "edges.csv")
     write_model(network, tmp_path / "folder")
     with pytest.warns(NoisyOrWarning, match="'probability' is not read"):

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning
+from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, some_of
 from noisyor.io.documents import read_document
 from noisyor.io.paths import PathLike, check_writable
 from noisyor.network import NoisyOrNetwork
@@ -199,6 +199,11 @@ def _write_edges(structure: Structure, path: PathLike) -> None:
     write_table(path, pa.table(structure.edge_names()))
 
 
+def _names_without_edges(structure: Structure) -> list[str]:
+    kinds = zip((structure.diseases, structure.symptoms), structure.edges.T, strict=True)
+    return [names[i] for names, used in kinds for i in sorted(set(range(len(names))) - set(used))]
+
+
 def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
     structure = model.structure if isinstance(model, NoisyOrNetwork) else model
     lost = []
@@ -206,10 +211,9 @@ def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
         lost.append("priors, failures and leaks")
     if chosen == "uai":
         lost.append("names")
-    lone = structure.n_diseases - len(set(structure.edges[:, 0].tolist()))
-    lone += structure.n_symptoms - len(set(structure.edges[:, 1].tolist()))
+    lone = _names_without_edges(structure)
     if chosen == "edges" and lone:
-        lost.append(f"{lone} diseases and symptoms without edges")
+        lost.append(f"the names without edges ({some_of(lone)})")
     if lost:
         warnings.warn(
             f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",

@@ -3,6 +3,11 @@
 import re
 from collections.abc import Iterable
 
+RESERVED = frozenset(
+    ["network", "variable", "probability", "property", "type", "discrete", "table", "default"]
+)
+"""Words of BIF's grammar."""
+
 
 def identifiers(names: Iterable[str]) -> list[str]:
     """Return a different identifier for each name, as like it as possible.
@@ -14,7 +19,8 @@ def identifiers(names: Iterable[str]) -> list[str]:
     found = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        start = plain if re.match(r"[A-Za-z]", plain) else f"n_{plain}"
+        is_fine = re.match(r"[A-Za-z]", plain) and plain.casefold() not in RESERVED
+        start = plain if is_fine else f"n_{plain}"
         identifier, number = start, 1
         # Compared without case: some readers fold it.
         while identifier.casefold() in taken:
