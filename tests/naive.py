@@ -509,3 +509,26 @@ def information(priors, failures, leaks, row, symptom, about=None):
     if about is not None:
         left = sum(w * entropy(p / w) for w, p in parts.values() if w)
     return entropy(chance / total) - left / total
+
+
+def noisy_or_rows(failures, leak):
+    """The table of a symptom: for each state of its parents (the last changing fastest) a row.
+
+    A row is (states, P(absent), P(present)).
+    """
+    rows = []
+    for states in itertools.product([0, 1], repeat=len(failures)):
+        absent = 1 - leak
+        for failure, present in zip(failures, states, strict=True):
+            absent *= failure if present else 1
+        rows.append((states, absent, 1 - absent))
+    return rows
+
+
+def reduced_rum_correct(pi_star, r_star, required, mastered):
+    """P(correct answer) of the reduced RUM: a penalty for each required skill that is lacking."""
+    probability = pi_star
+    for skill in required:
+        if not mastered[skill]:
+            probability *= r_star[skill]
+    return probability

@@ -23,6 +23,7 @@ ROOMS = [
     "network",
     "fixed",
     "datasets",
+    "exchange",
     "inference",
     "moments",
     "schedule",

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.evaluation import evaluate
+    from noisyor.exchange import (
+        from_pgmpy,
+        from_pyagrum,
+        read_model,
+        to_pgmpy,
+        to_pyagrum,
+        write_model,
+    )
     from noisyor.findings import Findings
     from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
@@ -73,6 +81,8 @@ _HOMES = {
     "evaluate": "noisyor.evaluation",
     "explain": "noisyor.inference",
     "find_schedule": "noisyor.schedule",
+    "from_pgmpy": "noisyor.exchange",
+    "from_pyagrum": "noisyor.exchange",
     "learn_exact_em": "noisyor.baselines",
     "learn_maximum_likelihood": "noisyor.baselines",
     "learn_observed": "noisyor.baselines",
@@ -86,7 +96,11 @@ _HOMES = {
     "posterior": "noisyor.inference",
     "posteriors": "noisyor.inference",
     "predict_precision": "noisyor.learning",
+    "read_model": "noisyor.exchange",
     "remove_influence": "noisyor.learning",
+    "to_pgmpy": "noisyor.exchange",
+    "to_pyagrum": "noisyor.exchange",
+    "write_model": "noisyor.exchange",
 }
 
 __all__ = [
@@ -116,6 +130,8 @@ __all__ = [
     "evaluate",
     "explain",
     "find_schedule",
+    "from_pgmpy",
+    "from_pyagrum",
     "learn_exact_em",
     "learn_maximum_likelihood",
     "learn_observed",
@@ -129,7 +145,11 @@ __all__ = [
     "posterior",
     "posteriors",
     "predict_precision",
+    "read_model",
     "remove_influence",
+    "to_pgmpy",
+    "to_pyagrum",
+    "write_model",
 ]
 
 

@@ -50,6 +50,10 @@ class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 
 
+class ExchangeError(NoisyOrError):
+    """A network of other software that is no noisy-or, or a format that cannot hold one."""
+
+
 class NoisyOrWarning(UserWarning):
     """Something the user should know although the work went on.
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from noisyor._version import __version__
+from noisyor.cli.convert import convert
 from noisyor.cli.count import count
 from noisyor.cli.demo import demo
 from noisyor.cli.diagnose import diagnose
@@ -75,7 +76,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose,
+    info, sample, convert, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose,
     evaluate, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:

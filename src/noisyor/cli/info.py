@@ -20,8 +20,8 @@ def info(
     file: Annotated[
         str,
         typer.Argument(
-            help="A network or structure (JSON, CSV, Parquet, a folder, or a built-in name), or "
-            "a file of records (CSV, Parquet).",
+            help="A network or structure (JSON, CSV, Parquet, XDSL, BIF, UAI, a folder, or a "
+            "built-in name), or a file of records (CSV, Parquet).",
         ),
     ],
     as_json: AsJson = False,
@@ -43,6 +43,8 @@ def _facts(source: str) -> Facts:
     suffix = existing_file(path).suffix.lower()
     if suffix == ".json":
         return _document_facts(path)
+    if suffix in (".xdsl", ".bif", ".uai"):
+        return _foreign_facts(path)
     if suffix in (".moments", ".partial", ".plan"):
         return _moment_facts(path)
     return _table_facts(path)
@@ -60,6 +62,14 @@ def _document_facts(path: Path) -> Facts:
     if document["format"] == SCHEDULE_FORMAT:
         return _schedule_facts(Schedule.load(path))
     return _structure_facts(Structure.load(path))
+
+
+def _foreign_facts(path: Path) -> Facts:
+    from noisyor.exchange import read_model
+    from noisyor.structure import Structure
+
+    model = read_model(path)
+    return _structure_facts(model) if isinstance(model, Structure) else _network_facts(model)
 
 
 def _moment_facts(path: Path) -> Facts:

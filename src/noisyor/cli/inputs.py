@@ -54,7 +54,8 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
     if path.suffix.lower() != ".json":
         raise FileError(
             f"{source} is no network: give a .json file that noisyor saved, or a folder with "
-            "edges.csv (disease, symptom, probability)."
+            "edges.csv (disease, symptom, probability). Of other software's files (.xdsl, .bif, "
+            ".uai) `noisyor convert` makes one."
         )
     return NoisyOrNetwork.load(path)
 

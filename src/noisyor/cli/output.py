@@ -36,6 +36,8 @@ def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) ->
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
+    table.add_column()
+    table.add_column(overflow="fold")  # a long path goes on in the next line, all of it
     for name, value in facts.items():
         table.add_row(name, f"{value:,}" if isinstance(value, int | float) else value)
     show(table)

@@ -1,0 +1,84 @@
+"""Networks as objects of pgmpy, and back; every symptom is a table."""
+
+from typing import Any
+
+import numpy as np
+
+from noisyor.errors import ExchangeError
+from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
+from noisyor.exchange.packages import check_distinct, imported
+from noisyor.exchange.states import present_state
+from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
+from noisyor.network import NoisyOrNetwork
+
+STATES = ["absent", "present"]
+SOURCE = "the pgmpy network"
+
+
+def to_pgmpy(network: NoisyOrNetwork) -> Any:
+    """Return the network as a pgmpy `DiscreteBayesianNetwork` with the states absent and present.
+
+    A symptom has at most 12 parents, because pgmpy holds tables.
+
+    >>> from noisyor import datasets
+    >>> to_pgmpy(datasets.clinic()).check_model()  # doctest: +SKIP
+    True
+    """
+    structure = network.structure
+    check_distinct(structure, "pgmpy")
+    tables = [
+        symptom_table(network, symptom, MOST_PARENTS, "pgmpy")
+        for symptom in range(structure.n_symptoms)
+    ]
+    model = imported("pgmpy.models").DiscreteBayesianNetwork()
+    new_table = imported("pgmpy.factors.discrete").TabularCPD
+    model.add_nodes_from([*structure.diseases, *structure.symptoms])
+    for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):
+        model.add_cpds(new_table(name, 2, [[1.0 - prior], [prior]], state_names={name: STATES}))
+    for symptom, (name, table) in enumerate(zip(structure.symptoms, tables, strict=True)):
+        parents = [structure.diseases[parent] for parent in structure.parents(symptom)]
+        model.add_edges_from((parent, name) for parent in parents)
+        cpd = new_table(
+            name,
+            2,
+            table.reshape(-1, 2).T,
+            evidence=parents or None,
+            evidence_card=[2] * len(parents) or None,
+            state_names=dict.fromkeys([name, *parents], STATES),
+        )
+        model.add_cpds(cpd)
+    return model
+
+
+def from_pgmpy(model: Any) -> NoisyOrNetwork:
+    """Return a pgmpy `DiscreteBayesianNetwork` as a network.
+
+    Its nodes are binary and in two layers, and every table is a noisy-or. States are called
+    present/absent, true/false, yes/no or 1/0 (pgmpy's own names are 0 and 1). A node without edges
+    becomes a symptom.
+
+    >>> from noisyor import datasets
+    >>> from_pgmpy(to_pgmpy(datasets.clinic())).structure.n_edges  # doctest: +SKIP
+    120
+    """
+    tables = {str(node): model.get_cpds(node) for node in model.nodes()}
+    for name, cpd in tables.items():
+        if cpd is None:
+            raise ExchangeError(f"{SOURCE}: node {name!r} has no table (add_cpds).")
+    parents = {name: tuple(map(str, cpd.variables[1:])) for name, cpd in tables.items()}
+    check_layers([(name, name, SOURCE, parents[name]) for name in tables])
+    nodes = []
+    for name, cpd in tables.items():
+        probability, failures = table_parameters(_table(cpd), SOURCE, name)
+        nodes.append(Node(name, name, SOURCE, probability, parents[name], failures))
+    return network_from_nodes(nodes, SOURCE)
+
+
+def _table(cpd: Any) -> Floats:
+    """Return the numbers with the child's axis last; a table has an order of states of its own."""
+    table = np.array(cpd.values, dtype=np.float64)
+    for axis, variable in enumerate(cpd.variables):
+        states = [str(state) for state in cpd.state_names[variable]]
+        if present_state(states, SOURCE, str(variable)) == 0:
+            table = np.flip(table, axis)
+    return np.moveaxis(table, 0, -1)

@@ -1,0 +1,184 @@
+"""UAI, the format of the UAI inference competitions: numbers only, every symptom a table.
+
+The word BAYES, the number of variables, their numbers of states, the number of tables; then for
+each table its variables (how many, parents, child), and for each table its numbers (how many, and
+they themselves, the child's state changing fastest). State 1 is present. There is no place for
+names: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable without edges is
+read as a symptom. Diseases are written first. Lines that begin with the word c are comments.
+
+This is the competitions' order. pyAgrum 3.3.1 lets the first parent change before the others, pgmpy
+1.1.2 the child last; their files would be misread, so go to and from these by BIF.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from noisyor.errors import ExchangeError, FileError
+from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
+from noisyor.exchange.states import check_binary
+from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
+from noisyor.io.paths import PathLike, existing_file, replaced_when_done, unreadable
+from noisyor.network import NoisyOrNetwork
+
+
+def write_uai(network: NoisyOrNetwork, path: PathLike, most_parents: int = MOST_PARENTS) -> None:
+    """Write a network whose symptoms have few parents; its names are lost."""
+    structure = network.structure
+    tables = [np.array([1.0 - prior, prior]) for prior in network.priors]
+    tables += [
+        symptom_table(network, symptom, most_parents, "UAI")
+        for symptom in range(structure.n_symptoms)
+    ]
+    scopes: list[list[int]] = [[number] for number in range(structure.n_diseases)]
+    for symptom in range(structure.n_symptoms):
+        scopes.append([*structure.parents(symptom).tolist(), structure.n_diseases + symptom])
+    with (
+        replaced_when_done(path) as part,
+        part.open("w", encoding="ascii", newline="\n") as stream,
+    ):
+        for line in _lines(scopes, tables):
+            stream.write(line + "\n")
+
+
+def _lines(scopes: list[list[int]], tables: list[Floats]) -> Iterator[str]:
+    yield "BAYES"
+    yield str(len(scopes))
+    yield " ".join(["2"] * len(scopes))
+    yield str(len(scopes))
+    for scope in scopes:
+        yield " ".join(map(str, [len(scope), *scope]))
+    for table in tables:
+        yield ""
+        yield str(table.size)
+        for row in table.reshape(-1, 2).tolist():
+            yield f" {row[0]!r} {row[1]!r}"
+
+
+class _Words:
+    """The words of a file, one after the other, with errors that name the line."""
+
+    def __init__(self, path: PathLike) -> None:
+        file = existing_file(path)
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise FileError(f"{file} is not UTF-8 text: byte {error.start} is invalid.") from None
+        except OSError as error:
+            raise unreadable(file, error) from None
+        self.path = path
+        self.words = [
+            (word, number)
+            for number, line in enumerate(lines, 1)
+            if line.split()[:1] != ["c"]
+            for word in line.split()
+        ]
+        self._refuse_pyagrum()
+        self.position = 0
+
+    def _refuse_pyagrum(self) -> None:
+        for word, line in self.words:
+            if word.startswith("#"):
+                raise FileError(
+                    f"{self.path}, line {line}: a comment with # is pyAgrum's, whose tables stand "
+                    "in another order than the format's; save the network as .bif there."
+                )
+
+    @property
+    def place(self) -> str:
+        """The place of the word that was read last."""
+        line = self.words[max(self.position - 1, 0)][1] if self.words else 1
+        return f"{self.path}, line {line}"
+
+    def text(self, wanted: str) -> str:
+        if self.position >= len(self.words):
+            raise FileError(f"{self.path} ends where {wanted} should stand; was it truncated?")
+        self.position += 1
+        return self.words[self.position - 1][0]
+
+    def whole(self, wanted: str, most: int) -> int:
+        text = self.text(wanted)
+        if not (text.isascii() and text.isdigit() and int(text) <= most):
+            raise FileError(f"{self.place}: {text!r} stands where {wanted} should stand.")
+        return int(text)
+
+    def number(self) -> float:
+        text = self.text("a probability")
+        try:
+            return float(text)
+        except ValueError:
+            raise FileError(f"{self.place}: {text!r} is no probability.") from None
+
+
+def read_uai(path: PathLike) -> NoisyOrNetwork:
+    """Read a network whose tables are noisy-or; names are disease_0, ..., symptom_0, ..."""
+    words = _Words(path)
+    kind = words.text("BAYES")
+    if kind.upper() != "BAYES":
+        raise FileError(f"{words.place}: the file holds {kind!r}; wanted is a network, BAYES.")
+    scopes, places = _read_scopes(words)
+    count = len(scopes)
+    parents_of = {scope[-1]: tuple(map(str, scope[:-1])) for scope in scopes}
+    if len(parents_of) < count:
+        raise ExchangeError(f"{path}: two tables end in the same variable, so one has none.")
+    place_of = {scope[-1]: place for scope, place in zip(scopes, places, strict=True)}
+    names = _names(parents_of)
+    check_layers([(str(v), names[v], place_of[v], parents_of[v]) for v in range(count)])
+    tables = {scope[-1]: _read_table(words, len(scope), names[scope[-1]]) for scope in scopes}
+    if words.position < len(words.words):
+        words.position += 1
+        raise FileError(f"{words.place}: more numbers than the tables have entries.")
+    return network_from_nodes(
+        [
+            _node(variable, names[variable], place_of[variable], parents_of[variable], tables)
+            for variable in range(count)
+        ],
+        str(path),
+    )
+
+
+def _node(
+    variable: int, name: str, place: str, parents: tuple[str, ...], tables: dict[int, Floats]
+) -> Node:
+    probability, failures = table_parameters(tables[variable], place, name)
+    return Node(str(variable), name, place, probability, parents, failures)
+
+
+def _read_scopes(words: _Words) -> tuple[list[list[int]], list[str]]:
+    limit = len(words.words)
+    count = words.whole("the number of variables", limit)
+    for variable in range(count):
+        states = words.whole("a number of states", 2**31)
+        check_binary([""] * min(states, 1000), words.place, f"variable {variable}")
+    if words.whole("the number of tables", limit) != count:
+        raise ExchangeError(f"{words.place}: a Bayesian network has one table for each variable.")
+    scopes, places = [], []
+    for _ in range(count):
+        size = words.whole("the number of variables of a table", count)
+        if not size:
+            raise ExchangeError(f"{words.place}: a table has no variables.")
+        places.append(words.place)
+        scopes.append([words.whole("a variable's number", count - 1) for _ in range(size)])
+    return scopes, places
+
+
+def _names(parents_of: dict[int, tuple[str, ...]]) -> dict[int, str]:
+    has_children = {int(parent) for parents in parents_of.values() for parent in parents}
+    names: dict[int, str] = {}
+    counts = {"disease": 0, "symptom": 0}
+    for variable in range(len(parents_of)):
+        kind = "disease" if variable in has_children else "symptom"
+        names[variable] = f"{kind}_{counts[kind]}"
+        counts[kind] += 1
+    return names
+
+
+def _read_table(words: _Words, size: int, name: str) -> Floats:
+    entries = words.whole("the size of a table", len(words.words))
+    if entries != 2**size:
+        raise FileError(
+            f"{words.place}: the table of {name!r} has {entries} entries; with {size - 1} parents "
+            f"it needs 2^{size}."
+        )
+    numbers = [words.number() for _ in range(entries)]
+    return np.array(numbers, dtype=np.float64).reshape((2,) * size)

@@ -1,0 +1,73 @@
+import itertools
+import json
+
+import pytest
+
+from noisyor import NoisyOrNetwork, datasets, read_model
+
+
+def test_convert_writes_and_tells(run, tmp_path):
+    code, out, err = run("convert", "clinic", tmp_path / "clinic.xdsl")
+    assert (code, err) == (0, "")
+    for word in ("built-in", "network", "clinic.xdsl", "20", "60"):
+        assert word in "".join(out.split())  # a long path is folded
+    code, out, err = run("convert", tmp_path / "clinic.xdsl", tmp_path / "again.json", "--json")
+    facts = json.loads(out)
+    assert (facts["read as"], facts["written as"], facts["edges"]) == ("xdsl", "json", 120)
+    assert NoisyOrNetwork.load(tmp_path / "again.json") == datasets.clinic()
+
+
+def test_a_chain_of_formats(run, tmp_path):
+    names = ["a.json", "b.bif", "folder", "c.xdsl", "d.json"]
+    assert run("convert", "figure1", tmp_path / "a.json", "--quiet") == (0, "", "")
+    for first, second in itertools.pairwise(names):
+        assert run("convert", tmp_path / first, tmp_path / second, "-q") == (0, "", "")
+    first, last = (NoisyOrNetwork.load(tmp_path / name) for name in ("a.json", "d.json"))
+    assert first.structure == last.structure
+    assert first.failures == pytest.approx(last.failures, abs=1e-12)
+
+
+def test_what_is_lost_is_noted(run, tmp_path):
+    code, _, err = run("convert", "figure1", tmp_path / "q.csv", "--to", "q-matrix", "-q")
+    assert code == 0
+    assert "note: " in err
+    assert "priors, failures and leaks: they are lost" in err
+    assert read_model(tmp_path / "q.csv", "q-matrix") == datasets.figure1(0).structure
+    code, out, err = run(
+        "convert", tmp_path / "q.csv", tmp_path / "s.json", "--from", "q-matrix", "--json"
+    )
+    assert (code, err, json.loads(out)["kind"]) == (0, "", "structure")
+
+
+def test_calls_that_cannot_be_done(run, tmp_path):
+    run("convert", "figure1", tmp_path / "edges.csv", "-q")
+    for arguments, message in [
+        (("figure1", tmp_path / "a.docx"), "the ending '.docx' is unknown"),
+        (("figur1", tmp_path / "a.json"), "figur1 does not exist; did you mean 'figure1'?"),
+        ((tmp_path / "edges.csv", tmp_path / "a.bif"), "has no priors, failures and leaks"),
+        ((tmp_path / "edges.csv", tmp_path / "edges.csv"), "is read and cannot be the output"),
+        (("figure1", tmp_path / "none" / "a.xdsl"), "does not exist"),
+        (("figure1", tmp_path / "none" / "folder"), "cannot be made"),
+        ((tmp_path / "edges.csv", tmp_path / "a.json", "--from", "bif"), "edges.csv, line 1"),
+    ]:
+        code, out, err = run("convert", *arguments)
+        assert (code, out) == (2, ""), arguments
+        assert message in err
+        assert not (tmp_path / "a.bif").exists()
+
+
+def test_a_folder_is_not_read_and_written(run, tmp_path):
+    assert run("convert", "figure1", tmp_path / "folder", "-q")[0] == 0
+    code, _, err = run("convert", tmp_path / "folder", tmp_path / "folder")
+    assert (code, "is read and cannot be the output" in err) == (2, True)
+
+
+def test_info_knows_the_formats_of_other_software(run, tmp_path):
+    for ending in ("xdsl", "bif", "uai"):
+        run("convert", "clinic", tmp_path / f"clinic.{ending}", "-q")
+        code, out, _ = run("info", tmp_path / f"clinic.{ending}", "--json")
+        assert (code, json.loads(out)["kind"], json.loads(out)["edges"]) == (0, "network", 120)
+
+
+def test_help_has_an_example(run):
+    assert "Example: noisyor convert" in run("convert", "--help")[1]
