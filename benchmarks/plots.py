@@ -1,6 +1,6 @@
 """Pictures of what was measured, in the style of the experiments."""
 
-from noisyor.experiments.drawing import COLOURS, curve, label_curves, picture
+from noisyor.experiments.drawing import COLOURS, curve, label_curves, line_of, picture
 
 METHODS = ("refined", "pooled", "sequential", "observed", "seen")
 
@@ -18,7 +18,7 @@ def _errors(figures, sizes, path):
         for axis, name in zip(axes, names, strict=True):
             for method in METHODS:
                 errors = [figures.mean(name, n, method, "failures") for n in sizes]
-                curve(axis, sizes, errors, method, dashed=method in ("observed", "seen"))
+                curve(axis, sizes, errors, method, style=line_of(method))
             axis.set(xscale="log", yscale="log", xlabel="records", title=name)
         axes[0].set_ylabel("mean error of failures")
         label_curves(axes[-1])

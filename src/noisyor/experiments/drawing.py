@@ -70,7 +70,7 @@ def curve(
     method: str,
     *,
     spread: Sequence[float] | None = None,
-    dashed: bool = False,
+    style: str = "-",
 ) -> None:
     """Draw a method's curve with markers, and standard deviations as a shade."""
     xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
@@ -78,13 +78,17 @@ def curve(
     if not known.any():
         return
     colour = COLOURS.get(method, "#000000")
-    style = "--" if dashed else "-"
     label = LABELS.get(method, method)
     axis.plot(xs[known], ys[known], style, color=colour, marker="o", markersize=3, label=label)
     if spread is not None:
         margin = np.nan_to_num(np.asarray(spread, dtype=float))[known]
         low = np.maximum(ys[known] - margin, ys[known] / 10.0)
         axis.fill_between(xs[known], low, ys[known] + margin, color=colour, alpha=0.12, linewidth=0)
+
+
+def line_of(method: str) -> str:
+    """Return dashes for methods that are no competitors: they see the diseases, or nothing."""
+    return "--" if method in ("observed", "seen", "uniform") else "-"
 
 
 def label_curves(axis: Any) -> None:

@@ -77,8 +77,9 @@ def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
                 at = sizes(settings)
                 means = [results.mean(NETWORK, n, method, quantity) for n in at]
                 spread = [results.spread(NETWORK, n, method, quantity) for n in at]
-                curve(left, at, means, method, spread=spread, dashed=method == "uniform")
-                seconds = [results.mean(NETWORK, n, method, "seconds") for n in at]
+                style = ":" if method == "uniform" else "-"
+                curve(left, at, means, method, spread=spread, style=style)
+                seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
                 if method not in ("observed", "uniform"):
                     curve(right, at, seconds, method)
             left.set(xscale="log", yscale="log", xlabel="records",
@@ -100,8 +101,8 @@ def page(results: Results, settings: Settings) -> str:
             (results.mean(NETWORK, n, method, "l1"), results.spread(NETWORK, n, method, "l1"))
             for n in at
         ]
-        rows.append([method, *(f"{shown(m, '{:.2f}')} ± {shown(s, '{:.2f}')}" for m, s in means)])
-        seconds = [results.mean(NETWORK, n, method, "seconds") for n in at]
+        rows.append([method, *(f"{shown(m, '{:.3g}')} ± {shown(s, '{:.2g}')}" for m, s in means)])
+        seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
         times.append([method, *(shown(each, "{:.3g}") for each in seconds)])
     return "\n\n".join(
         [
@@ -115,14 +116,22 @@ def page(results: Results, settings: Settings) -> str:
             "Sum of absolute errors of priors and failures, mean and standard deviation over "
             f"networks ({_counts(results, at[-1])}):",
             markdown_table(rows),
-            "Seconds of one run (of several starts: one of them):",
+            "Seconds of one run (of several starts: one of them), the median over networks:",
             markdown_table(times),
-            "**Where they differ:** variational EM and exact EM are written anew here, in compiled "
+            "**Where they differ:** the paper says that variational EM prunes an edge in nearly "
+            f"all of its runs; here the best of the runs does so in {_pruned(results, at[-1]):.0%} "
+            "of the networks (a failure above 0.95 of an edge whose failure is at most 0.8), and "
+            "does not find the truth in the others either. Variational EM and exact EM are written "
+            "anew, in compiled "
             "code that looks at equal records once, so that their time hardly grows with the "
             "records, unlike in the paper. `refined`, `pooled`, maximum likelihood and `observed` "
             "(which sees the diseases) are not in the paper.",
         ]
     )
+
+
+def _pruned(results: Results, n_records: int) -> float:
+    return results.mean(NETWORK, n_records, "variational_em", "pruned")
 
 
 def _counts(results: Results, n_records: int) -> str:
@@ -133,7 +142,7 @@ def _counts(results: Results, n_records: int) -> str:
 def _finding(results: Results, n_records: int) -> str:
     """Say in words whether the paper's finding is reproduced, from the numbers."""
     mean = {m: results.mean(NETWORK, n_records, m, "l1") for m in METHODS}
-    pruned = results.mean(NETWORK, n_records, "variational_em", "pruned")
+    pruned = _pruned(results, n_records)
     return (
         f"with {n_records:,} records the errors are {mean['sequential']:.3f} (the paper's "
         f"learner), {mean['refined']:.3f} (refined), {mean['exact_em']:.3f} (exact EM), "

@@ -92,6 +92,11 @@ class Results:
         values = values[np.isfinite(values)]
         return float(values.mean()) if values.size else float("nan")
 
+    def median(self, network: str, n_records: int, method: str, quantity: str) -> float:
+        """Return the median of a quantity over all seeds: of times, which other work disturbs."""
+        values = self.all(network, n_records, method, quantity)
+        return float(np.median(values)) if values.size else float("nan")
+
     def spread(self, network: str, n_records: int, method: str, quantity: str) -> float:
         """Return the standard deviation of a quantity over the seeds."""
         values = self.all(network, n_records, method, quantity)

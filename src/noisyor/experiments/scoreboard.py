@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from noisyor.experiments.drawing import curve, label_curves, markdown_table, picture, shown
+from noisyor.experiments.drawing import curve, label_curves, line_of, markdown_table, picture, shown
 from noisyor.experiments.measures import coverage, posterior_error, timed
 from noisyor.experiments.networks import network_named, real_networks
 from noisyor.experiments.results import Cell, Results
@@ -110,8 +110,7 @@ def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
         for axis, name in zip(axes, names, strict=True):
             for method in METHODS:
                 errors = [results.mean(name, n, method, "failures") for n in at]
-                dashed = method in ("observed", "uniform")
-                curve(axis, at, errors, method, dashed=dashed)
+                curve(axis, at, errors, method, style=line_of(method))
             axis.set(xscale="log", yscale="log", xlabel="records", title=name)
         for first in range(0, len(names), IN_A_ROW):
             axes[first].set_ylabel("mean error of failures")

@@ -61,8 +61,8 @@ def fisher_scoring(
         slopes = _slopes(network)
         gradient, curvature = _weak_priors(network, share)
         fresh = slopes[:, np.newaxis] * scores.information * slopes
-        share = damping if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
-        information += (1.0 if is_exact else max(share / 2.0, 1.0 / (step + 1))) * (
+        length = damping if is_exact else 1.0 / max(1, step - FULL_STEPS + 2)
+        information += (1.0 if is_exact else max(length / 2.0, 1.0 / (step + 1))) * (
             fresh - information
         )
         whole = without(held, information + np.diag(curvature))
@@ -71,7 +71,7 @@ def fisher_scoring(
         # The information of few records is not the curvature: steps back and forth are too long.
         damping = damping / 2.0 if move @ whole @ last_move < 0.0 else min(1.5 * damping, 1.0)
         last_move = move
-        position = position + min(share, damping) * move
+        position = position + min(length, damping) * move
         is_small = (np.abs(move) * np.sqrt(np.diag(whole))).max() < ENOUGH
         if is_small if is_exact else step + 1 == STEPS:
             break
