@@ -45,7 +45,7 @@ def test_the_reference_of_the_command_line_is_up_to_date():
         assert f"- `{code}`: " in page
 
 
-@pytest.mark.parametrize("script", ["make_cli_reference", "site_hooks"])
+@pytest.mark.parametrize("script", ["fill_outputs", "make_cli_reference", "site_hooks"])
 def test_doctests_of_scripts(script):
     pytest.importorskip("mkdocs")
     failed, tried = doctest.testmod(load(script))
