@@ -118,8 +118,8 @@ def command_section(path: str, command: Any) -> str:
     """Return the part of the page on one command, and on the commands below it."""
     parts = [
         f"## {path}",
-        help_in_markdown(command.help or ""),
         f"```text\n{usage(path, command)}\n```",
+        help_in_markdown(command.help or ""),
     ]
     shown = [each for each in command.params if not getattr(each, "hidden", False)]
     for title, kind in ("argument", "argument"), ("option", "option"):

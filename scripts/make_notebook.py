@@ -48,7 +48,7 @@ print(estimate.misfits())
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
-for axis, (name, part) in zip(axes, estimate.parts.items()):
+for axis, (name, part) in zip(axes, estimate.parts.items(), strict=True):
     truth = getattr(clinic, f"{name}s")
     axis.axline((0, 0), slope=1, color="#bbbbbb", linewidth=1)
     axis.errorbar(truth, part.values, 1.96 * part.standard_errors, fmt="o", ms=3, lw=0.7)
