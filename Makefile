@@ -49,8 +49,8 @@ format: $(READY)  ## put the code into the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Nothing but errors and warnings: these make it fail. The theme's notice on versions of MkDocs to come is no concern of readers.
-SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+# Not --quiet: that would hide warnings from --strict too. The theme's notice on MkDocs' future is no concern of a build.
+SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs: $(READY) reference  ## build the documentation as a site, site/index.html
 	$(SITE)

@@ -5,6 +5,7 @@ of those files becomes a page of the site, and links to it lead there. Pages of 
 later enter the navigation by themselves.
 """
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -21,8 +22,8 @@ LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=[\"']?(?
 
 def shared_files() -> list[str]:
     """Return the files beside docs/ that become pages, as paths from the root."""
-    scripts = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/*.py"))
-    return [*TEXTS, *scripts]
+    examples = [*ROOT.glob("examples/*.py"), *ROOT.glob("examples/*.ipynb")]
+    return [*TEXTS, *sorted(path.relative_to(ROOT).as_posix() for path in examples)]
 
 
 def page_of(path: str) -> str:
@@ -31,13 +32,37 @@ def page_of(path: str) -> str:
     >>> page_of("examples/education.py"), page_of("CHANGELOG.md")
     ('repository/examples/education.md', 'repository/CHANGELOG.md')
     """
-    return "repository/" + re.sub(r"\.py$", ".md", path)
+    return "repository/" + re.sub(r"\.(py|ipynb)$", ".md", path)
 
 
 def as_markdown(path: str) -> str:
     """Return a file of the repository as a page."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    return text if path.endswith(".md") else f"# {path}\n\n```python\n{text}```\n"
+    if path.endswith(".md"):
+        return text
+    if path.endswith(".ipynb"):
+        return "\n\n".join(cell_as_markdown(cell) for cell in json.loads(text)["cells"])
+    return f"# {path}\n\n```python\n{text}```\n"
+
+
+def cell_as_markdown(cell: dict[str, Any]) -> str:
+    """Return a cell of a notebook with what it printed and drew.
+
+    >>> print(cell_as_markdown({"cell_type": "markdown", "source": ["Now ", "look."]}))
+    Now look.
+    """
+    source = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return source
+    parts = [f"```python\n{source}\n```"]
+    for output in cell["outputs"]:
+        if "text" in output:
+            parts.append(f"```text\n{''.join(output['text'])}```")
+        elif "image/png" in output["data"]:
+            parts.append(
+                f"![What the cell draws](data:image/png;base64,{output['data']['image/png']})"
+            )
+    return "\n\n".join(parts)
 
 
 def on_config(config: Any) -> Any:
