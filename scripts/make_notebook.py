@@ -54,6 +54,11 @@ for axis, (name, part) in zip(axes, estimate.parts.items(), strict=True):
     axis.errorbar(truth, part.values, 1.96 * part.standard_errors, fmt="o", ms=3, lw=0.7)
     axis.set(title=f"{name}s", xlabel="truth", ylabel="learned")
 """),
+    (TEXT, """\
+One interval in twenty should miss the truth. Here two priors miss it by far: common cold and
+allergic rhinitis share three symptoms, and 3,000 records can give cases of one to the other.
+With 20,000 records both intervals hold it.
+"""),
     (TEXT, "A patient with fever and a cough, and no runny nose; all else is unknown.\n"),
     (CODE, """\
 patient = {"present": ["fever", "cough"], "absent": ["runny nose"]}
