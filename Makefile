@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format bench clean
+.PHONY: help setup demo test test-all lint format docs reference bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,18 +38,29 @@ test: $(READY)  ## run the default tests
 test-all: $(READY)  ## run all tests, the slow ones too, with coverage
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term -m "slow or not slow"
 
-lint: $(READY)  ## check format, rules and types
+lint: $(READY)  ## check format, rules and types, and that the documentation can be built
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/make_cli_reference.py --check
+	$(SITE)
 
 format: $(READY)  ## put the code into the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Not --quiet: that would hide warnings from --strict too. The theme's notice on MkDocs' future is no concern of a build.
+SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs: $(READY) reference  ## build the documentation as a site, site/index.html
+	$(SITE)
+
+reference: $(READY)  ## write the reference of the command line from the commands themselves
+	$(BIN)/python scripts/make_cli_reference.py
+
 bench: $(READY)  ## measure speed; prints the tables that stand in docs/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist noisyor-demo
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

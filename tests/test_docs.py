@@ -20,12 +20,21 @@ def blocks(path, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
+def python_blocks(path):
+    """Return each block of Python and, where a block of text follows, what it prints."""
+    text = path.read_text(encoding="utf-8")
+    pattern = r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?"
+    return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_python_blocks_run(path, tmp_path, monkeypatch):
+def test_python_blocks_run_and_print_what_stands_below_them(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in blocks(path, "python"):
+    for block, shown in python_blocks(path):
         exec(compile(block, path.name, "exec"), names)
+        printed = capsys.readouterr().out
+        assert not shown or printed == shown, block
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -41,6 +41,8 @@ def learn_observed(
 ) -> Estimate:
     """Learn from records in which the diseases were seen.
 
+    Standard errors are those of the closed form; the regression's are a little smaller.
+
     Parameters
     ----------
     findings
@@ -59,8 +61,6 @@ def learn_observed(
         The regression ends when the likelihood rises by less than this part of it.
     max_steps
         The regression ends after so many steps.
-
-    Standard errors are those of the closed form; the regression's are a little smaller.
 
     Examples
     --------

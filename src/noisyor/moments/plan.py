@@ -24,6 +24,8 @@ VERSION = 1
 class MomentPlan(Immutable):
     """The sets of symptoms to count; immutable, without repeats, in canonical order.
 
+    Each row is sorted, and the rows are sorted among each other.
+
     Parameters
     ----------
     structure
@@ -31,8 +33,6 @@ class MomentPlan(Immutable):
     symptoms, pairs, triplets
         Indices: one, two or three a row, in any order. Symptoms of pairs and pairs of triplets
         need not be given; they are added.
-
-    Each row is sorted, and the rows are sorted among each other.
 
     Examples
     --------
