@@ -41,6 +41,8 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
         One of json, edges, folder, xdsl, bif, uai and q-matrix; by default the ending tells. A
         Q-matrix is a .csv too, so its format has to be given.
 
+    Examples
+    --------
     >>> import tempfile
     >>> from noisyor import datasets
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -79,6 +81,8 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
     file_format
         As for `read_model`.
 
+    Examples
+    --------
     >>> import tempfile
     >>> from noisyor import Structure
     >>> needs = Structure.from_edges([("fractions", "q1"), ("borrowing", "q2")])
