@@ -30,6 +30,7 @@ ROOMS = [
     "learning",
     "baselines",
     "learner",
+    "report",
     "experiments",
     "cli",
 ]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
+    from noisyor.report import write_report
     from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
 
@@ -85,6 +86,7 @@ _HOMES = {
     "posteriors": "noisyor.inference",
     "predict_precision": "noisyor.learning",
     "remove_influence": "noisyor.learning",
+    "write_report": "noisyor.report",
 }
 
 __all__ = [
@@ -127,6 +129,7 @@ __all__ = [
     "posteriors",
     "predict_precision",
     "remove_influence",
+    "write_report",
 ]
 
 
