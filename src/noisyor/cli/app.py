@@ -24,6 +24,7 @@ from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
 from noisyor.cli.plan import plan
 from noisyor.cli.plan_triplets import plan_triplets
+from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import schedule
@@ -72,8 +73,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose, reproduce,
-    demo,
+    info, sample, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose, report,
+    reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

@@ -59,6 +59,10 @@ def fit(
         Path | None,
         typer.Option(help="Also write the pairs that the network does not explain (.csv, ...)."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a page that shows all of this (.html), for browsers."),
+    ] = None,
     fixed: Annotated[
         str | None,
         typer.Option(
@@ -109,14 +113,17 @@ def fit(
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
+    from noisyor.report.writing import check_ending, write_report
 
     _check_seen(method, diseases)
     files = expand_files(records)
     known = filter(None, [Path(fixed) if fixed else None, diseases])
     inputs = [Path(structure), *files, *known]
-    check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
+    check_writable(filter(None, [output, summary, misfits, report]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
+    if report is not None:
+        check_ending(report)
     learner = NoisyOrLearner(
         read_structure(structure),
         method=method,
@@ -140,6 +147,8 @@ def fit(
         estimate.save_summary(summary)
     if misfits is not None:
         found.save(misfits)
+    if report is not None:
+        write_report(estimate, report, misfits=found)
     if as_json:
         typer.echo(json.dumps(_facts(estimate, found)))
     elif not quiet:

@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(9), 11, 12, *range(14, 32), 127)}
+CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "\N{REPLACEMENT CHARACTER}")
 """Characters that HTML cannot hold, whatever they are written as."""
 
 
@@ -34,9 +34,7 @@ def table(
 
 
 def _cells(row: Sequence[object], kinds: Sequence[str]) -> str:
-    return "".join(
-        f"<td{kind}>{text(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)
-    )
+    return "".join(f"<td{kind}>{text(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
 
 
 def paragraph(content: str, kind: str = "") -> str:

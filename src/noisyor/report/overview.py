@@ -7,7 +7,16 @@ import numpy as np
 from noisyor.errors import some_of
 from noisyor.learning.estimate import Explained
 from noisyor.report.content import ESTIMATE, NETWORK, NEUTRAL, SUMMARY, Content
-from noisyor.report.markup import and_so_on, bullets, counted, number, paragraph, section, table, text
+from noisyor.report.markup import (
+    and_so_on,
+    bullets,
+    counted,
+    number,
+    paragraph,
+    section,
+    table,
+    text,
+)
 from noisyor.report.pictures import depth_bars, histogram
 
 
@@ -33,7 +42,10 @@ def _what(content: Content) -> str:
             source = f"in which the diseases were seen, by the method {method}"
         return f"A network of {size}, learned from {records} {source}."
     if content.made_from == SUMMARY:
-        return f"A network of {size}. Its files do not say by which method, or from how many records, it was learned."
+        return (
+            f"A network of {size}. Its files do not say by which method it was learned, or from "
+            "how many records."
+        )
     return f"A network of {size}, as it stands in its file."
 
 
@@ -41,7 +53,10 @@ def _how_well(content: Content) -> list[str]:
     n_all = content.structure.n_parameters
     if content.made_from == NETWORK:
         missing = "flags" if content.knows_errors else "standard errors, intervals and flags"
-        return [f"How well its {n_all:,} parameters are known is not in the file: {missing} are unknown here."]
+        return [
+            f"How well its {n_all:,} parameters are known is not in the file: {missing} are "
+            "unknown here."
+        ]
     n_missing = n_all - content.n_learned
     learned = f"All {n_all:,} parameters were learned"
     if n_missing:
@@ -57,19 +72,26 @@ def _fit(content: Content) -> str:
     if found is None:
         return "Whether the network explains which symptoms go together was not tested here."
     tested = "" if found.n_tested is None else f" of {found.n_tested:,} tested"
+    frequent = ""
+    if found.symptoms:
+        frequent = (
+            f" {counted(found.n_symptoms, 'symptom')} came more, or less, often than the network "
+            "says."
+        )
+    if found.n_tested == 0:
+        return f"No pair of symptoms could be tested against the network.{frequent}"
     if not found.n_found:
-        return f"No pair of symptoms{tested} contradicts the network."
+        return f"No pair of symptoms{tested} contradicts the network.{frequent}"
     are = "is" if found.n_found == 1 else "are"
     return (
-        f"{counted(found.n_found, 'pair')} of symptoms{tested} {are} not explained: a disease or an "
-        "edge may be missing."
+        f"{counted(found.n_found, 'pair')} of symptoms{tested} {are} not explained: a disease or "
+        f"an edge may be missing.{frequent}"
     )
 
 
 def cards(content: Content) -> str:
     """Return the numbers that people look for first."""
-    estimate, found = content.estimate, content.unexplained
-    unknown = "unknown"
+    estimate, found, unknown = content.estimate, content.unexplained, "unknown"
     knows = content.knows_flags
     shown = {
         "diseases": f"{content.structure.n_diseases:,}",
@@ -78,7 +100,9 @@ def cards(content: Content) -> str:
         "records": unknown if estimate is None else f"{estimate.n_records:,}",
         "parameters learned": f"{content.n_learned:,}" if knows else unknown,
         "parameters flagged": f"{content.n_flagged:,}" if knows else unknown,
-        "pairs not explained": unknown if found is None else f"{found.n_found:,}",
+        "pairs not explained": f"{found.n_found:,}"
+        if found is not None and found.n_tested != 0
+        else unknown,
     }
     items = "".join(
         f'<div class="card{" muted" if value == unknown else ""}"><dt>{name}</dt>'
@@ -109,17 +133,17 @@ def overview(content: Content) -> str:
         legend if content.knows_flags else "",
         f"{source}</div></div>",
     ]
-    return section("overview", "How well it was learned", *pieces)
+    return section("overview", "How well it is known", *pieces)
 
 
 def _about_depths(content: Content) -> str:
-    text_ = (
+    says = (
         "The depth is the round of the schedule that learns an edge: what is deep rests on what "
         "was learned before, and on its errors."
     )
     if content.made_from == NETWORK:
-        text_ += " These depths are those of the schedule that the structure has by default."
-    return text_
+        says += " These depths are those of the schedule that the structure has by default."
+    return says
 
 
 def _table(content: Content) -> str:

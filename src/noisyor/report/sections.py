@@ -10,6 +10,7 @@ from noisyor.report.content import ESTIMATE, Content
 from noisyor.report.markup import bullets, counted, number, paragraph, section, table
 from noisyor.report.pictures import scatter
 from noisyor.report.truth import ErrorRow, error_rows
+from noisyor.report.unexplained import Unexplained
 from noisyor.schedule.unlearned import Subnetwork
 
 MOST_PARTS = 50
@@ -22,43 +23,46 @@ def misfits(content: Content) -> str:
     """Return what the network does not explain."""
     found = content.unexplained
     if found is None:
-        text = (
-            "Unknown: misfits are looked for when a network is learned. "
-            "Give the file that `noisyor fit --misfits` wrote, or let `fit --report` write the page."
+        says = (
+            "Unknown: misfits are looked for when a network is learned. Give the file that "
+            "“noisyor fit --misfits” wrote, or let “fit --report” write the page."
         )
-        return section("misfits", "Misfits", paragraph(text, "note"))
-    pieces = []
-    if found.p_value is not None:
-        pieces.append(
-            f"{counted(found.n_tested or 0, 'pair')} of symptoms tested, {found.n_found:,} deviate. "
-            f"If the network is right, the chance of anything as unusual is {found.p_value:.2g}."
-        )
-    elif not found.n_found:
-        pieces.append("No pair of symptoms deviates.")
-    if found.symptoms:
-        listed = ", ".join(f"{name} ({residual:+.1f})" for name, residual in found.symptoms[:10])
-        pieces.append(
-            f"{counted(len(found.symptoms), 'symptom')} more, or less, frequent than the network "
-            f"says, in standard deviations: {listed}."
-        )
-    shown = [paragraph(each) for each in pieces]
+        return section("misfits", "Misfits", paragraph(says, "note"))
+    shown = [paragraph(each) for each in _findings(found)]
     if found.n_found:
-        shown.append(_pairs(content))
+        shown.append(_pairs(found))
     if found.edges:
         rows = [
             (each["disease"], each["symptom"], f"{each['residual']:+.1f}", f"{each['q_value']:.2g}")
             for each in found.edges
         ]
         titles = "disease", "symptom", "residual", "q-value"
-        shown.append(
-            table(titles, rows, caption="Edges that would explain most of them", texts=2)
-        )
+        shown.append(table(titles, rows, caption="Edges that would explain most of them", texts=2))
     return section("misfits", "Misfits", *shown)
 
 
-def _pairs(content: Content) -> str:
-    found = content.unexplained
-    assert found is not None
+def _findings(found: Unexplained) -> Iterator[str]:
+    """Give what the tests found, in sentences."""
+    if found.n_tested == 0:
+        yield "No pair of symptoms could be tested: no standard errors are known, or no counts."
+    elif found.p_value is not None:
+        yield (
+            f"{counted(found.n_tested or 0, 'pair')} of symptoms were tested, {found.n_found:,} "
+            "deviate. If the network is right, the chance of anything as unusual is "
+            f"{found.p_value:.2g}."
+        )
+    elif not found.n_found:
+        yield "No pair of symptoms deviates."
+    if found.symptoms:
+        listed = ", ".join(f"{name} ({residual:+.1f})" for name, residual in found.symptoms)
+        more = found.n_symptoms - len(found.symptoms)
+        yield (
+            f"{counted(found.n_symptoms, 'symptom')} came more, or less, often than the network "
+            f"says, in standard deviations: {listed}{f' and {more:,} more' if more else ''}."
+        )
+
+
+def _pairs(found: Unexplained) -> str:
     rows = [
         (
             each["first"],
@@ -114,8 +118,8 @@ def _left(parts: list[Subnetwork]) -> list[str]:
     more = len(parts) - MOST_PARTS
     return [
         paragraph(
-            f"It leaves {counted(n_edges, 'edge')} in {counted(len(parts), 'part')}; these can still "
-            "be learned by a joint fit (the clean-up), where the moments tell enough."
+            f"It leaves {counted(n_edges, 'edge')} in {counted(len(parts), 'part')}; these can "
+            "still be learned by a joint fit (the clean-up), where the moments tell enough."
         ),
         listed,
         paragraph(f"And {counted(more, 'smaller part')}.", "note") if more > 0 else "",
@@ -129,7 +133,14 @@ def truth(content: Content) -> str:
     rows = [
         _error_cells(row) for name, part in content.parts.items() for row in error_rows(name, part)
     ]
-    titles = "parameters", "depth", "number", "mean error", "largest error", "95% intervals that hold"
+    titles = (
+        "parameters",
+        "depth",
+        "number",
+        "mean error",
+        "largest error",
+        "95% intervals that hold",
+    )
     pictures = "".join(
         scatter(part, name, logarithmic=name != "failure")
         for name, part in content.parts.items()

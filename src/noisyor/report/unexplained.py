@@ -1,4 +1,4 @@
-"""What a network does not explain, from the misfits of an estimate or the table that `fit` wrote."""
+"""What a network does not explain: the misfits of an estimate, or the table that `fit` wrote."""
 
 from typing import Any, NamedTuple
 
@@ -9,8 +9,8 @@ from noisyor.learning import Estimate
 from noisyor.learning.misfits import Misfits
 from noisyor.network import NoisyOrNetwork
 
-MOST_ROWS = 200
-"""Pairs and edges that a page lists; of the others only the number."""
+MOST_ROWS, MOST_EDGES, MOST_SYMPTOMS = 200, 20, 10
+"""What a page lists; of the others only the number."""
 COLUMNS = {
     "first": ColumnKind.TEXT,
     "second": ColumnKind.TEXT,
@@ -33,8 +33,10 @@ class Unexplained(NamedTuple):
     p_value: float | None = None
     edges: tuple[dict[str, Any], ...] = ()
     """Edges that seem to be missing, the clearest first."""
+    n_symptoms: int = 0
+    """How many single symptoms are more, or less, frequent than the network says."""
     symptoms: tuple[tuple[str, float], ...] = ()
-    """Single symptoms that are more, or less, frequent than the network says: name, residual."""
+    """The clearest of them: name, residual."""
 
 
 def unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplained | None:
@@ -56,7 +58,8 @@ def unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplain
 
 def _from_misfits(misfits: Misfits) -> Unexplained:
     names = misfits.network.structure.symptoms
-    rows = misfits.symptoms.found(misfits.level)[:MOST_ROWS]
+    deviating = misfits.symptoms.found(misfits.level)
+    rows = deviating[:MOST_SYMPTOMS]
     symptoms = zip(misfits.symptoms.members[rows, 0], misfits.symptoms.residuals[rows], strict=True)
     return Unexplained(
         misfits.n_found,
@@ -64,7 +67,8 @@ def _from_misfits(misfits: Misfits) -> Unexplained:
         len(misfits.pairs.p_values),
         misfits.p_value,
         # Edges are looked for only where a pair deviates: otherwise there is nothing to explain.
-        tuple(misfits.edge_table().slice(0, 20).to_pylist()) if misfits.n_found else (),
+        tuple(misfits.edge_table().slice(0, MOST_EDGES).to_pylist()) if misfits.n_found else (),
+        len(deviating),
         tuple((names[symptom], float(residual)) for symptom, residual in symptoms),
     )
 

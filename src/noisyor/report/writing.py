@@ -8,7 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from noisyor._version import __version__
-from noisyor.errors import ParameterError
+from noisyor.errors import FileError
 from noisyor.io.paths import PathLike, replaced_when_done
 from noisyor.report import overview, sections
 from noisyor.report.content import Content, content_of
@@ -77,12 +77,17 @@ def write_report(
 
 def write_page(content: Content, path: PathLike) -> int:
     """Write the page of a content, beside its place first; return its size in bytes."""
-    if not str(path).lower().endswith((".html", ".htm")):
-        raise ParameterError(f"{path}: the ending of a report must be .html.")
+    check_ending(path)
     page = page_of(content).encode()
     with replaced_when_done(path) as part:
         part.write_bytes(page)
     return len(page)
+
+
+def check_ending(path: PathLike) -> None:
+    """Refuse a file that no browser would open as a page."""
+    if not str(path).lower().endswith((".html", ".htm")):
+        raise FileError(f"{path}: the ending of a report must be .html.")
 
 
 def page_of(content: Content) -> str:

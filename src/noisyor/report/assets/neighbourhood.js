@@ -3,7 +3,13 @@
 
 const MOST_SYMPTOMS = 24;
 const MOST_OTHERS = 16;
-const PICTURE = { width: 860, step: 27, top: 34, disease: 150, symptom: 330, other: 650 };
+const PICTURE = { width: 860, step: 27, top: 30, node: 21 };
+const LAYERS = {
+  chosen: { x: 8, width: 190, title: "disease" },
+  symptom: { x: 318, width: 200, title: "its symptoms" },
+  other: { x: 652, width: 200, title: "others that cause them" },
+};
+const LETTER = 7.2; // about as wide as a letter is on average
 
 const byStrength = (disease) => {
   const edges = [];
@@ -41,19 +47,19 @@ const edgeLine = (edge, path, kind) => drawn("path", {
   "data-symptom": data.edges[edge], "data-disease": ownerOf(edge),
 }, drawn("title", {}, edgeTitle(edge)));
 
-const node = (kind, number, x, y, name, anchor, onOpen) => {
-  const isDisease = kind !== "symptom";
-  const dot = isDisease
-    ? drawn("rect", { x: x - 6, y: y - 6, width: 12, height: 12, rx: 3 })
-    : drawn("circle", { cx: x, cy: y, r: 5.5 });
-  const side = anchor === "end" ? -12 : 12;
-  const attributes = { class: `node ${kind}`, tabindex: 0, role: onOpen ? "link" : "img", "aria-label": name, [`data-${isDisease ? "disease" : "symptom"}`]: number };
+const node = (kind, number, y, name, onOpen) => {
+  const { x, width } = LAYERS[kind];
+  const attributes = {
+    class: `node ${kind}`, tabindex: 0, role: onOpen ? "link" : "img", "aria-label": name,
+    [`data-${kind === "symptom" ? "symptom" : "disease"}`]: number,
+  };
   if (onOpen) {
     attributes.onclick = onOpen;
     attributes.onkeydown = (event) => { if (event.key === "Enter") onOpen(); };
   }
-  return drawn("g", attributes, drawn("title", {}, name), dot,
-    drawn("text", { x: x + side, y: y + 4, "text-anchor": anchor }, shortened(name, 26)));
+  return drawn("g", attributes, drawn("title", {}, name),
+    drawn("rect", { x, y: y - PICTURE.node / 2, width, height: PICTURE.node, rx: kind === "symptom" ? PICTURE.node / 2 : 4 }),
+    drawn("text", { x: x + 11, y: y + 4.5 }, shortened(name, Math.floor((width - 20) / LETTER))));
 };
 
 // What is drawn, and how much is left out.
@@ -70,22 +76,21 @@ const neighbourhood = (disease, open) => {
   const centre = (entry) => entry.edges.reduce((sum, edge) => sum + heights.get(data.edges[edge]), 0) / entry.edges.length;
   others.sort((a, b) => centre(a) - centre(b));
   const middle = PICTURE.top + (rows * PICTURE.step) / 2;
-  const { disease: x1, symptom: x2, other: x3 } = PICTURE;
+  const right = (kind) => LAYERS[kind].x + LAYERS[kind].width;
   const lines = [];
-  const nodes = [node("chosen", disease, x1, middle, data.diseases[disease], "end", null)];
+  const nodes = [node("chosen", disease, middle, data.diseases[disease], null)];
   others.forEach((entry, place) => {
     const y = spread(others.length)(place);
     for (const edge of entry.edges)
-      lines.push(edgeLine(edge, curve(x2 + 190, heights.get(data.edges[edge]), x3, y), "theirs"));
-    nodes.push(node("other", entry.disease, x3, y, data.diseases[entry.disease], "start", () => open(entry.disease)));
+      lines.push(edgeLine(edge, curve(right("symptom"), heights.get(data.edges[edge]), LAYERS.other.x, y), "theirs"));
+    nodes.push(node("other", entry.disease, y, data.diseases[entry.disease], () => open(entry.disease)));
   });
   edges.forEach((edge) => {
     const y = heights.get(data.edges[edge]);
-    lines.push(edgeLine(edge, curve(x1, middle, x2, y), "own"));
-    nodes.push(node("symptom", data.edges[edge], x2, y, data.symptoms[data.edges[edge]], "start", null));
+    lines.push(edgeLine(edge, curve(right("chosen"), middle, LAYERS.symptom.x, y), "own"));
+    nodes.push(node("symptom", data.edges[edge], y, data.symptoms[data.edges[edge]], null));
   });
-  const titles = [[x1, "disease", "end"], [x2, "its symptoms", "start"], [x3, "others that cause them", "start"]]
-    .map(([x, title, anchor]) => drawn("text", { class: "layer", x, y: 16, "text-anchor": anchor }, title));
+  const titles = Object.values(LAYERS).map(({ x, title }) => drawn("text", { class: "layer", x: x + 11, y: 18 }, title));
   const scene = drawn("g", { class: "scene" }, ...titles, ...lines, ...nodes);
   return { scene, height, nSymptoms: all.length, nEdges: edges.length, nOthers: others.length, nSharing: everyone.length };
 };

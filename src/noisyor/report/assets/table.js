@@ -1,6 +1,6 @@
 // The table of all estimates: searched, sorted, and shown a page at a time.
 
-const ROWS_OF_A_PAGE = 50;
+const ROWS_OF_A_PAGE = 25;
 const COLUMNS = [
   { title: "kind", key: "kind", of: kinds },
   { title: "disease", key: "disease", of: null },
