@@ -139,7 +139,7 @@ def truth(content: Content) -> str:
         "number",
         "mean error",
         "largest error",
-        "95% intervals that hold",
+        "truth in the 95% interval",
     )
     pictures = "".join(
         scatter(part, name, logarithmic=name != "failure")

@@ -120,8 +120,11 @@ const zoomable = (picture, scene, height) => {
   }, { passive: false });
   let last = null;
   picture.addEventListener("pointerdown", (event) => {
-    if (event.button === 0) last = placeOf(event);
-    if (!event.target.closest(".node")) picture.focus({ preventScroll: true });
+    if (event.button !== 0) return;
+    last = placeOf(event);
+    if (event.target.closest(".node")) return; // whose click would be lost
+    picture.setPointerCapture(event.pointerId);
+    picture.focus({ preventScroll: true });
   });
   picture.addEventListener("pointermove", (event) => {
     if (!last) return;
