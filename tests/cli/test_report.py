@@ -11,7 +11,9 @@ def learned(tmp_path, monkeypatch):
     """A folder with a learned network, its summary and its misfits, as fit writes them."""
     monkeypatch.chdir(tmp_path)
     clinic = datasets.clinic()
-    estimate = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(2000, 0)).estimate_
+    estimate = (
+        NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(2000, 0)).estimate_
+    )
     estimate.network.save("learned.json")
     estimate.save_summary("learned.parquet")
     estimate.misfits().save("misfits.csv")
@@ -37,7 +39,9 @@ def test_report_for_machines_and_for_nobody(run, learned):
     facts = json.loads(out)
     assert facts["bytes"] == (learned / "report.html").stat().st_size
     assert facts["flagged"] is facts["learned"] is facts["misfits"] is None
-    _, out, _ = run("report", "learned.json", "--summary", "learned.parquet", "-o", "r.html", "--json")
+    _, out, _ = run(
+        "report", "learned.json", "--summary", "learned.parquet", "-o", "r.html", "--json"
+    )
     assert json.loads(out)["learned"] == 200
     assert run("report", "figure1", "-o", "figure.html", "--quiet") == (0, "", "")
 

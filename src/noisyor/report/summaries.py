@@ -9,7 +9,7 @@ from noisyor.errors import FileError
 from noisyor.fixed import KINDS, parameter_index
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import need_columns, open_table
+from noisyor.io.tables import Place, need_columns, open_table
 from noisyor.learning.estimate import StandardErrors
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -68,11 +68,11 @@ def _rows(path: PathLike) -> Iterator[tuple[Any, ...]]:
         columns = (column.to_pylist() for column in batch.columns)
         for parameter, disease, symptom, *rest in zip(*columns, strict=True):
             names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
-            yield table.place(row), f"{parameter}s", names[parameter], *rest
+            yield Place(table, row), f"{parameter}s", names[parameter], *rest
             row += 1
 
 
-def _check_value(place: str, stated: float | None, value: float) -> None:
+def _check_value(place: Place, stated: float | None, value: float) -> None:
     if stated is None or abs(stated - value) > TOLERANCE:
         raise FileError(
             f"{place}, column 'value': {stated} in the summary, {value} in the network. Give the "
@@ -80,7 +80,7 @@ def _check_value(place: str, stated: float | None, value: float) -> None:
         )
 
 
-def _as_depth(place: str, depth: float | None) -> int:
+def _as_depth(place: Place, depth: float | None) -> int:
     if depth is None:
         return -1
     if depth != int(depth) or not 0 <= depth < 1_000_000:
