@@ -18,6 +18,7 @@ from noisyor import (
     write_report,
 )
 from noisyor.errors import FileError, ParameterError
+from noisyor.io.csv_files import CsvFile
 from noisyor.learning.estimate import Flag, StandardErrors
 from report.pages import HOSTILE, read_page
 
@@ -214,6 +215,14 @@ def test_what_is_refused(flagged, clinic, tmp_path):
     with pytest.raises(FileError, match="must be .html"):
         write_report(clinic, tmp_path / "page.pdf")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_good_summary_is_read_once(flagged, tmp_path, monkeypatch):
+    """To say where a row stands takes reading the file up to it, so only errors may ask."""
+    summary = tmp_path / "learned.csv"
+    flagged.save_summary(summary)
+    monkeypatch.setattr(CsvFile, "place", lambda *_: pytest.fail("a place was asked for"))
+    write_report(flagged.network, tmp_path / "page.html", errors=summary)
 
 
 def test_a_summary_of_another_network_is_refused(flagged, clinic, tmp_path):
