@@ -116,4 +116,5 @@ const startDiseases = () => {
 
 startTable();
 startDiseases();
+makeReachable();
 document.documentElement.dataset.ready = "yes";

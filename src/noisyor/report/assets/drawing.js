@@ -37,6 +37,16 @@ const flagChips = (row) => {
   return chips;
 };
 
+// A table that is wider than its place can be reached, and so moved, with the keyboard.
+const makeReachable = () => {
+  const watcher = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+    const box = target.closest(".scroll");
+    if (box.scrollWidth <= box.clientWidth) return ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    filled(box, { tabindex: 0, role: "region", "aria-label": box.querySelector("caption").textContent }, []);
+  }));
+  for (const box of document.querySelectorAll(".scroll")) { watcher.observe(box); watcher.observe(box.firstElementChild); }
+};
+
 const diseaseLink = (disease) =>
   element("a", { href: `#disease=${encodeURIComponent(data.diseases[disease])}` }, data.diseases[disease]);
 const numberCell = (content) => element("td", { class: "number" }, content);
