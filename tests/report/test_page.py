@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from noisyor import (
+    Fixed,
     Moments,
     NoisyOrLearner,
     NoisyOrNetwork,
@@ -183,6 +184,32 @@ def test_a_network_of_qmrs_size_fits_a_mail(tmp_path):
     size = write_report(network, tmp_path / "qmr.html", errors=errors, truth=network)
     assert size == (tmp_path / "qmr.html").stat().st_size < 4_000_000
     assert len(read_page(tmp_path / "qmr.html").data["edges"]) == network.structure.n_edges
+
+
+def test_what_a_schedule_leaves_is_told_with_the_reason(page_of):
+    network = datasets.figure2(seed=0)
+    assert "No three of the 4 symptoms of 'A' are coupled by it alone" in page_of(network).text
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(20_000, 0))
+    page = page_of(learner.estimate_)
+    assert learner.estimate_.explained
+    assert "No schedule learns 'A', 'B': fitted together" in page.text
+
+
+def test_given_values_are_told(page_of, clinic):
+    learner = NoisyOrLearner(clinic.structure, method="pooled")
+    learner.fit(clinic.sample(1000, 0), fixed=Fixed.of(clinic, "failures"))
+    page = page_of(learner.estimate_)
+    assert "120 failures: held at the value that was given." in page.text
+
+
+def test_other_methods(page_of, clinic):
+    uniform = NoisyOrLearner(clinic.structure, method="uniform").fit(clinic.sample(100, 0))
+    page = page_of(uniform.estimate_)
+    assert "by the method uniform" in page.text
+    assert "Standard errors are not known." in page.text
+    findings, diseases = clinic.sample(1000, 0, return_diseases=True)
+    seen = NoisyOrLearner(clinic.structure, method="observed").fit(findings, diseases)
+    assert "in which the diseases were seen, by the method observed" in page_of(seen.estimate_).text
 
 
 @pytest.mark.parametrize("n_edges", [0, 1])

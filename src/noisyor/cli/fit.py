@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
-    from noisyor.learning.estimate import Explained
     from noisyor.learning.misfits import Misfits
     from noisyor.structure import Structure
 
@@ -292,7 +291,9 @@ def _show(estimate: "Estimate") -> None:
     from rich.table import Table
 
     from noisyor.cli.output import show
-    from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, REASONS
+    from noisyor.learning.estimate import REASONS
+    from noisyor.report.content import NEUTRAL
+    from noisyor.report.overview import fit_in_words
 
     table = Table()
     for title in "parameter", "all", "learned", "flagged", "median standard error":
@@ -314,29 +315,9 @@ def _show(estimate: "Estimate") -> None:
     if estimate.trace is not None:
         show(str(estimate.trace))
     for explained in estimate.explained:
-        show(_in_words(explained, estimate.structure))
+        show(fit_in_words(explained, estimate.structure))
     if not estimate.is_complete:
-        show(
-            f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, "
-            f"{NEUTRAL_FAILURE} for failures, {NEUTRAL_LEAK:f} for leaks."
-        )
-
-
-def _in_words(part: "Explained", structure: "Structure") -> str:
-    """Say how well a part that no schedule learns fits, and what else would."""
-    from noisyor.errors import some_of
-
-    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
-    fitted = (
-        f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
-        f"with a misfit of {part.misfit:,.1f}"
-    )
-    if part.is_poor:
-        return f"{fitted}: a poor fit, not to be trusted."
-    if part.second == math.inf:
-        return f"{fitted}; all starts led there, or to nothing as good."
-    verdict = "as good" if part.is_ambiguous else "worse"
-    return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
+        show(NEUTRAL)
 
 
 def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:

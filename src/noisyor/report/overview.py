@@ -18,6 +18,7 @@ from noisyor.report.markup import (
     text,
 )
 from noisyor.report.pictures import depth_bars, histogram
+from noisyor.structure import Structure
 
 
 def sentences(content: Content) -> list[str]:
@@ -61,10 +62,11 @@ def _how_well(content: Content) -> list[str]:
     learned = f"All {n_all:,} parameters were learned"
     if n_missing:
         learned = f"{content.n_learned:,} of {n_all:,} parameters were learned"
+    errors = [] if content.knows_errors else ["Standard errors are not known."]
     if not content.n_flagged:
-        return [f"{learned}, none of them with a doubt."]
+        return [f"{learned}, none of them with a doubt.", *errors]
     are = "is" if content.n_flagged == 1 else "are"
-    return [f"{learned}; {content.n_flagged:,} {are} flagged, for the reasons below."]
+    return [f"{learned}; {content.n_flagged:,} {are} flagged, for the reasons below.", *errors]
 
 
 def _fit(content: Content) -> str:
@@ -176,13 +178,13 @@ def _more_notes(content: Content) -> list[str]:
     if content.made_from == ESTIMATE and content.estimate is not None:
         if content.estimate.trace is not None:
             notes.append(str(content.estimate.trace))
-        notes += [_clean_up(part, content) for part in content.estimate.explained]
+        notes += [fit_in_words(part, content.structure) for part in content.estimate.explained]
     return [paragraph(each, "note") for each in notes]
 
 
-def _clean_up(part: Explained, content: Content) -> str:
-    """Say how well a part that no schedule learns fits."""
-    names = some_of(content.structure.diseases[disease] for disease in part.diseases.tolist())
+def fit_in_words(part: Explained, structure: Structure) -> str:
+    """Say how well a part that no schedule learns fits, and what else would."""
+    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
     fitted = (
         f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
         f"with a misfit of {part.misfit:,.1f}"
@@ -190,7 +192,7 @@ def _clean_up(part: Explained, content: Content) -> str:
     if part.is_poor:
         return f"{fitted}: a poor fit, not to be trusted."
     if part.second == math.inf:
-        return f"{fitted}; no other explanation as good was found."
+        return f"{fitted}; all starts led there, or to nothing as good."
     verdict = "as good" if part.is_ambiguous else "worse"
     return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
 
