@@ -64,10 +64,10 @@ const showPicture = (disease) => {
   const left = [];
   if (made.nSymptoms > made.nEdges) left.push(counted(made.nSymptoms - made.nEdges, "weaker symptom"));
   if (made.nSharing > made.nOthers) left.push(`${counted(made.nSharing - made.nOthers, "other disease")} that can cause its symptoms`);
-  byId("picture-says").textContent =
-    `Wide lines: often caused${data.knows.flags ? "; dashed: flagged" : ""}. ` +
-    "Click the picture, then zoom with the wheel; drag to move; or use + − 0 and the arrow keys." +
-    (left.length ? ` Not shown: ${left.join(" and ")}.` : "");
+  byId("picture-says").replaceChildren(
+    `Wide lines: often caused${data.knows.flags ? "; dashed: flagged" : ""}. `,
+    element("span", { class: "no-print" }, "Click the picture, then zoom with the wheel; drag to move; or use + − 0 and the arrow keys. "),
+    left.length ? `Not shown: ${left.join(" and ")}.` : "");
 };
 
 const showDisease = (disease) => {
