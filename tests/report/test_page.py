@@ -114,6 +114,8 @@ def test_misfits_are_listed(page_of, clinic, tmp_path):
     again = page_of(estimate.network, misfits=tmp_path / "misfits.csv")
     first = misfits.table().slice(0, 1).to_pylist()[0]
     assert f"{first['first']} {first['second']}" in again.text
+    with pytest.raises(FileError, match="line 2: there is no symptom named"):
+        page_of(datasets.figure1(seed=0), misfits=tmp_path / "misfits.csv")
 
 
 def test_a_plain_network_says_what_is_unknown(page_of):

@@ -2,12 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from noisyor.errors import ParameterError
+from noisyor.errors import FileError, NoisyOrError, ParameterError
 from noisyor.io.columns import ColumnKind
-from noisyor.io.tables import need_columns, open_table
+from noisyor.io.tables import Place, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.misfits import Misfits
 from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
 
 MOST_ROWS, MOST_EDGES, MOST_SYMPTOMS = 200, 20, 10
 """What a page lists; of the others only the number."""
@@ -46,7 +47,7 @@ def unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplain
             raise ParameterError("the misfits belong to another structure than the report.")
         return _from_misfits(misfits)
     if misfits is not None:
-        return _from_table(misfits)
+        return _from_table(misfits, source.structure)
     has_counts = (
         isinstance(source, Estimate)
         and source.moments is not None
@@ -73,7 +74,7 @@ def _from_misfits(misfits: Misfits) -> Unexplained:
     )
 
 
-def _from_table(path: Any) -> Unexplained:
+def _from_table(path: Any, structure: Structure) -> Unexplained:
     table = open_table(path)
     need_columns(table, COLUMNS)
     pairs: list[dict[str, Any]] = []
@@ -82,4 +83,9 @@ def _from_table(path: Any) -> Unexplained:
         n_found += batch.num_rows
         if len(pairs) < MOST_ROWS:
             pairs += batch.slice(0, MOST_ROWS - len(pairs)).to_pylist()
+    for row, pair in enumerate(pairs):
+        try:
+            structure.symptom_indices([pair["first"], pair["second"]])
+        except NoisyOrError as error:
+            raise FileError(f"{Place(table, row)}: {error}") from None
     return Unexplained(n_found, pairs)
