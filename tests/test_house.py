@@ -32,6 +32,7 @@ ROOMS = [
     "baselines",
     "learner",
     "evaluation",
+    "report",
     "experiments",
     "cli",
     "__main__",

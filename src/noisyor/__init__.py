@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
+    from noisyor.report import write_report
     from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
 
@@ -101,6 +102,7 @@ _HOMES = {
     "to_pgmpy": "noisyor.exchange",
     "to_pyagrum": "noisyor.exchange",
     "write_model": "noisyor.exchange",
+    "write_report": "noisyor.report",
 }
 
 __all__ = [
@@ -150,6 +152,7 @@ __all__ = [
     "to_pgmpy",
     "to_pyagrum",
     "write_model",
+    "write_report",
 ]
 
 

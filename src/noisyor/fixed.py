@@ -213,7 +213,7 @@ def _probability(kind: str, name: Any, value: Any) -> float:
 def parameter_rows(path: PathLike, wanted: str) -> Any:
     """Give place, kind, name and a value of each row of a table of parameters."""
     from noisyor.io.columns import ColumnKind
-    from noisyor.io.tables import need_columns, open_table
+    from noisyor.io.tables import Place, need_columns, open_table
 
     table = open_table(path)
     columns = {
@@ -230,7 +230,7 @@ def parameter_rows(path: PathLike, wanted: str) -> Any:
         for parameter, disease, symptom, value, *flags in zip(
             *(column.to_pylist() for column in batch.columns), strict=True
         ):
-            place = table.place(row)
+            place = Place(table, row)
             names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
             unneeded = {"prior": symptom, "leak": disease}.get(parameter)
             if unneeded:

@@ -26,6 +26,7 @@ from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
 from noisyor.cli.plan import plan
 from noisyor.cli.plan_triplets import plan_triplets
+from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import schedule
@@ -77,7 +78,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     info, sample, convert, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose,
-    evaluate, reproduce, demo,
+    evaluate, report, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

@@ -39,6 +39,7 @@ def demo(
     from noisyor.cli.inputs import read_network
     from noisyor.cli.output import tell
     from noisyor.errors import FileError
+    from noisyor.report import write_report
     from noisyor.schedule import find_schedule
 
     if out.exists() and not out.is_dir():
@@ -57,6 +58,10 @@ def demo(
     truth.save(out / "truth.json")
     estimate.network.save(out / "learned.json")
     estimate.save_summary(out / "learned.csv")
+    page = out / "report.html"
+    story.step(
+        "the report", lambda: write_report(estimate, page, truth=truth, title="noisyor demo")
+    )
     facts |= {"seconds": story.seconds, "folder": str(out)}
     tell(_written(out), facts, quiet=quiet, as_json=as_json)
 
@@ -225,4 +230,5 @@ def _diagnosis(seed: int) -> list[Any]:
 
 
 def _written(out: Path) -> str:
-    return f"Written: {out / 'learned.json'}, {out / 'learned.csv'}, {out / 'truth.json'}"
+    others = "learned.json, learned.csv and truth.json"
+    return f"Look at {out / 'report.html'} in a browser; beside it are {others}."

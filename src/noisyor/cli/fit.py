@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
-    from noisyor.learning.estimate import Explained
     from noisyor.learning.misfits import Misfits
     from noisyor.structure import Structure
 
@@ -58,6 +57,10 @@ def fit(
     misfits: Annotated[
         Path | None,
         typer.Option(help="Also write the pairs that the network does not explain (.csv, ...)."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a page that shows all of this (.html), for browsers."),
     ] = None,
     fixed: Annotated[
         str | None,
@@ -109,15 +112,18 @@ def fit(
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
+    from noisyor.report.writing import check_ending, write_report
 
     _check_seen(method, diseases)
     files = expand_files(records)
     known = filter(None, [Path(fixed) if fixed else None, diseases])
     inputs = [Path(structure), *files, *known]
-    check_writable(filter(None, [output, summary, misfits]), inputs=inputs)
+    check_writable(filter(None, [output, summary, misfits, report]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
     graph = read_structure(structure)
+    if report is not None:
+        check_ending(report)
     learner = NoisyOrLearner(
         graph,
         method=method,
@@ -141,6 +147,8 @@ def fit(
         estimate.save_summary(summary)
     if misfits is not None:
         found.save(misfits)
+    if report is not None:
+        write_report(estimate, report, misfits=found)
     if as_json:
         typer.echo(json.dumps(_facts(estimate, found)))
     elif not quiet:
@@ -284,7 +292,9 @@ def _show(estimate: "Estimate") -> None:
     from rich.table import Table
 
     from noisyor.cli.output import show
-    from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, REASONS
+    from noisyor.learning.estimate import REASONS
+    from noisyor.report.content import NEUTRAL
+    from noisyor.report.overview import fit_in_words
 
     table = Table()
     for title in "parameter", "all", "learned", "flagged", "median standard error":
@@ -306,29 +316,9 @@ def _show(estimate: "Estimate") -> None:
     if estimate.trace is not None:
         show(str(estimate.trace))
     for explained in estimate.explained:
-        show(_in_words(explained, estimate.structure))
+        show(fit_in_words(explained, estimate.structure))
     if not estimate.is_complete:
-        show(
-            f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, "
-            f"{NEUTRAL_FAILURE} for failures, {NEUTRAL_LEAK:f} for leaks."
-        )
-
-
-def _in_words(part: "Explained", structure: "Structure") -> str:
-    """Say how well a part that no schedule learns fits, and what else would."""
-    from noisyor.errors import some_of
-
-    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
-    fitted = (
-        f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
-        f"with a misfit of {part.misfit:,.1f}"
-    )
-    if part.is_poor:
-        return f"{fitted}: a poor fit, not to be trusted."
-    if part.second == math.inf:
-        return f"{fitted}; all starts led there, or to nothing as good."
-    verdict = "as good" if part.is_ambiguous else "worse"
-    return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
+        show(NEUTRAL)
 
 
 def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:

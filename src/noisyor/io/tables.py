@@ -45,6 +45,21 @@ class Table(Protocol):
         ...
 
 
+class Place:
+    """A row of a table; as text it says where the row stands.
+
+    Finding a line in a CSV file takes reading it from its beginning: only errors should ask for it.
+    """
+
+    __slots__ = ("_row", "_table")
+
+    def __init__(self, table: Table, row: int) -> None:
+        self._table, self._row = table, row
+
+    def __str__(self) -> str:
+        return self._table.place(self._row)
+
+
 def open_table(source: Any) -> Table:
     """Open a CSV or Parquet file by its path, or wrap an object that streams Arrow.
 

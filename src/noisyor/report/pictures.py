@@ -1,0 +1,174 @@
+"""Pictures of a page that need no script: inline SVG, whose colours are the page's."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.report.content import Part
+from noisyor.report.markup import counted, text
+
+MOST_POINTS = 1_500
+"""Points of a scatter; more would only hide each other, and make the file large."""
+LOWEST = 1e-6
+"""A logarithmic axis begins no lower; what lies below is drawn there."""
+SIZE, MARGIN = 300, 56
+FAR = SIZE - 16
+"""A scatter and its axes, in the picture's units."""
+
+
+class Bar(NamedTuple):
+    """A bar of a histogram: what it stands for and how many, of them flagged."""
+
+    label: str
+    n: int
+    n_flagged: int
+
+
+def histogram(bars: Sequence[Bar], *, label: str, axis: str) -> str:
+    """Return bars of which the flagged part stands out."""
+    width, height, bottom, top = 640, 240, 44, 26
+    most = max((bar.n for bar in bars), default=0) or 1
+    step = (width - 20) / max(len(bars), 6)
+    left = (width - len(bars) * step) / 2
+    pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{height - bottom}" '
+              f'y2="{height - bottom}"/>']  # fmt: skip
+    for place, bar in enumerate(bars):
+        pieces.append(_bar(bar, left + place * step, step, (height - bottom - top) / most, height))
+    pieces.append(
+        f'<text class="axis-title" x="{width / 2:.0f}" y="{height - 6}">{text(axis)}</text>'
+    )
+    return _svg("histogram", width, height, label, pieces)
+
+
+def _bar(bar: Bar, left: float, step: float, scale: float, height: int) -> str:
+    base, wide = height - 44, min(step * 0.72, 90.0)
+    x = left + (step - wide) / 2
+    full, flagged = bar.n * scale, bar.n_flagged * scale
+    says = f"{bar.label}: {counted(bar.n, 'failure')}, {bar.n_flagged:,} flagged"
+    pieces = [
+        f"<g><title>{text(says)}</title>",
+        f'<rect class="bar" x="{x:.1f}" y="{base - full:.1f}" width="{wide:.1f}" '
+        f'height="{full:.1f}" rx="2"/>',
+    ]
+    if bar.n_flagged:
+        pieces.append(
+            f'<rect class="bar flagged" x="{x:.1f}" y="{base - flagged:.1f}" '
+            f'width="{wide:.1f}" height="{flagged:.1f}"/>'
+        )
+    middle = x + wide / 2
+    pieces += [
+        f'<text class="count" x="{middle:.1f}" y="{base - full - 6:.1f}">{bar.n:,}</text>',
+        f'<text class="tick" x="{middle:.1f}" y="{base + 16}">{text(bar.label)}</text></g>',
+    ]
+    return "".join(pieces)
+
+
+def depth_bars(part: Part) -> list[Bar]:
+    """Return a bar for each depth, and a last one for what was not learned."""
+    bars = []
+    for depth in sorted(np.unique(part.depths).tolist(), key=lambda each: (each < 0, each)):
+        here = part.depths == depth
+        name = "none" if depth < 0 else str(depth)
+        bars.append(Bar(name, int(here.sum()), int((here & part.is_flagged).sum())))
+    return bars
+
+
+class Axis(NamedTuple):
+    """Both axes of a scatter: from the lower left to the upper right corner."""
+
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    ends: tuple[float, float]
+    """What lies outside is drawn at the end."""
+    is_logarithmic: bool
+
+    def places(self, values: NDArray[np.float64]) -> list[float]:
+        """Return where values stand, from the left or from below."""
+        inside = np.clip(values, *self.ends)
+        low, high = self.ends
+        if self.is_logarithmic:
+            inside, low, high = np.log10(inside), math.log10(low), math.log10(high)
+        places: list[float] = (MARGIN + (inside - low) / (high - low) * (FAR - MARGIN)).tolist()
+        return places
+
+
+def _axis(part: Part, logarithmic: bool) -> Axis:
+    """Return axes from 0 to 1, or over the powers of ten that the values lie between."""
+    if not logarithmic:
+        return Axis((0.0, 0.5, 1.0), ("0", "0.5", "1"), (0.0, 1.0), False)
+    assert part.true_values is not None
+    both = np.clip(np.concatenate([part.values, part.true_values]), LOWEST, 1.0)
+    low = math.floor(math.log10(both.min()) + 1e-9)
+    high = max(math.ceil(math.log10(both.max()) - 1e-9), low + 1)
+    powers = range(low, high + 1)
+    # Of many powers every second is written, from 1 downwards.
+    every = 2 if len(powers) > 4 else 1
+    labels = tuple("" if power % every else _power_of_ten(power) for power in powers)
+    return Axis(tuple(10.0**power for power in powers), labels, (10.0**low, 10.0**high), True)
+
+
+def _power_of_ten(power: int) -> str:
+    """Return 10 to a power up to 0 in few letters.
+
+    >>> _power_of_ten(0), _power_of_ten(-2), _power_of_ten(-6)
+    ('1', '0.01', '10⁻⁶')
+    """
+    return f"{10.0**power:.{-power}f}" if power >= -3 else f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-power]}"
+
+
+def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
+    """Return learned values over true ones; flagged ones stand out."""
+    assert part.true_values is not None
+    chosen, axis = _thinned(part), _axis(part, logarithmic)
+    places = axis.places(part.true_values[chosen]), axis.places(part.values[chosen])
+    dots = [
+        f'<circle class="dot{" flagged" if flagged else ""}" cx="{x:.1f}" cy="{SIZE - y:.1f}" '
+        f'r="{2.6 if len(chosen) < 400 else 1.8}"/>'
+        for x, y, flagged in zip(*places, part.is_flagged[chosen].tolist(), strict=True)
+    ]
+    middle = (MARGIN + FAR) // 2
+    pieces = [
+        *_ticks(axis),
+        f'<line class="diagonal" x1="{MARGIN}" y1="{SIZE - MARGIN}" x2="{FAR}" y2="{SIZE - FAR}"/>',
+        *dots,
+        f'<text class="axis-title" x="{middle}" y="{SIZE - 8}">true {text(name)}</text>',
+        f'<text class="axis-title" transform="translate(12 {SIZE - middle}) rotate(-90)">learned'
+        "</text>",
+    ]
+    thinned = "" if len(chosen) == len(part.values) else f"; {len(chosen):,} of them shown"
+    scale = " on logarithmic axes" if logarithmic else ""
+    label = f"{len(part.values):,} learned {name}s over true ones{scale}{thinned}."
+    picture = _svg("scatter", SIZE, SIZE, label, pieces)
+    return f"<figure>{picture}<figcaption>{text(label)}</figcaption></figure>"
+
+
+def _thinned(part: Part) -> NDArray[np.int64]:
+    """Return which points are drawn: all, or evenly many over the range of the true values."""
+    assert part.true_values is not None
+    order = np.argsort(part.true_values, kind="stable")
+    if len(order) <= MOST_POINTS:
+        return order
+    return order[np.linspace(0, len(order) - 1, MOST_POINTS).astype(np.int64)]
+
+
+def _ticks(axis: Axis) -> list[str]:
+    pieces = []
+    for label, at in zip(axis.labels, axis.places(np.array(axis.ticks)), strict=True):
+        across = SIZE - at
+        pieces.append(
+            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="12" y2="{SIZE - MARGIN}"/>'
+            f'<line class="grid" x1="{MARGIN}" x2="{FAR}" y1="{across:.1f}" y2="{across:.1f}"/>'
+            f'<text class="tick" x="{at:.1f}" y="{SIZE - MARGIN + 14}">{label}</text>'
+            f'<text class="tick end" x="{MARGIN - 4}" y="{across + 4:.1f}">{label}</text>'
+        )
+    return pieces
+
+
+def _svg(kind: str, width: int, height: int, label: str, pieces: Iterable[str]) -> str:
+    return (
+        f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-label="{text(label)}">'
+        f"{''.join(pieces)}</svg>"
+    )

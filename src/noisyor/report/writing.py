@@ -1,0 +1,129 @@
+"""Writing a report: one HTML file with everything in it, that asks nothing of any server."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from noisyor._version import __version__
+from noisyor.errors import FileError
+from noisyor.io.paths import PathLike, replaced_when_done
+from noisyor.report import overview, sections
+from noisyor.report.content import Content, content_of
+from noisyor.report.data import as_json
+from noisyor.report.markup import text
+
+if TYPE_CHECKING:
+    from noisyor.learning import Estimate
+    from noisyor.learning.estimate import StandardErrors
+    from noisyor.learning.misfits import Misfits
+    from noisyor.network import NoisyOrNetwork
+
+SCRIPTS = "parameters.js", "drawing.js", "table.js", "neighbourhood.js", "disease.js"
+"""The page's script, in parts that need each other in this order."""
+
+
+def write_report(
+    source: "Estimate | NoisyOrNetwork",
+    path: PathLike,
+    *,
+    errors: "StandardErrors | PathLike | None" = None,
+    misfits: "Misfits | PathLike | None" = None,
+    truth: "NoisyOrNetwork | None" = None,
+    title: str | None = None,
+) -> int:
+    """Write one HTML page that shows what was learned, how well, and what is doubtful.
+
+    The page needs no network and no other file. It holds the estimates with intervals, depths and
+    flags, a picture of every disease with its symptoms, the misfits and the schedule.
+
+    Parameters
+    ----------
+    source
+        What was learned; or a network, of which the page then says what is unknown.
+    path
+        The file to write.
+    errors
+        For a network: the summary that `Estimate.save_summary` or `noisyor fit --summary` wrote,
+        with depths and flags too; or standard errors alone.
+    misfits
+        Pairs that are not explained, or the file that `noisyor fit --misfits` wrote; an estimate
+        has its own.
+    truth
+        The network that the records were sampled from, to compare with.
+    title
+        What the page is called.
+
+    Returns
+    -------
+    int
+        The size of the file in bytes.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from noisyor import NoisyOrLearner, datasets, write_report
+    >>> clinic = datasets.clinic()
+    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(500, seed=0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = write_report(learner.estimate_, Path(folder) / "report.html", truth=clinic)
+    >>> 50_000 < size < 500_000
+    True
+    """
+    content = content_of(source, errors=errors, misfits=misfits, truth=truth, title=title)
+    return write_page(content, path)
+
+
+def write_page(content: Content, path: PathLike) -> int:
+    """Write the page of a content, beside its place first; return its size in bytes."""
+    check_ending(path)
+    page = page_of(content).encode()
+    with replaced_when_done(path) as part:
+        part.write_bytes(page)
+    return len(page)
+
+
+def check_ending(path: PathLike) -> None:
+    """Refuse a file that no browser would open as a page."""
+    if not str(path).lower().endswith((".html", ".htm")):
+        raise FileError(f"{path}: the ending of a report must be .html.")
+
+
+def page_of(content: Content) -> str:
+    """Return the page as text."""
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
+    parts = {
+        "title": text(content.title),
+        "policy": _policy(script),
+        "style": _asset("report.css"),
+        "opening": overview.opening(content),
+        "overview": overview.overview(content),
+        "printed": sections.printed_rows(content),
+        "misfits": sections.misfits(content),
+        "schedule": sections.schedule(content),
+        "truth": sections.truth(content),
+        "truth_link": '<a href="#truth">Truth</a>' if content.has_truth else "",
+        "version": __version__,
+        "data": as_json(content),
+        "script": script,
+    }
+    return _filled(_asset("page.html"), parts)
+
+
+def _filled(template: str, parts: Mapping[str, Any]) -> str:
+    """Put the parts in their places; what stands in them is not looked at again."""
+    return Template(template).substitute(parts)
+
+
+def _policy(script: str) -> str:
+    """Allow this script alone, and nothing from elsewhere: names cannot smuggle in another."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("noisyor.report").joinpath("assets", name).read_text(encoding="utf-8")
