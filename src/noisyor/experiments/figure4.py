@@ -40,7 +40,8 @@ def cells(settings: Settings) -> list[Cell]:
     found = [Cell(name, 0, 0, how) for name in networks(settings) for how in SCHEDULES]
     for n_records in sizes(settings):
         for name in networks(settings):
-            n_samples = 1 if settings.quick or n_records > 100_000 else 3
+            is_long = settings.quick or n_records > 100_000 or name != "qmr_shaped"
+            n_samples = 1 if is_long else 3
             for seed in range(settings.seed, settings.seed + n_samples):
                 found += [
                     Cell(name, n_records, seed, method)
