@@ -111,12 +111,13 @@ class RecordStream(NamedTuple):
     @property
     def files(self) -> tuple[Path, ...]:
         """The paths of the tables that are files."""
-        return tuple(table.path for table in self.tables if hasattr(table, "path"))
+        paths = (getattr(table, "path", None) for table in self.tables)
+        return tuple(path for path in paths if path is not None)
 
     @property
     def file_name(self) -> str:
         """The name of the first file, without its directories; empty for a table in memory."""
-        return self.files[0].name if self.files else ""
+        return str(getattr(self.tables[0], "file_name", ""))
 
 
 def read_blocks(source: Any, structure: Structure, form: RecordFormat) -> Iterator[Block]:

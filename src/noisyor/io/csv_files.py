@@ -11,8 +11,7 @@ import sys
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -26,7 +25,8 @@ from noisyor.io.columns import (
     check_no_duplicates,
     convert_batch,
 )
-from noisyor.io.paths import PathLike, existing_file, unreadable
+from noisyor.io.locations import Location
+from noisyor.io.paths import PathLike, unreadable
 
 BLOCK_BYTES = 8 << 20
 """Bytes that Arrow parses at a time; a row must fit into one block."""
@@ -45,10 +45,13 @@ _ARROW_TYPES = {
 class CsvFile:
     """A CSV (or tab-separated) file with a header, plain or gzipped, in UTF-8."""
 
-    def __init__(self, path: PathLike) -> None:
-        self.path = existing_file(path)
-        self.name = str(self.path)
-        self.delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
+    def __init__(self, source: PathLike, span: "Span | None" = None) -> None:
+        self._location = Location(source)
+        self.path, self.name = self._location.path, self._location.name
+        self.file_name = self._location.file_name
+        self._span = span
+        self.first_row = span.first_row if span is not None else 0
+        self.delimiter = "\t" if ".tsv" in self._location.file_name.lower() else ","
         self.column_names: tuple[str, ...] = ("",)
         self.column_names = self._header()
         check_no_duplicates(self)
@@ -76,11 +79,7 @@ class CsvFile:
             ignore_empty_lines=not self._has_one_column,
         )
         read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
-        packed = "gzip" if _is_gzipped(self.path) else None
-        with (
-            self._arrow_errors(columns),
-            pa.input_stream(self.name, compression=packed) as bytes_,
-        ):
+        with self._arrow_errors(columns), self._bytes() as bytes_:
             reader = pa_csv.open_csv(
                 bytes_, read_options=read, parse_options=parse, convert_options=convert
             )
@@ -88,6 +87,12 @@ class CsvFile:
             for batch in reader:
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
+
+    def _bytes(self) -> Any:
+        if self._span is not None:
+            return pa.BufferReader(self._span.header + self._span.read(self._location))
+        packed = "gzip" if _is_gzipped(self._location) else None
+        return pa.input_stream(self._location.open(), compression=packed)
 
     @property
     def _has_one_column(self) -> bool:
@@ -98,9 +103,9 @@ class CsvFile:
         """Say where a row stands."""
         with closing(self._rows()) as rows:
             for number, (line, _) in enumerate(rows, start=-1):
-                if number == row:
+                if number == self.first_row + row:
                     return f"{self.name}, line {line}"
-        return f"{self.name}, row {row + 1}"
+        return f"{self.name}, row {self.first_row + row + 1}"
 
     @contextmanager
     def _arrow_errors(self, columns: Mapping[str, ColumnKind]) -> Iterator[None]:
@@ -108,7 +113,7 @@ class CsvFile:
             yield
         except (pa.ArrowException, OSError, EOFError, UnicodeError, MemoryError) as error:
             self._find_fault(columns)
-            raise unreadable(self.path, error) from None
+            raise unreadable(self.name, error) from None
 
     def _find_fault(self, columns: Mapping[str, ColumnKind]) -> None:
         """Raise an error for the first line that Arrow cannot have liked."""
@@ -131,7 +136,7 @@ class CsvFile:
     def _rows(self) -> Generator[tuple[int, list[str]]]:
         """Give line number and cells of each row, the header first, blank lines left out."""
         csv.field_size_limit(sys.maxsize)
-        with _text_lines(self.path) as lines:
+        with _text_lines(self._location) as lines:
             reader = csv.reader(lines, delimiter=self.delimiter)
             try:
                 is_header = True
@@ -144,12 +149,12 @@ class CsvFile:
             except csv.Error as error:
                 raise FileError(f"{self.name}, line {reader.line_num}: {error}.") from None
             except UnicodeDecodeError:
+                line = _first_line_not_utf8(self._location)
                 raise FileError(
-                    f"{self.name}, line {_first_line_not_utf8(self.path)}: the text is not UTF-8; "
-                    "save the file as UTF-8."
+                    f"{self.name}, line {line}: the text is not UTF-8; save the file as UTF-8."
                 ) from None
             except (OSError, EOFError, zlib.error) as error:
-                raise unreadable(self.path, error) from None
+                raise unreadable(self.name, error) from None
 
 
 def _fits(cell: str, kind: ColumnKind) -> bool:
@@ -168,25 +173,58 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _open_bytes(path: Path) -> Any:
-    return gzip.open(path, "rb") if _is_gzipped(path) else path.open("rb")
+def _open_bytes(location: Location) -> Any:
+    opened = location.open()
+    return gzip.open(opened, "rb") if _is_gzipped(location) else io.BufferedReader(opened)
 
 
-def _is_gzipped(path: Path) -> bool:
-    return path.name.lower().endswith(".gz")
+def _is_gzipped(location: Location) -> bool:
+    return location.file_name.lower().endswith(".gz")
+
+
+class Span(NamedTuple):
+    """The lines of a CSV file that begin within some of its bytes."""
+
+    start: int
+    stop: int
+    header: bytes
+    """The line of the names, with which each span is read."""
+    first_row: int = 0
+
+    def read(self, location: Location) -> bytes:
+        """Return the lines; the last one in full, where it ends behind the span."""
+        with location.open() as file:
+            file.seek(self.start - 1)
+            found = bytes(file.read(self.stop - self.start + 1))
+            # A line belongs to the span in which it begins.
+            begin = found.find(b"\n") + 1
+            if begin == 0:
+                return b""
+            ending = b"" if found.endswith(b"\n") else _rest_of_line(file)
+        return found[begin:] + ending
+
+
+def _rest_of_line(file: Any) -> bytes:
+    rest = b""
+    while b"\n" not in rest:
+        more = bytes(file.read(1 << 16))
+        if not more:
+            return rest
+        rest += more
+    return rest[: rest.index(b"\n") + 1]
 
 
 @contextmanager
-def _text_lines(path: Path) -> Iterator[io.TextIOWrapper]:
+def _text_lines(location: Location) -> Iterator[io.TextIOWrapper]:
     with (
-        _open_bytes(path) as bytes_,
+        _open_bytes(location) as bytes_,
         io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
     ):
         yield lines
 
 
-def _first_line_not_utf8(path: Path) -> int:
-    with _open_bytes(path) as lines:
+def _first_line_not_utf8(location: Location) -> int:
+    with _open_bytes(location) as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 line.decode()

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, check_no_duplicates, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
+from noisyor.io.locations import Location, is_uri
 from noisyor.io.paths import PathLike, existing_file, unreadable
 from noisyor.io.spool import Spool
 
@@ -65,6 +66,8 @@ def open_table(source: Any) -> Table:
 
     The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv` and their `.gz` are text.
     """
+    if is_uri(source):
+        return _open_file(source)
     if isinstance(source, str | Path):
         return _open_file(existing_file(source))
     if hasattr(source, "__arrow_c_stream__"):
@@ -77,8 +80,8 @@ def open_table(source: Any) -> Table:
     )
 
 
-def _open_file(file: Path) -> Table:
-    name = file.name.lower()
+def _open_file(file: Path | str) -> Table:
+    name = str(file).lower()
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(file)
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
@@ -97,16 +100,31 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
 
 
 class ParquetFile:
-    """A Parquet file, read a row group at a time."""
+    """A Parquet file, or some of its row groups, read a row group at a time."""
 
-    def __init__(self, path: PathLike) -> None:
-        self.path = existing_file(path)
-        self.name = str(self.path)
-        with _parquet_errors(self.path), pq.ParquetFile(self.path) as file:
+    def __init__(self, source: PathLike, groups: tuple[int, int] | None = None) -> None:
+        self._location = Location(source)
+        self.path, self.name = self._location.path, self._location.name
+        self.file_name = self._location.file_name
+        with _parquet_errors(self.name), self._open() as file:
             self._schema = file.schema_arrow
             self.column_names = _without_pandas_index(self._schema.names)
-            self.n_rows = int(file.metadata.num_rows)
+            metadata = file.metadata
+            self.group_rows = [
+                metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)
+            ]
+        first, last = groups or (0, len(self.group_rows))
+        self._groups = range(first, last)
+        self.first_row = sum(self.group_rows[:first])
+        self.n_rows = sum(self.group_rows[first:last])
         check_no_duplicates(self)
+
+    def _open(self, **options: Any) -> Any:
+        return pq.ParquetFile(self._location.open(), **options)
+
+    def column_type(self, name: str) -> Any:
+        """Return the Arrow type of a column as it stands in the file."""
+        return self._schema.field(name).type
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
         """Give the wanted columns, converted to their kinds, in batches of rows."""
@@ -120,17 +138,17 @@ class ParquetFile:
         row = 0
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
         with (
-            _parquet_errors(self.path),
-            pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file,
+            _parquet_errors(self.name),
+            self._open(read_dictionary=texts, pre_buffer=False) as file,
         ):
-            for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+            for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
                 batch.validate(full=True)  # damaged bytes may give text that is no UTF-8
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 
     def place(self, row: int) -> str:
         """Say where a row stands."""
-        return f"{self.name}, row {row + 1}"
+        return f"{self.name}, row {self.first_row + row + 1}"
 
 
 class ArrowTable:
@@ -197,7 +215,7 @@ def _rereadable(source: Any) -> Any:
 
 
 @contextmanager
-def _parquet_errors(path: Path) -> Iterator[None]:
+def _parquet_errors(path: str) -> Iterator[None]:
     """Name the file in whatever the Parquet library says about damaged bytes."""
     try:
         yield
@@ -207,7 +225,7 @@ def _parquet_errors(path: Path) -> Iterator[None]:
         _damaged(path, error)
 
 
-def _damaged(path: Path, error: BaseException) -> NoReturn:
+def _damaged(path: str, error: BaseException) -> NoReturn:
     reason = " ".join(str(error).split())[:200].rstrip(".")
     if isinstance(error, OSError) and error.strerror and not isinstance(error, pa.ArrowException):
         raise unreadable(path, error) from None
