@@ -17,6 +17,7 @@ ROOMS = [
     "errors",
     "immutable",
     "io",
+    "cluster",
     "names",
     "structure",
     "findings",

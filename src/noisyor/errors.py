@@ -46,6 +46,10 @@ class DecompositionError(NoisyOrError):
     """A tensor that is no mixture of two products of distributions."""
 
 
+class ClusterError(NoisyOrError):
+    """A cluster that is not there, or whose workers die."""
+
+
 class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 

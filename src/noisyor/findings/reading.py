@@ -162,9 +162,12 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> tuple
 
 
 def wide_blocks(
-    tables: Sequence[Table], structure: Structure, form: RecordFormat
+    tables: Sequence[Table], structure: Structure, form: RecordFormat, lead: int = 0
 ) -> Iterator[Block]:
-    """Stream the records of tables that have a column per symptom."""
+    """Stream the records of tables that have a column per symptom.
+
+    With a `lead`, the first block has that many records.
+    """
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError("n_records and all_records are for long records; these are wide.")
     if form.unmentioned != "absent":
@@ -174,7 +177,7 @@ def wide_blocks(
         )
     if not structure.n_symptoms:
         raise FindingsError("the structure has no symptoms to read.")
-    builder = BlockBuilder(structure, form.block_records)
+    builder = BlockBuilder(structure, lead or form.block_records)
     columns = dict.fromkeys(structure.symptoms, ColumnKind.FLAG)
     has_ids = _all_have_ids(tables, structure, form)
     wanted = {form.record: ColumnKind.ID, **columns} if has_ids else columns
@@ -192,6 +195,8 @@ def wide_blocks(
                 start += part.num_rows
                 if not builder.room:
                     yield builder.take_block()
+                    if lead:
+                        builder, lead = BlockBuilder(structure, form.block_records), 0
     yield from builder.last_block()
 
 

@@ -79,7 +79,7 @@ class CsvFile:
             ignore_empty_lines=not self._has_one_column,
         )
         read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
-        with self._arrow_errors(columns), self._bytes() as bytes_:
+        with self._arrow_errors(columns), self.open_bytes() as bytes_:
             reader = pa_csv.open_csv(
                 bytes_, read_options=read, parse_options=parse, convert_options=convert
             )
@@ -88,7 +88,8 @@ class CsvFile:
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 
-    def _bytes(self) -> Any:
+    def open_bytes(self) -> Any:
+        """Open the file, or the part of it with the header before it."""
         if self._span is not None:
             return pa.BufferReader(self._span.header + self._span.read(self._location))
         packed = "gzip" if _is_gzipped(self._location) else None

@@ -122,6 +122,11 @@ class ParquetFile:
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._location.open(), **options)
 
+    def read_groups(self, columns: list[str]) -> pa.Table:
+        """Return some columns of the row groups as they stand there."""
+        with _parquet_errors(self.name), self._open() as file:
+            return file.read_row_groups(list(self._groups), columns)
+
     def column_type(self, name: str) -> Any:
         """Return the Arrow type of a column as it stands in the file."""
         return self._schema.field(name).type

@@ -5,6 +5,7 @@ runs, and records that go by their ids, are gathered into a plane per group firs
 it is full (`gathering`). Threads count while the next records are being read (`tally`).
 """
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
@@ -38,6 +39,8 @@ def count_moments(
     n_groups: int = N_GROUPS,
     progress: Progress | None = None,
     threads: int | None = None,
+    client: Any = None,
+    skip_broken: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Moments:
     """Count a plan's sets over records: findings, a path or a list of paths, or a table.
@@ -46,6 +49,10 @@ def count_moments(
     symptoms are known, with margins of its own. The options are those of
     `noisyor.findings.reading.RecordFormat`. Records without ids are put into groups by the name of
     their file; findings in memory count as one file with an empty name.
+
+    With a `client` (a `distributed.Client` of Dask) files, or a DataFrame of Dask, are counted on
+    its cluster: the same integers. With `skip_broken`, files that cannot be read there are left
+    out, each as a whole, and a warning names them.
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(seed=0)
@@ -57,6 +64,15 @@ def count_moments(
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     if threads is not None and (not isinstance(threads, int | np.integer) or threads < 1):
         raise ParameterError(f"threads must be a whole number from 1, not {threads!r}.")
+    if client is not None and not isinstance(source, Findings):
+        from noisyor.moments.cluster import count_on_cluster
+
+        return count_on_cluster(
+            client, source, plan, RecordFormat(**options), n_groups=n_groups, progress=progress,
+            skip_broken=skip_broken,
+        )  # fmt: skip
+    if skip_broken:
+        raise ParameterError("skip_broken is for work on a cluster: give a client.")
     counter = MomentCounter(plan, n_groups, threads)
     if isinstance(source, Findings):
         if options:
@@ -81,11 +97,16 @@ class MomentCounter:
         self._gathered = GatheredPlanes(plan.structure, n_groups, self._tally)
 
     def add_blocks(
-        self, file_name: str, blocks: Iterable[Block], progress: Progress | None = None
+        self,
+        file_name: str,
+        blocks: Iterable[Block],
+        progress: Progress | None = None,
+        *,
+        first_row: int = 0,
     ) -> None:
-        """Count the records of one file, given in order."""
-        row = 0
-        for block in aligned(blocks, self._plan.structure):
+        """Count the records of one file, given in order, from some row of it on."""
+        row = first_row
+        for block in aligned(blocks, self._plan.structure, -first_row % 64):
             if block.record_ids is not None:
                 self._gathered.add_by_id(block, row)
             else:
@@ -116,10 +137,16 @@ class MomentCounter:
         self._tally.discard()
 
 
-def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:
-    """Give blocks that each start at a multiple of 64 records, refilling those that do not."""
+def aligned(blocks: Iterable[Block], structure: Structure, lead: int = 0) -> Iterator[Block]:
+    """Give blocks that each start at a multiple of 64 records, refilling those that do not.
+
+    With a `lead`, the first block holds that many records, and the second one starts at a multiple.
+    """
     builder = BlockBuilder(structure)
-    for block in blocks:
+    remaining = iter(blocks)
+    if lead:
+        yield from itertools.islice(remaining, 1)
+    for block in remaining:
         if not builder.filled and block.n_records % 64 == 0:
             yield block
             continue

@@ -1,7 +1,9 @@
 """Moments: integer counts for a plan, split into groups of records, that add up."""
 
+import functools
 import hashlib
-from functools import cached_property
+import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -169,7 +171,7 @@ class Moments:
         pairs = [totals[1][plan.triplet_rows[:, column]] for column in (0, 1, 2)]
         return np.broadcast_to(n, totals[2].shape), singles, pairs
 
-    @cached_property
+    @functools.cached_property
     def _present_totals(self) -> list[Integers]:
         """The counts over all groups, kept because a jackknife asks for them group by group."""
         return [self._total(counts, None) for counts in self.present]
@@ -403,6 +405,28 @@ class Moments:
         return (
             f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{unknown})"
         )
+
+
+def sum_moments(parts: Sequence[Moments]) -> Moments:
+    """Merge the counts of many sets of records, exactly; in place, so with little memory."""
+    first, *others = parts
+    has_margins = any(each.margins is not None for each in parts)
+    if not others or any(each.hidden is not None for each in parts):
+        return functools.reduce(operator.add, others, first)
+    for other in others:
+        first._check_mergeable(other)
+    records = np.sum([each.group_records for each in parts], axis=0)
+    dtype = counter_type(int(records.max(initial=0)))
+
+    def added(arrays: list[tuple[Counts, ...]]) -> tuple[Counts, ...]:
+        total = tuple(counts.astype(dtype) for counts in arrays[0])
+        for each in arrays[1:]:
+            for counts, more in zip(total, each, strict=True):
+                np.add(counts, more, out=counts)
+        return total
+
+    margins = Margins(*added([each.with_margins() for each in parts])) if has_margins else None
+    return Moments(first.plan, records, added([each.present for each in parts]), margins)
 
 
 _NAMES = ("symptoms", "pairs", "triplets")

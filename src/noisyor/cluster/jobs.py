@@ -1,0 +1,248 @@
+"""Jobs on a cluster: few at a time, repeated where a worker dies, merged where they ran.
+
+A job is a function of small arguments that gives the same result wherever and however often it
+runs. Dask runs it again if its worker is lost, and what is lost of merged results too; so nothing
+is counted twice, and nothing is missing.
+"""
+
+import operator
+import pickle
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from noisyor.cluster.connecting import imported, is_client
+from noisyor.errors import ClusterError, FileError, NoisyOrError
+
+RETRIES = 2
+"""How often a job that has failed is tried again: a read can fail for a moment."""
+FAN_IN = 8
+"""Results that are merged at a time."""
+AHEAD = 2
+"""Jobs for each thread that are given out before earlier ones are finished."""
+
+Progress = Callable[[int], None]
+
+
+class Job(NamedTuple):
+    """Something to be done, in small words."""
+
+    arguments: tuple[Any, ...]
+    size: int
+    """Records, for progress."""
+    source: str
+    """The file that it reads, for messages and for what is skipped."""
+
+
+class Skipped(NamedTuple):
+    """A file that was left out, and why."""
+
+    source: str
+    reason: str
+
+
+class Cluster:
+    """A client of Dask, and how work is given to it."""
+
+    def __init__(self, client: Any) -> None:
+        if not is_client(client):
+            raise ClusterError(f"client must be a distributed.Client, not {type(client).__name__}.")
+        self._distributed = imported()
+        self._client = client
+        self._shared: dict[int, Any] = {}
+
+    @property
+    def n_threads(self) -> int:
+        """Jobs that can run at the same time."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(1, sum(int(each["nthreads"]) for each in workers))
+
+    def share(self, value: Any) -> Any:
+        """Send something large once, for all jobs; a worker that is new gets it, too.
+
+        It travels inside of a task, not as scattered data: that would be lost with its workers.
+        """
+        with _large_values_are_fine():
+            return self._client.submit(pickle.loads, pickle.dumps(value), pure=False)
+
+    def map(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return small results, in order."""
+        with self._errors_named():
+            futures = [
+                self._client.submit(work, *each, pure=False, retries=RETRIES) for each in arguments
+            ]
+            return list(self._client.gather(futures))
+
+    def in_order(
+        self, work: Callable[..., Any], jobs: Iterable[Job], shared: Sequence[Any] = ()
+    ) -> Iterator[tuple[Job, Any]]:
+        """Give the results of jobs one after the other; only so many wait to be taken."""
+        waiting: deque[tuple[Job, Any]] = deque()
+        most = AHEAD * self.n_threads
+        with self._errors_named():
+            for job in jobs:
+                waiting.append((job, self._submit(work, job, shared)))
+                if len(waiting) >= most:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for first, future in waiting:
+                yield first, future.result()
+
+    def merged(
+        self,
+        work: Callable[..., Any],
+        jobs: Iterable[Job],
+        merge: Callable[..., Any],
+        *,
+        shared: Sequence[Any] = (),
+        progress: Progress | None = None,
+        skip_broken: bool = False,
+    ) -> tuple[Any, list[Skipped]]:
+        """Return the results of all jobs merged as a tree; None where there is no job.
+
+        With `skip_broken`, a file that cannot be read is left out as a whole, whatever was counted
+        of it before, and told.
+        """
+        with self._errors_named():
+            merging = _Merging(self, work, merge, shared, skip_broken)
+            total = merging.run(jobs, progress or (lambda _: None))
+            return (None if total is None else total.result()), merging.skipped
+
+    def dealt(self, work: Callable[..., Any], jobs: Sequence[Job], n: int) -> list[list[Any]]:
+        """Return the n pieces that each job deals its rows into, which stay where they are."""
+        found = [self._submit(work, job, ()) for job in jobs]
+        return [
+            [self._client.submit(operator.getitem, each, number, pure=False) for each in found]
+            for number in range(n)
+        ]
+
+    def _submit(self, work: Callable[..., Any], job: Job, shared: Sequence[Any]) -> Any:
+        # What is delayed (a partition of a frame) is computed now, not with all others at once.
+        arguments = [
+            self._client.compute(each) if hasattr(each, "__dask_graph__") else each
+            for each in job.arguments
+        ]
+        return self._client.submit(work, *shared, *arguments, pure=False, retries=RETRIES)
+
+    def _merge(self, merge: Callable[..., Any], shared: Sequence[Any], futures: list[Any]) -> Any:
+        if len(futures) == 1:
+            return futures[0]
+        # Before the next jobs, so that results do not pile up.
+        return self._client.submit(merge, *shared, futures, pure=False, priority=10)
+
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        """Say what to do where workers die again and again, or the cluster is gone."""
+        try:
+            yield
+        except NoisyOrError:
+            raise
+        except self._distributed.KilledWorker as error:
+            raise ClusterError(
+                "workers died again and again at the same piece of work, most likely for want of "
+                f"memory: give each more, or give them fewer threads. ({error})"
+            ) from None
+        except (OSError, TimeoutError, self._distributed.CancelledError) as error:
+            raise ClusterError(
+                f"the cluster did not answer: {error or type(error).__name__}."
+            ) from (error)
+
+
+class _Merging:
+    """Runs jobs a few at a time; merges the results of each file, and those of files."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        work: Callable[..., Any],
+        merge: Callable[..., Any],
+        shared: Sequence[Any],
+        skip_broken: bool,
+    ) -> None:
+        self._cluster, self._work, self._merge = cluster, work, merge
+        self._shared, self._skip_broken = shared, skip_broken
+        self._running: dict[Any, Job] = {}
+        self._left: dict[str, int] = {}
+        """Jobs of a file that are not finished."""
+        self._of_file: dict[str, _Tree] = {}
+        self._total = _Tree(cluster, merge, shared)
+        self.skipped: list[Skipped] = []
+
+    def run(self, jobs: Iterable[Job], progress: Progress) -> Any:
+        """Return the merged result of all jobs, as a future."""
+        waiting = deque(jobs)
+        for job in waiting:
+            self._left[job.source] = self._left.get(job.source, 0) + 1
+        most = AHEAD * self._cluster.n_threads
+        finished = self._cluster._distributed.as_completed()
+        while waiting or self._running:
+            while waiting and len(self._running) < most:
+                job = waiting.popleft()
+                if job.source in self._left:
+                    future = self._cluster._submit(self._work, job, self._shared)
+                    self._running[future] = job
+                    finished.add(future)
+            if not self._running:
+                break
+            future = next(finished)
+            job = self._running.pop(future)
+            if job.source in self._left:
+                self._take(job, future)
+                progress(job.size)
+        return self._total.root()
+
+    def _take(self, job: Job, future: Any) -> None:
+        error = future.exception() if future.status == "error" else None
+        if error is not None:
+            self._fail(job, error)
+            return
+        tree = self._of_file.setdefault(job.source, _Tree(self._cluster, self._merge, self._shared))
+        tree.add(future)
+        self._left[job.source] -= 1
+        if not self._left[job.source]:
+            del self._left[job.source]
+            self._total.add(self._of_file.pop(job.source).root())
+
+    def _fail(self, job: Job, error: BaseException) -> None:
+        """Leave a file out that cannot be read, if that is wanted."""
+        if not self._skip_broken or not isinstance(error, FileError):
+            raise error
+        self.skipped.append(Skipped(job.source, str(error)))
+        self._of_file.pop(job.source, None)
+        del self._left[job.source]
+
+
+class _Tree:
+    """Results, merged as soon as there are enough of a level."""
+
+    def __init__(self, cluster: Cluster, merge: Callable[..., Any], shared: Sequence[Any]) -> None:
+        self._cluster, self._merge, self._shared = cluster, merge, shared
+        self._levels: list[list[Any]] = []
+
+    def add(self, future: Any, level: int = 0) -> None:
+        """Add a result; where it completes its level, that is merged into the next."""
+        while len(self._levels) <= level:
+            self._levels.append([])
+        self._levels[level].append(future)
+        if len(self._levels[level]) == FAN_IN:
+            full, self._levels[level] = self._levels[level], []
+            self.add(self._cluster._merge(self._merge, self._shared, full), level + 1)
+
+    def root(self) -> Any:
+        """Return all of it as one result; None where nothing was added."""
+        left = [future for level in self._levels for future in level]
+        while len(left) > 1:
+            left = [
+                self._cluster._merge(self._merge, self._shared, left[at : at + FAN_IN])
+                for at in range(0, len(left), FAN_IN)
+            ]
+        return left[0] if left else None
+
+
+@contextmanager
+def _large_values_are_fine() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        yield

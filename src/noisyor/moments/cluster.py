@@ -1,0 +1,167 @@
+"""Counting on a cluster: the same integers as on one machine, wherever the records are."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
+from noisyor.findings.blocks import Block
+from noisyor.findings.parts import (
+    RowsOf,
+    SplitRecords,
+    blocks_of,
+    frame_jobs,
+    is_frame,
+    split_records,
+    tell_skipped,
+)
+from noisyor.findings.reading import RecordFormat, read_blocks, wide_blocks
+from noisyor.io.columns import ids_array
+from noisyor.io.hashing import hash_ids
+from noisyor.io.parts import read_columns
+from noisyor.io.tables import open_table
+from noisyor.moments.counting import MomentCounter
+from noisyor.moments.moments import Margins, Moments, sum_moments
+from noisyor.moments.plan import MomentPlan
+
+ROWS_OF_BUCKET = 1 << 22
+"""Rows with a finding each that are brought together at a time, so that records are whole."""
+
+
+class PartialCounts(NamedTuple):
+    """Moments without their plan, which all workers have."""
+
+    group_records: Any
+    present: tuple[Any, ...]
+    margins: Margins | None
+
+    @classmethod
+    def of(cls, moments: Moments) -> "PartialCounts":
+        """Leave out the plan."""
+        return cls(moments.group_records, moments.present, moments.margins)
+
+    def with_plan(self, plan: MomentPlan) -> Moments:
+        """Return the moments."""
+        return Moments(plan, self.group_records, self.present, self.margins)
+
+
+def count_on_cluster(
+    client: Any,
+    source: Any,
+    plan: MomentPlan,
+    form: RecordFormat,
+    *,
+    n_groups: int,
+    progress: Progress | None = None,
+    skip_broken: bool = False,
+) -> Moments:
+    """Count a plan's sets over files that the workers of a cluster can read."""
+    cluster = Cluster(client)
+    work: Callable[..., PartialCounts]
+    shared = cluster.share(plan), cluster.share((form, n_groups))
+    skipped: list[Skipped] = []
+    if is_frame(source):
+        work, jobs = _count_frame, frame_jobs(cluster, source)
+    else:
+        split = split_records(cluster, source, plan.structure, form, one_file_a_job=skip_broken)
+        work, jobs, skipped = _count_rows, split.jobs, split.skipped
+        if split.is_long:
+            work, jobs = _long_jobs(cluster, split, form)
+    total, more_skipped = cluster.merged(
+        work, jobs, merge_counts, shared=shared, progress=progress, skip_broken=skip_broken
+    )
+    tell_skipped(skipped + more_skipped)
+    if total is None:
+        return MomentCounter(plan, n_groups, 1).take()
+    return PartialCounts(*total).with_plan(plan)
+
+
+def _long_jobs(
+    cluster: Cluster, split: SplitRecords, form: RecordFormat
+) -> tuple[Callable[..., PartialCounts], list[Job]]:
+    """Have the rows of each record come together; whole files where ids are of one file each."""
+    if form.ids_per_file:
+        sizes: dict[str, int] = {}
+        for job in split.jobs:
+            for rows in job.arguments[0]:
+                sizes[rows.part.source] = sizes.get(rows.part.source, 0) + (rows.part.n_rows or 0)
+        return _count_file, [Job((source,), size, source) for source, size in sizes.items()]
+    n_rows = max(split.n_records, 1)
+    n_buckets = max(1, -(-n_rows // ROWS_OF_BUCKET))
+    columns = [form.record, form.symptom, form.state]
+    dealing = [
+        Job((*job.arguments, columns, n_buckets), job.size, job.source) for job in split.jobs
+    ]
+    buckets = cluster.dealt(deal_rows, dealing, n_buckets)
+    return _count_bucket, [
+        Job((pieces, form.record), n_rows // n_buckets, f"records {number + 1} of {n_buckets}")
+        for number, pieces in enumerate(buckets)
+    ]
+
+
+def deal_rows(parts: list[RowsOf], columns: list[str], n_buckets: int) -> list[Any]:
+    """Deal rows with a finding each to buckets, by their records' ids."""
+    import pyarrow as pa
+
+    tables = [read_columns(rows.part, columns) for rows in parts]
+    table = pa.concat_tables(tables).combine_chunks()
+    ids = ids_array(table.column(columns[0]).combine_chunks(), columns[0])
+    hashes = hash_ids(ids) // np.uint64(1 << 20)  # other bits than those of the groups
+    bucket = (hashes % np.uint64(n_buckets)).astype(np.int64)
+    return [table.take(pa.array(np.flatnonzero(bucket == each))) for each in range(n_buckets)]
+
+
+def _count_bucket(
+    plan: MomentPlan, how: tuple[RecordFormat, int], pieces: list[Any], record: str
+) -> PartialCounts:
+    """Count the records of a bucket, whose rows come from many files."""
+    import pyarrow as pa
+
+    table = pa.concat_tables(pieces).sort_by(record)
+    return _count_blocks(plan, how, "", read_blocks(table, plan.structure, how[0]))
+
+
+def _count_file(plan: MomentPlan, how: tuple[RecordFormat, int], source: str) -> PartialCounts:
+    """Count the records of a file whose ids mean nothing in other files."""
+    return _count_blocks(plan, how, "", read_blocks(source, plan.structure, how[0]))
+
+
+def _count_frame(
+    plan: MomentPlan, how: tuple[RecordFormat, int], frame: Any, first_row: int
+) -> PartialCounts:
+    """Count the records of a frame that is a part of a larger one."""
+    lead = -first_row % 64
+    blocks = wide_blocks([open_table(frame)], plan.structure, how[0], lead)
+    return _count_blocks(plan, how, "", blocks, first_row)
+
+
+def _count_blocks(
+    plan: MomentPlan,
+    how: tuple[RecordFormat, int],
+    file_name: str,
+    blocks: Iterable[Block],
+    first_row: int = 0,
+) -> PartialCounts:
+    counter = MomentCounter(plan, how[1], threads=1)
+    counter.add_blocks(file_name, blocks, first_row=first_row)
+    return PartialCounts.of(counter.take())
+
+
+def _count_rows(
+    plan: MomentPlan, how: tuple[RecordFormat, int], parts: list[RowsOf]
+) -> PartialCounts:
+    """Count the records of some parts, in this thread."""
+    form, n_groups = how
+    counter = MomentCounter(plan, n_groups, threads=1)
+    for rows in parts:
+        blocks = blocks_of(rows, plan.structure, form)
+        counter.add_blocks(rows.file_name, blocks, first_row=rows.part.first_row)
+    return PartialCounts.of(counter.take())
+
+
+def merge_counts(
+    plan: MomentPlan, how: tuple[RecordFormat, int], parts: list[PartialCounts]
+) -> PartialCounts:
+    """Add up the counts of some jobs."""
+    return PartialCounts.of(sum_moments([PartialCounts(*part).with_plan(plan) for part in parts]))
