@@ -13,14 +13,17 @@ from noisyor.cli.options import (
     Groups,
     IdsPerFile,
     IgnoreUnknown,
+    OnCluster,
     Quiet,
     ReadLayout,
+    SkipBroken,
     StructureFile,
     Threads,
     read_options,
 )
 
 if TYPE_CHECKING:
+    from noisyor.cli.inputs import Source
     from noisyor.cli.progress import Advance
     from noisyor.findings.reading import RecordFormat, RecordStream
     from noisyor.moments import MomentPlan, Moments
@@ -50,32 +53,39 @@ def count(
     ids_per_file: IdsPerFile = False,
     groups: Groups = 50,
     threads: Threads = 0,
+    cluster: OnCluster = None,
+    skip_broken: SkipBroken = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Count symptoms and all pairs that share a disease, or what a plan lists, over records.
 
     Example: noisyor count clinic.json 'records/*.parquet' -o site.moments
+
+    On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
     from noisyor.cli.info import facts_of_moments
-    from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.cli.inputs import expand_sources, local_files, read_structure
     from noisyor.cli.output import tell
     from noisyor.errors import StructureError
     from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
     from noisyor.moments import MomentPlan
 
-    files = expand_files(records)
-    check_writable([output], inputs=[structure, *files, *([plan] if plan else [])])
+    files = expand_sources(records)
+    check_writable([output], inputs=[structure, *local_files(files), *([plan] if plan else [])])
     known = read_structure(structure)
     wanted = MomentPlan.load(plan) if plan is not None else MomentPlan.coupled(known)
     if wanted.structure != known:
         raise StructureError(f"the plan {plan} was made for another structure than the one given.")
     form = RecordFormat(**read_options(layout, ignore_unknown, ids_per_file))
-    job = CountJob(
-        wanted, form, output, groups=groups, threads=threads or None, quiet=quiet or as_json
-    )
-    moments = job.run(files, resume)
+    silent = quiet or as_json
+    job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=silent)
+    if cluster is None:
+        _check_local(files, skip_broken)
+        moments = job.run(local_files(files), resume)
+    else:
+        moments = _count_on_cluster(job, files, cluster, resume, skip_broken)
     if min_count > 1:
         moments = moments.suppressed(min_count)
     _save(moments, output)
@@ -84,6 +94,33 @@ def count(
     hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
     facts = {"files": len(files), "output": str(output), **facts_of_moments(moments)}
     tell(f"Counted into {output}: {moments}{hidden}", facts, quiet=quiet, as_json=as_json)
+
+
+def _check_local(files: "list[Source]", skip_broken: bool) -> None:
+    from noisyor.errors import ParameterError
+
+    if skip_broken:
+        raise ParameterError("--skip-broken is for work on a cluster: give --cluster.")
+    elsewhere = [source for source in files if isinstance(source, str)]
+    if elsewhere:
+        raise ParameterError(f"{elsewhere[0]} is not on this machine: give --cluster.")
+
+
+def _count_on_cluster(
+    job: "CountJob", files: "list[Source]", address: str, resume: bool, skip_broken: bool
+) -> "Moments":
+    from noisyor.cli.progress import progress_bar
+    from noisyor.cluster import connected
+    from noisyor.errors import ParameterError
+    from noisyor.moments.cluster import count_on_cluster
+
+    if resume:
+        raise ParameterError("--resume is for one machine; a cluster repeats what is lost itself.")
+    with connected(address) as client, progress_bar("counting", None, job.quiet) as advance:
+        return count_on_cluster(
+            client, files, job.plan, job.form, n_groups=job.groups, progress=advance,
+            skip_broken=skip_broken,
+        )  # fmt: skip
 
 
 def _save(moments: "Moments", output: Path) -> None:
@@ -123,10 +160,10 @@ class CountJob:
 
         self.checkpoint = output.with_name(output.name + ".partial")
         self._counter = MomentCounter(plan, groups, threads)
-        self._plan = plan
-        self._form = form
-        self._groups = groups
-        self._quiet = quiet
+        self.plan = plan
+        self.form = form
+        self.groups = groups
+        self.quiet = quiet
         self._committed = Committed(None, {})
         self._n_written = 0
         self._uncommitted: dict[str, str] = {}
@@ -143,10 +180,10 @@ class CountJob:
             self._restore(files)
         elif self.checkpoint.exists():
             note(f"{self.checkpoint} of an earlier run is not used without --resume.")
-        streams = record_streams(files, self._plan.structure, self._form)
+        streams = record_streams(files, self.plan.structure, self.form)
         left = [stream for stream in streams if not self._is_finished(stream)]
         try:
-            with progress_bar("counting", total_records(left), self._quiet) as advance:
+            with progress_bar("counting", total_records(left), self.quiet) as advance:
                 for stream in left:
                     self._count(stream, advance)
             self._commit()
@@ -207,7 +244,7 @@ class CountJob:
         self._counter.discard()
         again = [Path(file) for file in self._uncommitted]
         if again:
-            for stream in record_streams(again, self._plan.structure, self._form):
+            for stream in record_streams(again, self.plan.structure, self.form):
                 self._counter.add_blocks(stream.file_name, stream.blocks)
         self._commit()
         self._write_checkpoint()
@@ -238,7 +275,7 @@ class CountJob:
 
     @property
     def _options(self) -> list[str]:
-        form = self._form
+        form = self.form
         return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
 
     def _restore(self, files: list[Path]) -> None:
@@ -251,7 +288,7 @@ class CountJob:
             return
         columns = read_arrow_document(self.checkpoint, {CHECKPOINT_FORMAT: CHECKPOINT_VERSION})
         total = Moments.from_columns(columns, self.checkpoint)
-        same_work = total.plan == self._plan and total.n_groups == self._groups
+        same_work = total.plan == self.plan and total.n_groups == self.groups
         if not same_work or columns["options"].tolist() != self._options:
             raise FileError(
                 f"{self.checkpoint} was counted for another structure, plan, number of groups or "

@@ -11,6 +11,7 @@ from noisyor.cli.options import (
     AsJson,
     IdsPerFile,
     IgnoreUnknown,
+    OnCluster,
     Quiet,
     ReadLayout,
     Threads,
@@ -82,6 +83,7 @@ def diagnose(
     ignore_unknown: IgnoreUnknown = False,
     ids_per_file: IdsPerFile = False,
     threads: Threads = 0,
+    cluster: OnCluster = None,
     seed: Annotated[int, typer.Option(min=0, help="For sampling; and for a random network.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -92,14 +94,14 @@ def diagnose(
 
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
-    from noisyor.cli.diagnose_files import diagnose_files
+    from noisyor.cli.diagnose_files import Told, diagnose_files
     from noisyor.cli.inputs import read_network
     from noisyor.cli.progress import working
     from noisyor.errors import ParameterError
 
     one_patient = {
         "--present": present, "--absent": absent, "--explain": explain, "--ask": ask,
-        "--about": about, "--sets": sets, "--errors": errors, "--json": as_json,
+        "--about": about, "--sets": sets, "--errors": errors,
     }  # fmt: skip
     if not records:
         if output is not None:
@@ -126,7 +128,8 @@ def diagnose(
     options["unmentioned"] = unmentioned  # type: ignore[typeddict-item]  # checked by RecordFormat
     seconds = 0.1 if budget is None else budget
     request = {"method": method, "budget": seconds, "seed": seed, "threads": threads or None}
-    diagnose_files(network, records, output, options, top, seed, quiet, request)
+    told = Told(cluster, quiet, as_json)
+    diagnose_files(network, records, output, options, top, seed, request, told)
 
 
 class Patient:

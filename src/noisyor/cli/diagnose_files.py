@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+from noisyor.cli.inputs import local_files
 
 if TYPE_CHECKING:
+    from noisyor.cli.inputs import Source
     from noisyor.findings.blocks import Block
     from noisyor.findings.reading import RecordFormat, RecordStream
-    from noisyor.inference import Posteriors
+    from noisyor.inference.writing import MethodCounts
     from noisyor.network import NoisyOrNetwork
-
-DETAILS = ("method", "error", "log_evidence")
-"""Beside the probabilities."""
 
 
 def diagnose_files(
@@ -23,46 +21,106 @@ def diagnose_files(
     options: Any,
     top: int | None,
     seed: int,
-    quiet: bool,
     request: dict[str, Any],
+    told: "Told",
 ) -> None:
-    """Write the posteriors of files of records, block after block."""
-    from noisyor.cli.inputs import expand_files, read_network
-    from noisyor.cli.output import note
-    from noisyor.cli.progress import progress_bar
+    """Write the posteriors of files of records, block after block, or on a cluster."""
+    from noisyor.cli.inputs import expand_sources, read_network
+    from noisyor.cli.output import tell
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference.answers import make_request
+
+    files = expand_sources(records)
+    make_request(request["method"], request["budget"], request["seed"])
+    job = _Job(read_network(source, seed), files, output, RecordFormat(**options), top, request)
+    if told.cluster is None:
+        counts = _on_this_machine(job, Path(source), told)
+    else:
+        counts = _on_cluster(job, told.cluster, told)
+    _give_notice(counts)
+    facts = {"records": counts.n_records, "methods": counts.counts, "output": str(output)}
+    sentence = f"Diagnosed {counts.n_records:,} records ({counts}) into {output}"
+    tell(sentence, facts, quiet=told.quiet, as_json=told.as_json)
+
+
+class Told(NamedTuple):
+    """Where to work, and how to speak of it."""
+
+    cluster: str | None
+    quiet: bool
+    as_json: bool
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is no bar."""
+        return self.quiet or self.as_json
+
+
+class _Job(NamedTuple):
+    network: "NoisyOrNetwork"
+    files: "list[Source]"
+    output: Path
+    form: "RecordFormat"
+    top: int | None
+    request: dict[str, Any]
+
+
+def _on_this_machine(job: _Job, source: Path, told: Told) -> "MethodCounts":
+    from noisyor.cli.progress import progress_bar
+    from noisyor.inference.writing import MethodCounts, PosteriorWriter
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind, write_batches
 
-    files = expand_files(records)
-    check_writable([output], inputs=[Path(source), *files])
-    kind = table_kind(output)
-    make_request(request["method"], request["budget"], request["seed"])
-    network = read_network(source, seed)
-    form = RecordFormat(**options)
-    tally = Tally()
-    n_records, id_type, blocks = _open_blocks(files, network, form)
-    with progress_bar("diagnosing", n_records, quiet) as advance:
-        writer = PosteriorWriter(network, id_type, top)
-        batches = writer.batches(blocks, tally, progress=advance, **request)
-        write_batches(output, writer.schema, batches, kind)
-    if tally.n_impossible:
+    check_writable([job.output], inputs=[source, *local_files(job.files)])
+    kind = table_kind(job.output)
+    counts = MethodCounts()
+    n_records, id_type, blocks = _open_blocks(job.files, job.network, job.form)
+    with progress_bar("diagnosing", n_records, told.silent) as advance:
+        writer = PosteriorWriter(job.network, id_type, job.top)
+        batches = writer.batches(blocks, counts, progress=advance, **job.request)
+        write_batches(job.output, writer.schema, batches, kind)
+    return counts
+
+
+def _on_cluster(job: _Job, address: str, told: Told) -> "MethodCounts":
+    from noisyor.cli.progress import progress_bar
+    from noisyor.cluster import connected
+    from noisyor.errors import ParameterError
+    from noisyor.inference.cluster import diagnose_on_cluster
+
+    if job.output.suffix:
+        raise ParameterError(
+            f"--output {job.output}: on a cluster each worker writes files of its own; give a "
+            "folder, without an ending."
+        )
+    request = {name: value for name, value in job.request.items() if name != "threads"}
+    with (
+        connected(address) as client,
+        progress_bar("diagnosing", None, told.silent) as advance,
+    ):
+        return diagnose_on_cluster(
+            client, job.network, job.files, job.output, job.form, top=job.top, progress=advance,
+            **request,
+        )  # fmt: skip
+
+
+def _give_notice(counts: "MethodCounts") -> None:
+    from noisyor.cli.output import note
+
+    if counts.n_impossible:
         note(
-            f"{tally.n_impossible:,} records are impossible under the network, and have no "
+            f"{counts.n_impossible:,} records are impossible under the network, and have no "
             "probabilities."
         )
-    if tally.n_refused:
+    if counts.n_refused:
         note(
-            f"{tally.n_refused:,} records are too much work for exact inference, and have no "
+            f"{counts.n_refused:,} records are too much work for exact inference, and have no "
             "probabilities; raise --budget, or leave --method to auto."
         )
-    if not quiet:
-        typer.echo(f"Diagnosed {tally.n_records:,} records ({tally}) into {output}")
 
 
 def _open_blocks(
-    files: list[Path], network: "NoisyOrNetwork", form: "RecordFormat"
+    files: "list[Source]", network: "NoisyOrNetwork", form: "RecordFormat"
 ) -> tuple[int | None, Any, Iterator["Block"]]:
     """Return how many records there are, the type of their ids, and their blocks."""
     import itertools
@@ -98,114 +156,3 @@ def _same_ids(streams: list["RecordStream"]) -> Iterator["Block"]:
                     "diagnose the files one by one."
                 )
             yield block
-
-
-class Tally:
-    """How many records were solved in which way."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-
-    def add(self, found: "Posteriors") -> None:
-        """Count the records of a block."""
-        for name in found.method_names:
-            self._counts[name] = self._counts.get(name, 0) + 1
-
-    @property
-    def n_records(self) -> int:
-        """All records."""
-        return sum(self._counts.values())
-
-    @property
-    def n_impossible(self) -> int:
-        """Records that the network holds for impossible."""
-        return self._counts.get("impossible", 0)
-
-    @property
-    def n_refused(self) -> int:
-        """Records that took too long."""
-        return self._counts.get("refused", 0)
-
-    def __str__(self) -> str:
-        parts = sorted(self._counts.items(), key=lambda item: -item[1])
-        return ", ".join(f"{count:,} {name}" for name, count in parts) or "none"
-
-
-class PosteriorWriter:
-    """Turns posteriors into Arrow batches: a row per record, or per record and top disease."""
-
-    def __init__(self, network: "NoisyOrNetwork", id_type: Any, top: int | None) -> None:
-        import pyarrow as pa
-
-        from noisyor.errors import FileError
-
-        self._network, self._top = network, top
-        diseases = network.structure.diseases
-        self._has_ids = id_type is not None
-        taken = {"record", *DETAILS} & set(diseases)
-        if taken and top is None:
-            raise FileError(
-                f"the disease {sorted(taken)[0]!r} is named like a column of the table; write the "
-                f"most probable diseases as rows instead: --top {min(10, len(diseases))}."
-            )
-        details = {"method": pa.string(), "error": pa.float64(), "log_evidence": pa.float64()}
-        middle = dict.fromkeys(diseases, pa.float64())
-        if top is not None:
-            middle = {"rank": pa.int32(), "disease": pa.string(), "probability": pa.float64()}
-        self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details)
-
-    def batches(self, blocks: Iterator["Block"], tally: Tally, **request: Any) -> Iterator[Any]:
-        """Diagnose block after block."""
-        import numpy as np
-        import pyarrow as pa
-
-        from noisyor.inference.posterior import iter_posteriors
-
-        seen: list[Block] = []
-
-        def noted() -> "Iterator[Block]":
-            for block in blocks:
-                seen.append(block)
-                yield block
-
-        first = 0
-        for found in iter_posteriors(self._network, noted(), **request):
-            block = seen.pop()
-            tally.add(found)
-            ids = block.record_ids
-            if not self._has_ids:
-                ids = pa.array(np.arange(first, first + block.n_records))
-            first += block.n_records
-            yield self._wide(ids, found) if self._top is None else self._long(ids, found)
-
-    def _details(self, found: "Posteriors") -> list[Any]:
-        import pyarrow as pa
-
-        errors = pa.array(found.errors, from_pandas=True)
-        evidences = pa.array(found.log_evidences, from_pandas=True)
-        return [pa.array(found.method_names), errors, evidences]
-
-    def _wide(self, ids: Any, found: "Posteriors") -> Any:
-        import pyarrow as pa
-
-        columns = [pa.array(column, from_pandas=True) for column in found.probabilities.T]
-        arrays = [ids, *columns, *self._details(found)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-    def _long(self, ids: Any, found: "Posteriors") -> Any:
-        import numpy as np
-        import pyarrow as pa
-
-        k = min(self._top or 1, self._network.structure.n_diseases)
-        order = np.argsort(-found.probabilities, axis=1, kind="stable")[:, :k]
-        rows = pa.array(np.repeat(np.arange(len(found)), k))
-        names = pa.array(self._network.structure.diseases)
-        no_answer = np.repeat(np.isnan(found.probabilities).any(axis=1), k)
-        arrays = [
-            ids.take(rows),
-            pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), len(found))),
-            names.take(pa.array(order.ravel(), mask=no_answer)),
-            pa.array(np.take_along_axis(found.probabilities, order, 1).ravel(), from_pandas=True),
-            *(column.take(rows) for column in self._details(found)),
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

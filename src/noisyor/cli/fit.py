@@ -2,8 +2,9 @@
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,9 +14,11 @@ from noisyor.cli.options import (
     Groups,
     IdsPerFile,
     IgnoreUnknown,
+    OnCluster,
     Pairs,
     Quiet,
     ReadLayout,
+    SkipBroken,
     StructureFile,
     Threads,
     TripletChoice,
@@ -23,6 +26,7 @@ from noisyor.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from noisyor.cli.inputs import Source
     from noisyor.findings.reading import ReadOptions
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
@@ -87,6 +91,8 @@ def fit(
     ids_per_file: IdsPerFile = False,
     groups: Groups = 50,
     threads: Threads = 0,
+    cluster: OnCluster = None,
+    skip_broken: SkipBroken = False,
     seed: Annotated[
         int, typer.Option(min=0, help="For refined, which samples, and for random starts.")
     ] = 0,
@@ -107,7 +113,7 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
-    from noisyor.cli.inputs import expand_files, read_structure
+    from noisyor.cli.inputs import expand_sources, local_files, read_structure
     from noisyor.cli.output import note
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
@@ -115,9 +121,9 @@ def fit(
     from noisyor.report.writing import check_ending, write_report
 
     _check_seen(method, diseases)
-    files = expand_files(records)
+    files = expand_sources(records)
     known = filter(None, [Path(fixed) if fixed else None, diseases])
-    inputs = [Path(structure), *files, *known]
+    inputs = [Path(structure), *local_files(files), *known]
     check_writable(filter(None, [output, summary, misfits, report]), inputs=inputs)
     for table in filter(None, [summary, misfits]):
         table_kind(table)
@@ -138,7 +144,8 @@ def fit(
     options = read_options(layout, ignore_unknown, ids_per_file)
     held = _read_fixed(fixed, relearn or [], graph)
     seen = None if diseases is None else _read_diseases(diseases, graph)
-    estimate = _learn(learner, files, seen, held, options, quiet)
+    where = Where(cluster, skip_broken, quiet or as_json)
+    estimate = _learn(learner, files, seen, held, options, where)
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     found = estimate.misfits()
@@ -223,31 +230,47 @@ def _read_diseases(file: Path, structure: "Structure") -> Any:
 
 def _learn(
     learner: "NoisyOrLearner",
-    files: list[Path],
+    files: "list[Source]",
     diseases: Any,
     fixed: "Fixed | None",
     options: "ReadOptions",
-    quiet: bool,
+    where: "Where",
 ) -> "Estimate":
     """Learn from files of moments, or from files of records with a progress bar."""
+    from noisyor.cli.inputs import local_files
     from noisyor.cli.merge import merged_moments
     from noisyor.cli.progress import progress_bar
+    from noisyor.cluster import connected
     from noisyor.errors import FileError, NoisyOrError, some_of
 
-    are_moments = [file.suffix.lower() == ".moments" for file in files]
+    are_moments = [str(file).lower().endswith(".moments") for file in files]
     if any(are_moments) and not all(are_moments):
         raise FileError(
             f"{files[are_moments.index(True)]} holds moments and "
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
     if all(are_moments):
-        moments = merged_moments(files)
+        moments = merged_moments(local_files(files))
         try:
             return learner.fit(moments, fixed=fixed).estimate_
         except NoisyOrError as error:
             raise type(error)(f"{some_of(map(str, files))}: {error}") from None
-    with progress_bar("learning", None, quiet) as advance:
-        return learner.fit(files, diseases, fixed=fixed, progress=advance, **options).estimate_
+    with (
+        connected(where.cluster) if where.cluster else nullcontext() as client,
+        progress_bar("learning", None, where.quiet) as advance,
+    ):
+        return learner.fit(
+            files, diseases, fixed=fixed, progress=advance, client=client,
+            skip_broken=where.skip_broken, **options,
+        ).estimate_  # fmt: skip
+
+
+class Where(NamedTuple):
+    """Whether to learn on a cluster, and whether in silence."""
+
+    cluster: str | None
+    skip_broken: bool
+    quiet: bool
 
 
 def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisyor.errors import FileError, nearest_name, some_of
+from noisyor.io.locations import is_uri
 from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
@@ -84,10 +85,31 @@ def _relative(path: Path) -> str:
     return str(path.relative_to(path.anchor))
 
 
+Source = Path | str
+"""A file on this machine, or the address of one elsewhere (s3://...)."""
+
+
+def local_files(sources: Iterable[Source]) -> list[Path]:
+    """Return those that are on this machine."""
+    return [source for source in sources if isinstance(source, Path)]
+
+
 def expand_files(patterns: Iterable[str]) -> list[Path]:
-    """Return the files that paths and patterns (*.parquet) name, each once, in order."""
-    files: list[Path] = []
+    """Return the files on this machine that paths and patterns (*.moments) name."""
+    sources = expand_sources(patterns)
+    for source in sources:
+        if not isinstance(source, Path):
+            raise FileError(f"{source} is not on this machine; give a file.")
+    return local_files(sources)
+
+
+def expand_sources(patterns: Iterable[str]) -> list[Source]:
+    """Return the files that paths, patterns (*.parquet) and addresses name, each once, in order."""
+    files: list[Source] = []
     for pattern in patterns:
+        if is_uri(pattern):
+            files.append(pattern)
+            continue
         path = Path(pattern)
         is_pattern = not path.exists() and any(mark in pattern for mark in "*?[")
         if is_pattern:
@@ -97,7 +119,7 @@ def expand_files(patterns: Iterable[str]) -> list[Path]:
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found
-    resolved = Counter(file.resolve() for file in files)
+    resolved = Counter(file.resolve() if isinstance(file, Path) else file for file in files)
     twice = [str(file) for file, count in resolved.items() if count > 1]
     if twice:
         raise FileError(f"{some_of(twice)} is named more than once; it would be counted twice.")

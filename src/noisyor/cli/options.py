@@ -42,6 +42,18 @@ Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
 Threads = Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a cluster: the address of a Dask scheduler (tcp://10.0.0.1:8786), or local:4 "
+        "for four processes here.",
+    ),
+]
+SkipBroken = Annotated[
+    bool,
+    typer.Option("--skip-broken", help="On a cluster: leave out files that cannot be read."),
+]
 Pairs = Annotated[
     bool, typer.Option("--pairs/--no-pairs", help="Also learn from pairs next to a learned edge.")
 ]

@@ -6,7 +6,6 @@ is counted twice, and nothing is missing.
 """
 
 import operator
-import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,15 +64,27 @@ class Cluster:
         It travels inside of a task, not as scattered data: that would be lost with its workers.
         """
         with _large_values_are_fine():
-            return self._client.submit(pickle.loads, pickle.dumps(value), pure=False)
+            return self._client.submit(_itself, value, pure=False)
 
     def map(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return small results, in order."""
+        return self.fetch([self.keep(work, *each) for each in arguments])
+
+    def keep(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do something where its arguments are, and leave the result there."""
+        return self._submit(work, Job(arguments, 0, ""), ())
+
+    def fetch(self, kept: Sequence[Any]) -> list[Any]:
+        """Bring small results here."""
         with self._errors_named():
-            futures = [
-                self._client.submit(work, *each, pure=False, retries=RETRIES) for each in arguments
-            ]
-            return list(self._client.gather(futures))
+            return list(self._client.gather(list(kept)))
+
+    def tree(self, merge: Callable[..., Any], kept: Sequence[Any]) -> Any:
+        """Merge results as a tree, where they are."""
+        tree = _Tree(self, merge, ())
+        for each in kept:
+            tree.add(each)
+        return tree.root()
 
     def in_order(
         self, work: Callable[..., Any], jobs: Iterable[Job], shared: Sequence[Any] = ()
@@ -239,6 +250,10 @@ class _Tree:
                 for at in range(0, len(left), FAN_IN)
             ]
         return left[0] if left else None
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @contextmanager

@@ -13,7 +13,11 @@ def as_source(records: Any, structure: Structure) -> Any:
         return Findings.from_sparse(records, structure)
     is_rows = isinstance(records, list | tuple) and bool(records)
     is_rows = is_rows and isinstance(records[0], list | tuple)
-    has_names = hasattr(records, "__arrow_c_stream__") or isinstance(records, Findings)
+    has_names = (
+        hasattr(records, "__arrow_c_stream__")
+        or isinstance(records, Findings)
+        or hasattr(records, "to_delayed")  # a frame of Dask
+    )
     if is_rows or (hasattr(records, "__array__") and not has_names):
         return Findings.from_numpy(records, structure)
     return records

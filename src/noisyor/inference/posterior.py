@@ -289,9 +289,9 @@ def iter_posteriors(
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
+    first: int = 0,
 ) -> Iterator[Posteriors]:
-    """Give the posteriors of block after block."""
-    first = 0
+    """Give the posteriors of block after block; the first record has the number `first`."""
     for block in blocks:
         request = make_request(method, budget, seed, first)
         found = answer_all(

@@ -1,9 +1,10 @@
 """NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,13 +20,14 @@ from noisyor.baselines import (
 )
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions
+from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.findings.sources import as_source, read_findings
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.learner.columns import check_width, in_order, names_brought, structure_of
 from noisyor.learner.diagnosing import Diagnosing
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
 from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
+from noisyor.learning.polish.cluster import learn_refined_on_cluster
 from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
@@ -46,6 +48,15 @@ SEEN: dict[str, Literal["ratio", "likelihood"]] = {
 }
 ALL_METHODS = (*METHODS, *BASELINES, *SEEN, "uniform")
 MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
+
+
+class Reading(NamedTuple):
+    """How records are read, and where."""
+
+    options: ReadOptions = ReadOptions()
+    progress: Callable[[int], None] | None = None
+    client: Any = None
+    skip_broken: bool = False
 
 
 class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -173,6 +184,8 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         *,
         fixed: Any = None,
         progress: Callable[[int], None] | None = None,
+        client: Any = None,
+        skip_broken: bool = False,
         **options: Unpack[ReadOptions],
     ) -> Self:
         """Learn from records, or from moments that were counted for `find_plan()`.
@@ -185,6 +198,10 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
 
         `fixed` holds parameters at known values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
+
+        With a `client` (a `distributed.Client` of Dask) the records, files or a DataFrame of Dask,
+        are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
+        are left out when pairs and triplets are counted, and a warning names them.
         """
         self._check_parameters()
         structure = self.structure
@@ -193,16 +210,18 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         held = as_fixed(fixed, structure)
         schedule = self._find_schedule(structure, held)
         source = as_source(records, structure)
+        reading = Reading(options, progress, client, skip_broken)
         needs_records = self.method not in ("pooled", "sequential")
-        if needs_records and not isinstance(source, Moments | Findings):
-            source, options = read_findings(source, structure, options), {}
+        if needs_records and not isinstance(source, Moments | Findings) and client is None:
+            source = read_findings(source, structure, options)
+            reading = reading._replace(options={})
         if self.method not in METHODS:
-            self._fit_baseline(source, y, schedule, held, progress)
+            self._fit_baseline(source, y, schedule, held, reading)
         elif self.method == "sequential" or isinstance(source, Moments):
-            self._set(schedule, held, self._count_once(source, held, options, progress))
+            self._set(schedule, held, self._count_once(source, held, reading))
             self._estimate = self._learn()
         else:
-            self._fit_in_two_passes(source, schedule, held, options, progress)
+            self._fit_in_two_passes(source, schedule, held, reading)
         self._keep_columns(records)
         return self
 
@@ -212,7 +231,7 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         y: Any,
         schedule: Schedule,
         fixed: Fixed,
-        progress: Callable[[int], None] | None,
+        reading: "Reading",
     ) -> None:
         """Learn from the records themselves; pairs are counted to check the result with."""
         if isinstance(source, Moments):
@@ -220,8 +239,13 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
                 f"method {self.method!r} learns from records, not from moments; give the records, "
                 "or learn with 'pooled' or 'sequential'."
             )
-        structure = schedule.structure
-        pairs = self._count(source, pairs_to_count(structure), {}, None)
+        if reading.client is not None:
+            raise ParameterError(
+                f"method {self.method!r} learns from records on one machine: leave out the client, "
+                "or learn with 'refined', 'pooled' or 'sequential'."
+            )
+        structure, progress = schedule.structure, reading.progress
+        pairs = self._count(source, pairs_to_count(structure), Reading())
         if self.method in BASELINES:
             estimate = BASELINES[self.method](
                 source, structure, restarts=self.restarts, seed=self.seed, fixed=fixed,
@@ -238,21 +262,16 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         self._estimate = replace(estimate, moments=pairs)
 
     def _fit_in_two_passes(
-        self,
-        source: Any,
-        schedule: Schedule,
-        fixed: Fixed,
-        options: ReadOptions,
-        progress: Callable[[int], None] | None,
+        self, source: Any, schedule: Schedule, fixed: Fixed, reading: "Reading"
     ) -> None:
         """Count pairs, choose triplets, count them; then learn, and polish on the records."""
         structure = schedule.structure
         pairs = pairs_to_count(structure)
-        self._set(schedule, fixed, self._count(source, pairs, options, progress))
+        self._set(schedule, fixed, self._count(source, pairs, reading))
         if not self.moments_.n_records:
             raise ParameterError("there is nothing to learn from: there are no records.")
         fitted = fit_pairs(self.moments_, schedule, fixed)
-        triplets = self._count(source, fitted.best_triplets(), options, progress)
+        triplets = self._count(source, fitted.best_triplets(), reading)
         if self.method == "pooled":
             self._estimate = learn_pooled(
                 self.moments_, schedule, triplets=triplets, pairs=fitted, shrink=self.shrink
@@ -260,8 +279,13 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
             return
         pooled = fit_pooled(fitted, schedule, triplets, with_groups=False)
         start = pooled.start(structure, self.moments_.negative_moments(1), fixed)
-        estimate = learn_refined(
-            source, schedule, start, seed=self.seed, progress=progress, fixed=fixed,
+        if reading.client is None:
+            learn: Callable[..., Estimate] = functools.partial(learn_refined, source)
+        else:
+            form = RecordFormat(**reading.options)
+            learn = functools.partial(learn_refined_on_cluster, reading.client, source, form)
+        estimate = learn(
+            schedule, start, seed=self.seed, progress=reading.progress, fixed=fixed,
             shrink=self.shrink, cleaned=pooled.cleaned,
         )  # fmt: skip
         self._estimate = replace(estimate, moments=self.moments_)
@@ -296,7 +320,7 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         if is_fitted:
             check_width(records, structure.n_symptoms)
         source = as_source(records, structure)
-        more = self._count_once(source, held, options, None)
+        more = self._count_once(source, held, Reading(options))
         if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
             known = self.schedule_
@@ -370,29 +394,18 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
     def _find_schedule(self, structure: Structure, fixed: Fixed) -> Schedule:
         return find_schedule(structure, pairs=self.pairs, choice=self.choice, fixed=fixed)
 
-    def _count_once(
-        self,
-        source: Any,
-        fixed: Fixed,
-        options: ReadOptions,
-        progress: Callable[[int], None] | None,
-    ) -> Moments:
+    def _count_once(self, source: Any, fixed: Fixed, reading: "Reading") -> Moments:
         """Return moments as they are, or count what one pass can give."""
         if isinstance(source, Moments):
             return source
         plan = self._find_plan(fixed.structure, fixed)
-        return self._count(source, plan, options, progress)
+        return self._count(source, plan, reading)
 
-    def _count(
-        self,
-        source: Any,
-        plan: MomentPlan,
-        options: ReadOptions,
-        progress: Callable[[int], None] | None,
-    ) -> Moments:
+    def _count(self, source: Any, plan: MomentPlan, reading: "Reading") -> Moments:
         return count_moments(
-            source, plan, n_groups=self.n_groups, threads=self.threads, progress=progress, **options
-        )
+            source, plan, n_groups=self.n_groups, threads=self.threads, progress=reading.progress,
+            client=reading.client, skip_broken=reading.skip_broken, **reading.options,
+        )  # fmt: skip
 
     def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
         self._fixed = fixed

@@ -9,10 +9,11 @@ and the same for leaks. Weak priors, whose means are those of the current estima
 value inside of its bounds. The last iterates are averaged, which takes the sampling noise off.
 """
 
+import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,16 +79,51 @@ class Scores(NamedTuple):
     information: Floats
 
 
+class Sampler(Protocol):
+    """Samples the diseases of records, wherever these are; block after block."""
+
+    structure: Structure
+    starts: NDArray[np.int64]
+    """The first record of each block, and their number."""
+
+    def expect(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> Expectations:
+        """Sample the diseases of the first blocks; return the expectations of the last sweep."""
+        ...
+
+    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Information:
+        """Return the information that the records bring on each disease and each leak."""
+        ...
+
+    def share_enumerated(self) -> float:
+        """Return the share of the records whose candidates are few enough to be summed up."""
+        ...
+
+    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+        """Return the derivatives of the log likelihood, and the information of the records."""
+        ...
+
+
 class RecordSampler:
-    """Keeps the sampled diseases of some blocks of records."""
+    """Keeps the sampled diseases of some blocks of records in memory."""
 
     def __init__(
-        self, structure: Structure, blocks: Sequence[Block], least_odds: float = 1e-5
+        self,
+        structure: Structure,
+        blocks: Sequence[Block],
+        least_odds: float = 1e-5,
+        *,
+        first_record: int = 0,
+        threads: int | None = None,
     ) -> None:
         self.least_odds = least_odds
         """Diseases with smaller odds are no candidates of a record."""
         self.structure = structure
         self.blocks = blocks
+        self._first_record = first_record
+        """Where these records stand among all: what is sampled depends on it."""
+        self._threads = threads or os.cpu_count()
         self.starts = np.concatenate([[0], np.cumsum([block.n_records for block in blocks])])
         words = (structure.n_diseases + 63) // 64
         self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)
@@ -100,7 +136,7 @@ class RecordSampler:
     ) -> Expectations:
         """Sample the diseases of the first blocks; return the expectations of the last sweep."""
         net = flat(network)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(self._threads) as pool:
             parts = pool.map(
                 lambda k: self._expect_block(k, net, must_screen, n_sweeps, seed),
                 range(n_blocks),
@@ -113,12 +149,9 @@ class RecordSampler:
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Information":
         """Return the information that the records bring on each disease and each leak."""
-        parts = in_parts(lambda first: self._inform(network, n_sweeps, seed, first))
-        total = parts[0]
-        for part in parts[1:]:
-            np.add(total.matrices, part.matrices, out=total.matrices)
-            np.add(total.leaks, part.leaks, out=total.leaks)
-        return total
+        return sum_information(
+            self._in_parts(lambda first: self._inform(network, n_sweeps, seed, first))
+        )
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
@@ -129,21 +162,25 @@ class RecordSampler:
 
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Scores":
         """Return the derivatives of the log likelihood, and the information of the records."""
-        parts = in_parts(lambda first: self._score(network, n_sweeps, seed, first))
-        total = np.sum([part.total for part in parts], axis=0)
-        products = np.sum([part.information for part in parts], axis=0)
-        nothing = np.concatenate(
-            [
-                np.zeros(self.structure.n_edges),
-                -1.0 / (1.0 - network.priors),
-                -1.0 / (1.0 - network.leaks),
-            ]
-        )
-        n_records = float(self.starts[-1])
-        cross = np.outer(nothing, total)
-        information = (products + products.T) / 2.0 + cross + cross.T
-        information += n_records * np.outer(nothing, nothing)
-        return Scores(np.asarray(total + n_records * nothing), np.asarray(information))
+        found = self.score_findings(network, n_sweeps, seed)
+        return with_all_absent(found, network, int(self.starts[-1]))
+
+    def score_findings(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "Scores":
+        """Return what diseases and findings that are present add to the scores."""
+        return sum_scores(self._in_parts(lambda k: self._score(network, n_sweeps, seed, k)))
+
+    def copied(self) -> "RecordSampler":
+        """Return a sampler that goes on from here and leaves this one as it is."""
+        other = copy.copy(self)
+        other.states, other.candidates = self.states.copy(), self.candidates.copy()
+        other.is_started = self.is_started.copy()
+        other.negligible_cases = list(self.negligible_cases)
+        return other
+
+    def _in_parts(self, work: Callable[[int], Part]) -> list[Part]:
+        """Return what `work` makes of each part of the blocks: part k has block k, k + PARTS..."""
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(work, range(PARTS)))
 
     def _score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int, first: int) -> "Scores":
         from noisyor.learning.polish.kernels import gather_scores
@@ -187,8 +224,9 @@ class RecordSampler:
 
         rows = slice(self.starts[k], self.starts[k + 1])
         return Records(
-            *self.blocks[k].listed(), int(self.starts[k]), self.states[rows], self.candidates[rows]
-        )
+            *self.blocks[k].listed(), self._first_record + int(self.starts[k]), self.states[rows],
+            self.candidates[rows],
+        )  # fmt: skip
 
 
 def flat(network: NoisyOrNetwork) -> "FlatNetwork":
@@ -213,10 +251,38 @@ def flat(network: NoisyOrNetwork) -> "FlatNetwork":
     )
 
 
-def in_parts(work: Callable[[int], Part]) -> list[Part]:
-    """Return what `work` makes of each part of the blocks: part k has block k, k + PARTS, ..."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(work, range(PARTS)))
+def sum_expectations(parts: Iterable[Expectations]) -> Expectations:
+    """Add up, in the order in which they come."""
+    return Expectations(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+
+
+def sum_information(parts: Sequence[Information]) -> Information:
+    """Add up what is known of the same network."""
+    matrices = np.sum([part.matrices for part in parts], axis=0)
+    return Information(parts[0].offsets, matrices, np.sum([part.leaks for part in parts], axis=0))
+
+
+def sum_scores(parts: Sequence[Scores]) -> Scores:
+    """Add up scores of different records."""
+    return Scores(
+        np.sum([part.total for part in parts], axis=0),
+        np.sum([part.information for part in parts], axis=0),
+    )
+
+
+def with_all_absent(found: Scores, network: NoisyOrNetwork, n_records: int) -> Scores:
+    """Return the scores with what every record adds: diseases and findings may all be absent."""
+    nothing = np.concatenate(
+        [
+            np.zeros(network.structure.n_edges),
+            -1.0 / (1.0 - network.priors),
+            -1.0 / (1.0 - network.leaks),
+        ]
+    )
+    cross = np.outer(nothing, found.total)
+    information = (found.information + found.information.T) / 2.0 + cross + cross.T
+    information += n_records * np.outer(nothing, nothing)
+    return Scores(np.asarray(found.total + n_records * nothing), np.asarray(information))
 
 
 def maximise(

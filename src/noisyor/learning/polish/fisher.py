@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.fixed import MARGIN, Fixed
-from noisyor.learning.polish.em import RecordSampler, failure_prior
+from noisyor.learning.polish.em import Sampler, failure_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -42,7 +42,7 @@ class Fitted(NamedTuple):
 
 
 def fisher_scoring(
-    sampler: RecordSampler, start: NoisyOrNetwork, seed: int, fixed: Fixed, share: float = 1.0
+    sampler: Sampler, start: NoisyOrNetwork, seed: int, fixed: Fixed, share: float = 1.0
 ) -> Fitted:
     """Return the maximum of the likelihood, under the weak priors of EM, near a start."""
     structure = start.structure
@@ -54,7 +54,11 @@ def fisher_scoring(
         network = fixed.applied_to(_network(structure, position))
         if step % SCREEN_EVERY == 0:  # as parameters move, other diseases become possible
             sampler.expect(
-                network, len(sampler.blocks), must_screen=True, n_sweeps=1, seed=seed + 500 + step
+                network,
+                len(sampler.starts) - 1,
+                must_screen=True,
+                n_sweeps=1,
+                seed=seed + 500 + step,
             )
             is_exact = sampler.share_enumerated() > MOSTLY
         scores = sampler.score(network, SWEEPS, seed + 700 + step)

@@ -14,7 +14,7 @@ from noisyor.findings import Findings
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.cleanup.clean import Cleaned
 from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
-from noisyor.learning.polish.em import Information, RecordSampler, failure_prior, maximise
+from noisyor.learning.polish.em import Information, RecordSampler, Sampler, failure_prior, maximise
 from noisyor.learning.polish.fisher import fisher_scoring, without
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule
@@ -91,17 +91,37 @@ def learn_refined(
     Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure
-    held, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
     if findings.structure.symptoms != structure.symptoms or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    small = is_small(structure)
-    sampler = RecordSampler(structure, findings.blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
+    sampler = RecordSampler(structure, findings.blocks, least_odds(structure))
     known = findings.n_records - findings.count_unknown().astype(np.float64)
+    return refine(
+        sampler, known, schedule, start, seed=seed, progress=progress, fixed=fixed, shrink=shrink,
+        cleaned=cleaned,
+    )  # fmt: skip
+
+
+def refine(
+    sampler: Sampler,
+    known: Floats,
+    schedule: Schedule,
+    start: NoisyOrNetwork,
+    *,
+    seed: int,
+    progress: Callable[[int], None] | None,
+    fixed: Fixed | None,
+    shrink: bool,
+    cleaned: Cleaned | None,
+) -> Estimate:
+    """Polish a start on the records of a sampler; `known` has how often each symptom is known."""
+    structure, n_records = schedule.structure, int(sampler.starts[-1])
+    held, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
+    small = is_small(structure)
     screen_every = 1 if small else SCREEN_EVERY
     run = _Run(sampler, known, held, share, seed, screen_every, progress or (lambda _: None))
-    n_blocks = len(findings.blocks)
+    n_blocks = len(sampler.starts) - 1
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
     network, n_rounds = held.applied_to(start), ROUNDS
     if n_warm < n_blocks:
@@ -119,14 +139,14 @@ def learn_refined(
         errors = Errors(*errors_by_kind)
     else:
         information = sampler.inform(learned, INFORMATION_SWEEPS, seed)
-        errors = standard_errors(learned, information, findings.n_records, known, held, share)
+        errors = standard_errors(learned, information, n_records, known, held, share)
     is_entangled = np.zeros(structure.n_diseases, dtype=np.bool_)
     if not small:  # Fisher scoring has settled
-        seen = learned.priors * (1.0 - learned.priors) / findings.n_records
+        seen = learned.priors * (1.0 - learned.priors) / n_records
         is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
-    errors = _at_least_if_seen(errors, learned, findings.n_records, known)
+    errors = _at_least_if_seen(errors, learned, n_records, known)
     beyond = cleaned or Cleaned.nothing(structure)
-    estimate = _estimate(learned, errors, findings.n_records, schedule, beyond, is_entangled, share)
+    estimate = _estimate(learned, errors, n_records, schedule, beyond, is_entangled, share)
     return beyond.marked(estimate).holding(held)
 
 
@@ -135,12 +155,17 @@ def is_small(structure: Structure) -> bool:
     return structure.n_parameters <= MOST_TOGETHER
 
 
+def least_odds(structure: Structure) -> float:
+    """Return the odds below which a disease is no candidate of a record."""
+    return LEAST_ODDS_SMALL if is_small(structure) else LEAST_ODDS
+
+
 class _Run:
     """Rounds of stochastic EM, one after the other."""
 
     def __init__(
         self,
-        sampler: RecordSampler,
+        sampler: Sampler,
         known: Floats,
         fixed: Fixed,
         share: float,

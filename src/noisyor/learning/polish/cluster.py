@@ -1,0 +1,191 @@
+"""EM on a cluster: each worker keeps its records and their sampled diseases.
+
+A step takes a sampler and gives a new one, so that it can be done again if its worker is lost;
+what travels are networks and sums.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.cluster.jobs import Cluster
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
+from noisyor.findings.reading import RecordFormat, wide_blocks
+from noisyor.fixed import Fixed
+from noisyor.io.tables import open_table
+from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.estimate import Estimate
+from noisyor.learning.polish.em import (
+    Expectations,
+    Information,
+    RecordSampler,
+    Scores,
+    sum_expectations,
+    sum_information,
+    sum_scores,
+    with_all_absent,
+)
+from noisyor.learning.polish.learn import least_odds, refine
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import Schedule
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+
+def learn_refined_on_cluster(
+    client: Any,
+    source: Any,
+    form: RecordFormat,
+    schedule: Schedule,
+    start: NoisyOrNetwork,
+    *,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+    fixed: Fixed | None = None,
+    shrink: bool = True,
+    cleaned: Cleaned | None = None,
+) -> Estimate:
+    """Do as `learn_refined`, with the records in the memory of a cluster's workers."""
+    sampler = ClusterSampler(Cluster(client), source, schedule.structure, form)
+    return refine(
+        sampler, sampler.known, schedule, start, seed=seed, progress=progress, fixed=fixed,
+        shrink=shrink, cleaned=cleaned,
+    )  # fmt: skip
+
+
+class ClusterSampler:
+    """Samplers on workers, one for each job's records; they count as blocks."""
+
+    def __init__(
+        self, cluster: Cluster, source: Any, structure: Structure, form: RecordFormat
+    ) -> None:
+        self.structure = structure
+        self._cluster = cluster
+        how = cluster.share((structure, form))
+        if is_frame(source):
+            loading = [
+                cluster.keep(_load_frame, how, *job.arguments)
+                for job in frame_jobs(cluster, source)
+            ]
+        else:
+            split = split_records(cluster, source, structure, form)
+            if split.is_long:
+                raise ParameterError(
+                    "records with a row per finding cannot stay on a cluster's workers yet: learn "
+                    "with method='pooled', or write them with a column per symptom."
+                )
+            loading = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
+        sizes = cluster.fetch([cluster.keep(_size_of, each) for each in loading])
+        loading = [each for each, (n, _) in zip(loading, sizes, strict=True) if n]
+        sizes = [each for each in sizes if each[0]]
+        if not sizes:
+            raise ParameterError("there is nothing to learn from: there are no records.")
+        self.starts = np.concatenate([[0], np.cumsum([n for n, _ in sizes])])
+        self.known: Floats = np.sum([known for _, known in sizes], axis=0)
+        self._samplers = [
+            cluster.keep(_start, each, first)
+            for each, first in zip(loading, self.starts[:-1].tolist(), strict=True)
+        ]
+
+    def expect(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> Expectations:
+        """Sample the diseases of the first jobs' records; return the expectations."""
+        shared = self._cluster.share(network)
+        steps = [
+            self._cluster.keep(_expect, each, shared, must_screen, n_sweeps, seed)
+            for each in self._samplers[:n_blocks]
+        ]
+        self._samplers[:n_blocks] = [self._cluster.keep(_first, step) for step in steps]
+        return Expectations(
+            *self._summed([self._cluster.keep(_second, step) for step in steps], sum_expectations)
+        )
+
+    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Information:
+        """Return the information that the records bring on each disease and each leak."""
+        return Information(*self._asked(_inform, sum_information, network, n_sweeps, seed))
+
+    def share_enumerated(self) -> float:
+        """Return the share of the records whose candidates are few enough to be summed up."""
+        shares = self._cluster.fetch([self._cluster.keep(_share, each) for each in self._samplers])
+        return float(np.average(shares, weights=np.diff(self.starts)))
+
+    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+        """Return the derivatives of the log likelihood, and the information of the records."""
+        found = Scores(*self._asked(_score, sum_scores, network, n_sweeps, seed))
+        return with_all_absent(found, network, int(self.starts[-1]))
+
+    def _asked(
+        self, work: Callable[..., Any], add: Callable[[Sequence[Any]], Any], *arguments: Any
+    ) -> Any:
+        """Ask every sampler something, and add up the answers."""
+        network, *others = arguments
+        shared = self._cluster.share(network)
+        return self._summed(
+            [self._cluster.keep(work, each, shared, *others) for each in self._samplers], add
+        )
+
+    def _summed(self, parts: list[Any], add: Callable[[Sequence[Any]], Any]) -> Any:
+        return self._cluster.fetch([self._cluster.tree(add, parts)])[0]
+
+
+# --- what workers do ---
+
+
+def _load_rows(how: tuple[Structure, RecordFormat], parts: list[RowsOf]) -> Findings:
+    structure, form = how
+    return Findings(structure, [b for rows in parts for b in blocks_of(rows, structure, form)])
+
+
+def _load_frame(how: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
+    structure, form = how
+    return Findings(structure, wide_blocks([open_table(frame)], structure, form))
+
+
+def _size_of(findings: Findings) -> tuple[int, Floats]:
+    known = findings.n_records - findings.count_unknown().astype(np.float64)
+    return findings.n_records, known
+
+
+def _start(findings: Findings, first_record: int) -> RecordSampler:
+    structure = findings.structure
+    return RecordSampler(
+        structure, findings.blocks, least_odds(structure), first_record=first_record, threads=1
+    )
+
+
+def _expect(
+    sampler: RecordSampler, network: NoisyOrNetwork, must_screen: bool, n_sweeps: int, seed: int
+) -> tuple[RecordSampler, Expectations]:
+    after = sampler.copied()
+    n_blocks = len(after.blocks)
+    return after, after.expect(
+        network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
+    )
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def _inform(
+    sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int
+) -> Information:
+    return sampler.copied().inform(network, n_sweeps, seed)
+
+
+def _score(sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+    return sampler.copied().score_findings(network, n_sweeps, seed)
+
+
+def _share(sampler: RecordSampler) -> float:
+    return sampler.share_enumerated()
