@@ -33,7 +33,7 @@ def connected(address: str) -> Iterator[Any]:
             yield client
         return
     try:
-        client = distributed.Client(address, timeout="10s")
+        client = distributed.Client(address, timeout="5s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
             f"there is no cluster at {address!r} ({error}). Give the address of a Dask scheduler, "
@@ -49,5 +49,5 @@ def _local(distributed: Any, address: str) -> Any:
         raise ClusterError(f"{address!r}: after local: comes the number of workers, as in local:4.")
     return distributed.LocalCluster(
         n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,
-        processes=True, dashboard_address=None,
+        processes=True, dashboard_address=":0",
     )  # fmt: skip

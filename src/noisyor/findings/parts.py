@@ -12,6 +12,7 @@ from noisyor.io.parts import (
     Part,
     SplitFile,
     has_spans,
+    joined,
     scan_span,
     sources_of,
     split_file,
@@ -85,7 +86,7 @@ def _split_files(
 def _try_to_split(source: str, id_column: str) -> SplitFile | str:
     """Split a file; where it cannot be read, return why."""
     try:
-        return split_file(source, MOST_ROWS // 4, id_column)
+        return split_file(source, id_column)
     except FileError as error:
         return str(error)
 
@@ -146,7 +147,10 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
 
 
 def _job(rows: list[RowsOf], size: int) -> Job:
-    return Job((rows,), size, rows[0].part.source)
+    names = {each.part.source: each.file_name for each in rows}
+    parts = joined([each.part for each in rows])
+    whole = [RowsOf(part, names[part.source]) for part in parts]
+    return Job((whole,), size, parts[0].source)
 
 
 def blocks_of(rows: RowsOf, structure: Structure, form: RecordFormat) -> Iterator[Block]:

@@ -1,6 +1,10 @@
 """Parts of files: row groups of Parquet, bytes of CSV; each can be read on another machine."""
 
+import itertools
 from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 
 from noisyor.io.csv_files import CsvFile, Span
 from noisyor.io.locations import Location
@@ -33,13 +37,11 @@ class Part(NamedTuple):
 
 def read_columns(part: Part, columns: list[str]) -> Any:
     """Return some columns of a part as they stand there, text as text."""
-    import pyarrow as pa
-    import pyarrow.csv as pa_csv
-
     table = part.open()
     wanted = [name for name in columns if name in table.column_names]
     if isinstance(table, ParquetFile):
-        return table.read_groups(wanted)
+        read = table.read_groups(wanted)
+        return pa.table({name: _plain(read.column(name)) for name in wanted})
     assert isinstance(table, CsvFile)
     return pa_csv.read_csv(
         table.open_bytes(),
@@ -50,6 +52,15 @@ def read_columns(part: Part, columns: list[str]) -> Any:
     )
 
 
+def _plain(column: Any) -> Any:
+    """Return texts and numbers in the one type that other files have for them, too."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
+
+
 class SplitFile(NamedTuple):
     """A file and its parts; the rows of spans are not counted yet."""
 
@@ -57,34 +68,52 @@ class SplitFile(NamedTuple):
     file_name: str
     column_names: tuple[str, ...]
     id_type: str
-    """The type of the column of ids; empty where there is none."""
+    """What the column of ids holds, numbers or texts; empty where there is none."""
     parts: list[Part]
 
 
-def split_file(source: str, most_rows: int, id_column: str) -> SplitFile:
+def split_file(source: str, id_column: str) -> SplitFile:
     """Split a file into parts that can be read apart from each other."""
     table = open_table(source)
     has_ids = id_column in table.column_names
     if isinstance(table, ParquetFile):
-        parts = _split_groups(source, table.group_rows, most_rows)
-        id_type = str(table.column_type(id_column)) if has_ids else ""
+        parts = _split_groups(source, table.group_rows)
+        is_number = has_ids and pa.types.is_integer(table.column_type(id_column))
+        id_type = "numbers" if is_number else "texts"
     else:
         assert isinstance(table, CsvFile)
         parts = _split_bytes(source, len(table.column_names))
-        id_type = "string" if has_ids else ""
-    return SplitFile(source, table.file_name, table.column_names, id_type, parts)
+        id_type = "texts"
+    ids = id_type if has_ids else ""
+    return SplitFile(source, table.file_name, table.column_names, ids, parts)
 
 
-def _split_groups(source: str, group_rows: list[int], most_rows: int) -> list[Part]:
-    """Join row groups until they have enough rows."""
-    parts, first, row, n_rows = [], 0, 0, 0
-    for number, more in enumerate(group_rows, start=1):
-        n_rows += more
-        is_last = number == len(group_rows)
-        if is_last or n_rows + group_rows[number] > most_rows:
-            parts.append(Part(source, n_rows, row, (first, number)))
-            first, row, n_rows = number, row + n_rows, 0
-    return parts
+def _split_groups(source: str, group_rows: list[int]) -> list[Part]:
+    """Make each row group a part."""
+    starts = itertools.accumulate(group_rows, initial=0)
+    return [
+        Part(source, n_rows, row, (number, number + 1))
+        for number, (n_rows, row) in enumerate(zip(group_rows, starts, strict=False))
+    ]
+
+
+def joined(parts: list[Part]) -> list[Part]:
+    """Join row groups that stand one after the other, so that their file is opened once."""
+    found: list[Part] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last.source == part.source
+            and last.groups is not None
+            and part.groups is not None
+            and last.groups[1] == part.groups[0]
+        ):
+            n_rows = (last.n_rows or 0) + (part.n_rows or 0)
+            found[-1] = last._replace(n_rows=n_rows, groups=(last.groups[0], part.groups[1]))
+        else:
+            found.append(part)
+    return found
 
 
 def _split_bytes(source: str, n_columns: int) -> list[Part]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
+from noisyor.errors import FindingsError
 from noisyor.findings.blocks import Block
 from noisyor.findings.parts import (
     RowsOf,
@@ -118,6 +119,11 @@ def _count_bucket(
     """Count the records of a bucket, whose rows come from many files."""
     import pyarrow as pa
 
+    if len({piece.schema for piece in pieces}) > 1:
+        raise FindingsError(
+            "the columns of record, symptom and state hold different kinds of values in different "
+            "files (numbers, texts, true and false); write them alike."
+        )
     table = pa.concat_tables(pieces).sort_by(record)
     return _count_blocks(plan, how, "", read_blocks(table, plan.structure, how[0]))
 

@@ -1,0 +1,365 @@
+"""Work on a cluster: the same integers as on one machine, whatever happens to workers and files."""
+
+import json
+import os
+import signal
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
+from noisyor.cluster import jobs as cluster_jobs
+from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
+from noisyor.findings import parts as finding_parts
+from noisyor.io import parts as table_parts
+from noisyor.io.tables import ParquetFile
+from noisyor.moments import cluster as moments_cluster
+
+distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
+
+# Dask's own loops, sockets and files are not ours to close.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*large graph.*:UserWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def local_cluster(**options):
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", **options
+    )
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with local_cluster(processes=True) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """A cluster in this process: what tests change here, its workers see."""
+    with local_cluster(processes=False) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    return datasets.clinic()
+
+
+@pytest.fixture(scope="module")
+def plan(clinic):
+    return MomentPlan.all_pairs(clinic.structure)
+
+
+@pytest.fixture
+def small_jobs(monkeypatch):
+    """Have a few thousand rows make many jobs."""
+    monkeypatch.setattr(finding_parts, "FEWEST_ROWS", 500)
+    monkeypatch.setattr(finding_parts, "JOBS_PER_THREAD", 10)
+
+
+def write_groups(findings, path, n_rows):
+    """Write Parquet in row groups of a size that is no multiple of 64."""
+    pq.write_table(findings.to_arrow(), path, row_group_size=n_rows)
+    return path
+
+
+# --- the same integers ---
+
+
+def test_processes_count_the_same_integers(processes, clinic, plan, tmp_path, small_jobs):
+    files = [
+        write_groups(clinic.sample(7001, seed=1), tmp_path / "a.parquet", 777),
+        write_groups(clinic.sample(5000, seed=2), tmp_path / "b.parquet", 2048),
+    ]
+    seen = []
+    found = count_moments(files, plan, client=processes, progress=seen.append)
+    assert found == count_moments(files, plan)
+    assert sum(seen) == 12_001
+    assert len(seen) > 5
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.1])
+def test_parts_of_any_size_count_the_same(
+    threads, clinic, plan, rng, tmp_path, small_jobs, unknown
+):
+    for number in range(20):
+        n_records = int(rng.integers(1, 4000))
+        table = clinic.sample(n_records, seed=number).to_arrow()
+        frame = table.to_pandas().astype(object)
+        frame = frame.mask(rng.random(frame.shape) < unknown)
+        path = tmp_path / f"{number}.parquet"
+        table = pa.table({name: pa.array(frame[name], pa.bool_()) for name in frame})
+        if number % 2:
+            ids = rng.permutation(10**6)[:n_records]
+            table = table.append_column("record", pa.array(ids))
+        pq.write_table(table, path, row_group_size=int(rng.integers(50, 900)))
+        assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_bytes_of_csv_count_the_same(
+    threads, clinic, plan, tmp_path, small_jobs, monkeypatch, line
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
+    path = tmp_path / "r.csv"
+    clinic.sample(3001, seed=5).to_csv(path)
+    lines = path.read_text().splitlines()
+    lines.insert(1000, "")  # a blank line is no record
+    path.write_bytes(line.join([*lines, ""]).encode())
+    assert len(table_parts.split_file(str(path), "record").parts) > 10
+    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+    path.write_bytes(line.join(lines).encode())  # without an end of the last line
+    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+
+
+def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 200)
+    structure = datasets.figure1(0).structure
+    rows = "\n".join(f'"patient\n{n}",1,0,1,0,{n % 2}' for n in range(100))
+    path = tmp_path / "r.csv"
+    path.write_text(f"record,a,b,c,d,e\n{rows}\n")
+    plan = MomentPlan.coupled(structure)
+    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+
+
+@pytest.mark.parametrize("ids_per_file", [False, True])
+def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatch, ids_per_file):
+    monkeypatch.setattr(moments_cluster, "ROWS_OF_BUCKET", 2000)
+    files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
+    table = clinic.sample(2000, seed=1).to_arrow(layout="long")
+    frame = table.to_pandas().sample(frac=1.0, random_state=0)  # rows of a record stand apart
+    frame["record"] = frame["record"].astype(str)
+    frame.iloc[:6000].to_parquet(files[0], index=False)
+    frame.iloc[6000:].to_csv(files[1], index=False)
+    options = {"ids_per_file": ids_per_file}
+    with pytest.warns(NoisyOrWarning):  # that they had to be sorted
+        alone = count_moments(files, plan, **options)
+    with monkeypatch.context() as context:
+        context.setattr("noisyor.findings.long._give_notice", lambda *_: None)
+        together = count_moments(files, plan, client=threads, **options)
+    assert together == alone
+
+
+def test_frames_of_dask_count_the_same(threads, clinic, plan):
+    frames = pytest.importorskip("dask.dataframe")
+    frame = clinic.sample(3001, seed=4).to_arrow().to_pandas()
+    parts = frames.from_pandas(frame, npartitions=7)
+    assert count_moments(parts, plan, client=threads) == count_moments(frame, plan)
+
+
+def test_addresses_are_read(threads, clinic, plan, tmp_path):
+    path = write_groups(clinic.sample(2000, seed=1), tmp_path / "a.parquet", 300)
+    expected = count_moments(path, plan)
+    assert count_moments(path.as_uri(), plan) == expected
+    assert count_moments(path.as_uri(), plan, client=threads) == expected
+    with pytest.raises(FileError, match=r"nosuch://x/a\.parquet cannot be opened"):
+        count_moments("nosuch://x/a.parquet", plan)
+
+
+# --- faults ---
+
+
+def test_a_worker_that_is_killed_loses_nothing(processes, clinic, plan, tmp_path, small_jobs):
+    path = write_groups(clinic.sample(40_000, seed=1), tmp_path / "a.parquet", 500)
+    pids = list(processes.run(os.getpid).values())
+    n_done = []
+
+    def kill_one(amount):
+        n_done.append(amount)
+        if len(n_done) == 3:
+            os.kill(pids[0], signal.SIGKILL)
+
+    found = count_moments(path, plan, client=processes, progress=kill_one)
+    assert found == count_moments(path, plan)
+    assert len(n_done) > 10
+    processes.wait_for_workers(2)
+
+
+def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch):
+    import dask
+
+    path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
+    # What a worker runs travels by value here, since it cannot import this file.
+    monkeypatch.setattr(moments_cluster, "_count_rows", eval("lambda *_: __import__('os').abort()"))
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        local_cluster(processes=True) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(ClusterError, match="workers died again and again"),
+    ):
+        count_moments(path, plan, client=client)
+
+
+def test_a_read_that_fails_for_a_moment_is_repeated(
+    threads, clinic, plan, tmp_path, monkeypatch, small_jobs
+):
+    path = write_groups(clinic.sample(4000, seed=1), tmp_path / "a.parquet", 300)
+    expected = count_moments(path, plan)
+    read, lock, n_failures = ParquetFile.batches, threading.Lock(), [0]
+
+    def flaky(self, columns):
+        for batch in read(self, columns):
+            with lock:
+                n_failures[0] += 1
+                if n_failures[0] % 5 == 0 and n_failures[0] < 20:
+                    raise FileError("the connection was reset")
+            yield batch
+
+    monkeypatch.setattr(ParquetFile, "batches", flaky)
+    assert count_moments(path, plan, client=threads) == expected
+    assert n_failures[0] > 5
+
+
+def damage(path):
+    """Damage the pages of a file near its end; its footer stays."""
+    content = bytearray(path.read_bytes())
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    start = len(content) - footer - 3000
+    content[start : start + 2000] = bytes(2000)
+    path.write_bytes(content)
+
+
+def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tmp_path, small_jobs):
+    good = [
+        write_groups(clinic.sample(3000, seed=n), tmp_path / f"{n}.parquet", 400) for n in (1, 2)
+    ]
+    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    damage(torn)
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(good[0].read_bytes()[:1000])
+    for broken in torn, cut:
+        with pytest.raises(FileError, match=broken.name):
+            count_moments([good[0], broken, good[1]], plan, client=threads)
+    with pytest.warns(NoisyOrWarning, match=r"2 files could not be read.*(torn|cut)") as told:
+        found = count_moments([torn, good[0], cut, good[1]], plan, client=threads, skip_broken=True)
+    assert "torn.parquet" in str(told[0].message)
+    assert "cut.parquet" in str(told[0].message)
+    assert found == count_moments(good, plan)
+
+
+def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
+    path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
+    with pytest.raises(ClusterError, match="client must be a distributed.Client, not str"):
+        count_moments(path, plan, client="tcp://nowhere")
+    with pytest.raises(ParameterError, match="skip_broken is for work on a cluster"):
+        count_moments(path, plan, skip_broken=True)
+    other = tmp_path / "b.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("record", pa.array(range(100))), other)
+    with pytest.raises(FindingsError, match=r"column 'record' of ids is missing in .*a\.parquet"):
+        count_moments([path, other], plan, client=threads)
+    with pytest.raises(FindingsError, match="no column for the symptoms"):
+        count_moments(path, MomentPlan.coupled(datasets.figure1(0).structure), client=threads)
+    with pytest.raises(ParameterError, match="learns from records on one machine"):
+        NoisyOrLearner(clinic.structure, method="exact_em").fit(path, client=threads)
+
+
+# --- learning, diagnosis, commands ---
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled", "refined"])
+def test_learning_on_a_cluster(threads, tmp_path, method, small_jobs):
+    network = datasets.figure1(0)
+    path = write_groups(network.sample(6000, seed=1), tmp_path / "a.parquet", 700)
+    learner = NoisyOrLearner(network.structure, method=method)
+    alone = learner.fit(path).estimate_
+    together = learner.fit(path, client=threads).estimate_
+    assert together.n_records == 6000
+    # Expectations are sums of floats, which jobs add up in another order.
+    close = 0.0 if method != "refined" else 1e-6
+    assert np.abs(together.failures.values - alone.failures.values).max() <= close
+    assert together.priors.standard_errors == pytest.approx(alone.priors.standard_errors, rel=1e-4)
+
+
+def test_learning_from_a_frame_of_dask(threads):
+    frames = pytest.importorskip("dask.dataframe")
+    network = datasets.figure1(0)
+    frame = network.sample(4000, seed=1).to_arrow().to_pandas()
+    learner = NoisyOrLearner(network.structure)
+    alone = learner.fit(frame).network_
+    together = learner.fit(frames.from_pandas(frame, npartitions=3), client=threads).network_
+    assert together.failures == pytest.approx(alone.failures, abs=1e-6)
+
+
+def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
+    from noisyor.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    clinic.save("clinic.json")
+    write_groups(clinic.sample(3000, seed=1), tmp_path / "a.parquet", 700)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as exit_:
+            main(list(arguments))
+        return exit_.value.code or 0, *capsys.readouterr()
+
+    here = "--cluster", "local:1"
+    code, out, _ = run("count", "clinic.json", "a.parquet", "-o", "a.moments", *here, "--json")
+    assert (code, json.loads(out)["records"]) == (0, 3000)
+    assert run("count", "clinic.json", "a.parquet", "-o", "b.moments", "-q")[0] == 0
+    assert Moments.load("a.moments") == Moments.load("b.moments")
+    code, out, _ = run("diagnose", "clinic.json", "a.parquet", "-o", "folder", *here, "--json")
+    assert (code, json.loads(out)["methods"]) == (0, {"exact": 3000})
+    assert run("diagnose", "clinic.json", "a.parquet", "-o", "one.parquet", "-q")[0] == 0
+    assert pq.read_table("folder").equals(pq.read_table("one.parquet"))
+    for arguments, message in (
+        (("count", "clinic.json", "a.parquet", "-o", "c.moments", "--skip-broken"), "--cluster"),
+        (("count", "clinic.json", "file:///a.parquet", "-o", "c.moments"), "give --cluster"),
+        (("diagnose", "clinic.json", "a.parquet", "-o", "x.csv", *here), "give a folder"),
+        (("diagnose", "clinic.json", "a.parquet", "-o", "folder", *here), "new or empty folder"),
+        (("fit", "clinic.json", "a.parquet", "-o", "l.json", "--cluster", "local:x"), "local:4"),
+        (("fit", "clinic.json", "a.parquet", "-o", "l.json", "--cluster", "tcp://127.0.0.1:9"),
+         "there is no cluster at"),
+    ):  # fmt: skip
+        code, _, err = run(*arguments)
+        assert (code, message in err) == (2, True), err
+
+
+def test_without_dask_a_sentence_says_how_to_get_it(monkeypatch):
+    import sys
+
+    from noisyor.cluster import connected
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match=r"pip install 'noisyor\[cluster\]'"), connected("local"):
+        pass
+
+
+# --- jobs ---
+
+
+def test_only_so_many_jobs_are_given_out(threads, monkeypatch):
+    """A reader never outruns a counter."""
+    cluster = cluster_jobs.Cluster(threads)
+    most, running = [], set()
+    submit = cluster._submit
+
+    def counted(work, job, shared):
+        future = submit(work, job, shared)
+        running.add(future)
+        most.append(sum(not each.done() for each in running))
+        return future
+
+    monkeypatch.setattr(cluster, "_submit", counted)
+    all_jobs = [cluster_jobs.Job((number,), 1, str(number % 3)) for number in range(100)]
+    total, skipped = cluster.merged(slow_square, all_jobs, sum)
+    assert (total, skipped) == (sum(n * n for n in range(100)), [])
+    assert max(most) <= cluster_jobs.AHEAD * 2
+    assert cluster.merged(slow_square, [], sum) == (None, [])
+    found = [value for _, value in cluster.in_order(slow_square, all_jobs)]
+    assert found == [n * n for n in range(100)]
+
+
+def slow_square(number):
+    import time
+
+    time.sleep(0.001)
+    return number * number
