@@ -73,7 +73,7 @@ def test_info_tells_every_kind_of_file(run, tmp_path):
         "network.json": {"kind": "network", "diseases": 20, "edges": 120},
         "structure.json": {"kind": "structure", "symptoms": 60},
         "edges.csv": {"kind": "structure", "symptoms": 60},
-        "wide.parquet": {"records": 300, "symptoms": 60, "unknown findings": 0},
+        "wide.parquet": {"records": 300, "symptoms": 60, "unknown_findings": 0},
         "long.csv": {"records": 300, "kind": "records, long (a row per finding)"},
     }.items():
         code, out, _ = run("info", tmp_path / name, "--json")

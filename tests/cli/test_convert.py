@@ -13,7 +13,7 @@ def test_convert_writes_and_tells(run, tmp_path):
         assert word in "".join(out.split())  # a long path is folded
     code, out, err = run("convert", tmp_path / "clinic.xdsl", tmp_path / "again.json", "--json")
     facts = json.loads(out)
-    assert (facts["read as"], facts["written as"], facts["edges"]) == ("xdsl", "json", 120)
+    assert (facts["read_as"], facts["written_as"], facts["edges"]) == ("xdsl", "json", 120)
     assert NoisyOrNetwork.load(tmp_path / "again.json") == datasets.clinic()
 
 

@@ -158,3 +158,18 @@ def test_pooled_and_sequential_agree_with_many_records():
     pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
     one = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
     assert pooled.failures == pytest.approx(one.failures, abs=0.05)
+
+
+def test_few_groups_give_sound_values_without_errors_and_say_so():
+    """Rows without ids come 64 to a group: fewer than 640 fill fewer than the ten groups needed."""
+    network = datasets.clinic()
+    findings = network.sample(400, seed=1)
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_
+    for part in estimate.parts.values():
+        assert np.isnan(part.standard_errors).all()
+        assert (part.flags != 0).all()
+    assert (estimate.failures.flags & Flag.NO_ERROR).any()
+    assert estimate.leaks.values.max() < 0.6  # once 0.98: shrunk as if all were known exactly
+    sequential = NoisyOrLearner(network.structure, method="sequential").fit(findings).estimate_
+    for part in sequential.parts.values():
+        assert ((part.flags != 0) | np.isfinite(part.standard_errors)).all()

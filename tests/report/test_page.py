@@ -18,7 +18,7 @@ from noisyor import (
     learn_sequential,
     write_report,
 )
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.io.csv_files import CsvFile
 from noisyor.learning.estimate import Flag, StandardErrors
 from report.pages import HOSTILE, read_page
@@ -233,13 +233,13 @@ def test_what_is_refused(flagged, clinic, tmp_path):
         write_report("learned.json", page)
     with pytest.raises(ParameterError, match="has its own standard errors"):
         write_report(flagged, page, errors=flagged.standard_errors)
-    with pytest.raises(ParameterError, match="another structure"):
+    with pytest.raises(StructureError, match="another structure"):
         write_report(flagged, page, truth=datasets.figure1(seed=0))
     with pytest.raises(ParameterError, match="the truth must be a NoisyOrNetwork, not Estimate"):
         write_report(flagged, page, truth=flagged)
     with pytest.raises(ParameterError, match="standard errors are"):
         write_report(datasets.figure1(seed=0), page, errors=flagged.standard_errors)
-    with pytest.raises(ParameterError, match="misfits belong to another structure"):
+    with pytest.raises(StructureError, match="misfits belong to another structure"):
         write_report(datasets.figure1(seed=0), page, misfits=flagged.misfits())
     with pytest.raises(FileError, match="must be .html"):
         write_report(clinic, tmp_path / "page.pdf")

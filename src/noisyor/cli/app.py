@@ -1,7 +1,8 @@
 """The `noisyor` command: its subcommands, and how errors end it.
 
 Exit codes: 0 all went well; 2 something is wrong with the call, a file or its data, and a sentence
-on standard error says what; 130 interrupted with Ctrl-C.
+on standard error says what; 130 interrupted with Ctrl-C; 143 ended by a request (kill, a closed
+terminal).
 """
 
 import functools
@@ -102,6 +103,6 @@ def main_options(
     """Learn noisy-or networks (hidden diseases, observed symptoms) and diagnose with them."""
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command that the arguments name."""
     app(args=arguments, prog_name="noisyor")

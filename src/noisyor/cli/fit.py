@@ -161,7 +161,8 @@ def fit(
     elif not quiet:
         _show(estimate)
         _show_misfits(found, misfits, fixed is not None)
-        typer.echo(f"Written: {output}")
+        written = [str(path) for path in (output, summary, misfits, report) if path is not None]
+        typer.echo(f"Written: {', '.join(written)}")
 
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":

@@ -14,9 +14,13 @@ from noisyor.io.unfinished import remove_unfinished
 
 PATIENCE = 0.6
 """Seconds that compiled code, in which no exception can be raised, may go on."""
-INTERRUPTED = 130
-"""The exit code."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes: after Ctrl-C, and after a request to end (kill, a closed terminal)."""
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 _requested = threading.Event()
+_code = INTERRUPTED
 
 
 @contextmanager
@@ -26,29 +30,35 @@ def interruptible() -> Iterator[None]:
         yield
         return
     _requested.clear()
-    signals = signal.SIGINT, signal.SIGTERM
-    before = [signal.signal(each, _interrupt) for each in signals]
+    # What whoever started us wants to be ignored (nohup, a script's background job) stays ignored.
+    heeded = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = [signal.signal(each, _interrupt) for each in heeded]
     try:
-        with _watched():
+        with _watched(heeded):
             yield
     finally:
-        for each, handler in zip(signals, before, strict=True):
+        for each, handler in zip(heeded, before, strict=True):
             signal.signal(each, handler)
 
 
-def _interrupt(*_: Any) -> NoReturn:
+def _interrupt(number: int, _: Any) -> NoReturn:
+    global _code  # noqa: PLW0603
+    _code = INTERRUPTED if number == signal.SIGINT else TERMINATED
     _requested.set()
     raise KeyboardInterrupt
 
 
 @contextmanager
-def _watched() -> Iterator[None]:
+def _watched(heeded: list[signal.Signals]) -> Iterator[None]:
     """Have a thread end the program where the main thread does not notice a signal."""
+    if os.name != "posix":  # pipes cannot be waited for elsewhere
+        yield
+        return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     done = threading.Event()
-    thread = threading.Thread(target=_watch, args=(reading, done), daemon=True)
+    thread = threading.Thread(target=_watch, args=(reading, done, heeded), daemon=True)
     thread.start()
     try:
         yield
@@ -60,15 +70,18 @@ def _watched() -> Iterator[None]:
         os.close(reading)
 
 
-def _watch(reading: int, done: threading.Event) -> None:
+def _watch(reading: int, done: threading.Event, heeded: list[signal.Signals]) -> None:
     while not done.is_set():
         select.select([reading], [], [])
         numbers = os.read(reading, 64)
         if done.is_set() or not numbers:
             return
-        if not {signal.SIGINT, signal.SIGTERM} & set(numbers):
+        if not set(heeded) & set(numbers):
             continue
-        if not _requested.wait(PATIENCE) and not done.is_set():
+        # Where it was asked for before, cleaning up takes too long for whoever asks again.
+        is_asked_again = _requested.is_set()
+        is_noticed = _requested.wait(PATIENCE) and not is_asked_again
+        if not is_noticed and not done.wait(PATIENCE if is_asked_again else 0.0):
             end_at_once()
 
 
@@ -84,7 +97,7 @@ def end_at_once() -> NoReturn:
         process.kill()
     sys.stderr.write("noisyor: interrupted\n")
     sys.stderr.flush()
-    os._exit(INTERRUPTED)
+    os._exit(_code)
 
 
 def check_interrupted() -> None:

@@ -27,7 +27,7 @@ class TripletChoice(StrEnum):
 StructureFile = Annotated[
     str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but notices and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 ReadLayout = Annotated[
     Layout | None, typer.Option(help="wide or long; found out from the columns by default.")

@@ -29,9 +29,7 @@ def show(*renderables: Any) -> None:
 def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) -> None:
     """Print facts as two columns, or as JSON for machines."""
     if as_json:
-        import json
-
-        typer.echo(json.dumps(facts))
+        _echo_json(facts)
         return
     from rich.table import Table
 
@@ -46,11 +44,16 @@ def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) ->
 def tell(sentence: str, facts: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
     """Say at the end of a command what was done: in a sentence, as JSON, or not at all."""
     if as_json:
-        import json
-
-        typer.echo(json.dumps(facts))
+        _echo_json(facts)
     elif not quiet:
         typer.echo(sentence)
+
+
+def _echo_json(facts: Mapping[str, Any]) -> None:
+    """Print facts with keys that are easy to type: spaces become underscores."""
+    import json
+
+    typer.echo(json.dumps({name.replace(" ", "_"): value for name, value in facts.items()}))
 
 
 def note(message: str) -> None:

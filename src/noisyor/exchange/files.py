@@ -208,6 +208,21 @@ def _names_without_edges(structure: Structure) -> list[str]:
     return [names[i] for names, used in kinds for i in sorted(set(range(len(names))) - set(used))]
 
 
+def _lost_in_tables(network: NoisyOrNetwork, chosen: str) -> list[str]:
+    """Name what a table of probabilities does not tell."""
+    structure, lost = network.structure, []
+    diseases, symptoms = structure.edges.T
+    loud = sorted({structure.symptoms[j] for j in symptoms[network.leaks[symptoms] == 1.0]})
+    if loud:
+        lost.append(f"failures of symptoms that are always present ({some_of(loud)})")
+    childless = [
+        name for i, name in enumerate(structure.diseases) if i not in set(diseases.tolist())
+    ]
+    if chosen == "uai" and childless:
+        lost.append(f"that {some_of(childless)}, without edges, are diseases")
+    return lost
+
+
 def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
     structure = model.structure if isinstance(model, NoisyOrNetwork) else model
     lost = []
@@ -218,6 +233,8 @@ def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
     lone = _names_without_edges(structure)
     if chosen == "edges" and lone:
         lost.append(f"the names without edges ({some_of(lone)})")
+    if isinstance(model, NoisyOrNetwork) and chosen in ("bif", "uai"):
+        lost += _lost_in_tables(model, chosen)
     if lost:
         warnings.warn(
             f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",

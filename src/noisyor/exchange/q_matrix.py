@@ -37,6 +37,16 @@ def read_q_matrix(path: PathLike) -> Structure:
     """Read a structure: skills (columns) are its diseases, items (rows) its symptoms."""
     table = open_table(path)
     first, *skills = table.column_names
+    if not skills:
+        raise FileError(
+            f"{path} has one column only, {first!r}: a Q-matrix has a column of items and one for "
+            "each skill, with commas between them (or tabs, in a .tsv)."
+        )
+    if set(table.column_names) <= {"0", "1", "0.0", "1.0"}:
+        raise FileError(
+            f"{path}: the first line holds 0 and 1 only, where names of skills should stand. Add a "
+            "first line with names, and a first column with those of the items."
+        )
     items: list[str] = []
     parts: list[Indices] = []
     kinds = {first: ColumnKind.TEXT, **dict.fromkeys(skills, ColumnKind.FLAG)}
@@ -50,15 +60,14 @@ def read_q_matrix(path: PathLike) -> Structure:
             parts.append(np.column_stack([np.full(len(rows), number), rows]))
         items += [name or "" for name in batch.column(0).to_pylist()]
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
+    for row, item in enumerate(items):
+        if not item or item in items[:row]:
+            problem = "the item has no name" if not item else f"the item {item!r} stands twice"
+            raise FileError(f"{table.place(row)}: {problem}.")
     try:
         return Structure(skills, items, edges)
     except StructureError as error:
-        raise FileError(f"{path}: {_as_items(str(error))}") from None
-
-
-def _as_items(message: str) -> str:
-    """Say of a matrix what is said of a structure."""
-    return message.replace("disease", "skill").replace("symptom", "item")
+        raise FileError(f"{path}, skills as diseases, items as symptoms: {error}") from None
 
 
 def write_q_matrix(structure: Structure, path: PathLike) -> None:

@@ -11,6 +11,8 @@ from noisyor.experiments.networks import network_named, real_networks
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.learner import NoisyOrLearner
+from noisyor.learning import learn_pooled, plan_triplets
+from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 
@@ -85,9 +87,21 @@ def _learn(network: NoisyOrNetwork, cell: Cell) -> NoisyOrNetwork:
             cell.n_records, seed=cell.seed + SAMPLE, return_diseases=True
         )
         return learner.fit(records, diseases).network_
-    for part in range(cell.n_records // CHUNK):
-        learner.partial_fit(network.sample(CHUNK, seed=cell.seed + SAMPLE + 1000 * (part + 1)))
-    return learner.network_
+    if cell.method == "sequential":
+        return learner.fit(_counted(network, cell, learner.find_plan())).network_
+    pairs = _counted(network, cell, MomentPlan.coupled(network.structure))
+    schedule = find_schedule(network.structure)
+    triplets = _counted(network, cell, plan_triplets(pairs, schedule))
+    return learn_pooled(pairs, schedule, triplets=triplets).network
+
+
+def _counted(network: NoisyOrNetwork, cell: Cell, plan: MomentPlan) -> Moments:
+    """Count chunk after chunk, which are sampled anew: the second time they are the same."""
+    seeds = [cell.seed + SAMPLE + 1000 * (k + 1) for k in range(cell.n_records // CHUNK)]
+    total = count_moments(network.sample(CHUNK, seed=seeds[0]), plan)
+    for seed in seeds[1:]:
+        total += count_moments(network.sample(CHUNK, seed=seed), plan)
+    return total
 
 
 def _depths(results: Results, name: str, quantity: str) -> list[int]:

@@ -15,6 +15,9 @@ from noisyor.experiments.networks import real_networks
 from noisyor.experiments.settings import Settings
 from noisyor.io.paths import replaced_when_done
 
+MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
+"""What must be the same when a run goes on."""
+
 
 class Provenance:
     """What an experiment's results were made with, in a JSON file beside them."""
@@ -36,6 +39,7 @@ class Provenance:
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
             settings, self.content["seconds"] = earlier["settings"], float(earlier["seconds"])
+            made_with = {name: earlier[name] for name in MADE_WITH}
         except (OSError, ValueError, KeyError, TypeError):
             raise FileError(
                 f"{results} holds results, but {self.path}, which says with what settings they "
@@ -45,6 +49,12 @@ class Provenance:
             raise FileError(
                 f"{results} holds results of other settings ({_worded(settings)} instead of "
                 f"{_worded(self.content['settings'])}). Choose another --out, or delete it."
+            )
+        other = {name: each for name, each in made_with.items() if each != self.content[name]}
+        if other:
+            raise FileError(
+                f"{results} holds results made elsewhere ({_worded(other)}): times and versions "
+                "would be mixed. Choose another --out, or delete it."
             )
 
     def keep(self, seconds: float = 0.0) -> None:

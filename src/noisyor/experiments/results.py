@@ -1,6 +1,7 @@
 """What was measured, kept in a CSV file, so that a long run can go on where it stopped."""
 
 import csv
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,8 @@ class Results:
             self._read(path)
 
     def _read(self, path: Path) -> None:
+        if not path.read_bytes().endswith(b"\n"):
+            raise FileError(f"{path}: the last line is cut off; delete it.")
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -63,12 +66,14 @@ class Results:
         self._values[cell] = {name: float(f"{value:.6g}") for name, value in found.items()}
         if self.path is None:
             return
-        is_new = not self.path.exists()
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if is_new:
-                writer.writerow(COLUMNS)
-            writer.writerows([*cell, name, f"{value:.6g}"] for name, value in found.items())
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not self.path.exists():
+            writer.writerow(COLUMNS)
+        writer.writerows([*cell, name, f"{value:.6g}"] for name, value in found.items())
+        # In one piece: a cell is in the file with all its rows, or not at all.
+        with self.path.open("ab", buffering=0) as file:
+            file.write(text.getvalue().encode())
 
     @property
     def cells(self) -> Iterable[Cell]:

@@ -295,9 +295,10 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
     ) -> Self:
         """Learn from more records, besides those of earlier calls: their moments add up.
 
-        Records are not kept, so "refined" learns as "pooled" does. `fixed` as in `fit`; what was
-        held in the first call is held in the next ones. Solving waits until `network_`
-        or `estimate_` is asked for, so that many calls are cheap.
+        Records are not kept, so "refined" learns as "pooled" does, and both from the triplets of a
+        schedule: those that tell most follow from all pairs, for a second pass that only `fit`
+        makes. `fixed` as in `fit`; what was held in the first call is held in the next ones.
+        Solving waits until `network_` or `estimate_` is asked for, so that many calls are cheap.
         """
         if self.method in ALL_METHODS and self.method not in METHODS:
             raise ParameterError(

@@ -40,6 +40,7 @@ class Flag(IntFlag):
     ENTANGLED = 2048
     SWAPPABLE = 4096
     AMBIGUOUS = 8192
+    NO_ERROR = 16384
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
 
@@ -62,6 +63,7 @@ REASONS = {
     Flag.ENTANGLED: "the records hardly tell its disease from others: it may be far off",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
+    Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
     Flag.FIXED: "held at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
@@ -108,6 +110,12 @@ class Learned:
             np.where(held, np.uint16(Flag.FIXED), self.flags),
             sources,
         )
+
+    def without_errors(self) -> "Learned":
+        """Return the same, flagged where a standard error is missing without another reason."""
+        is_silent = np.isnan(self.standard_errors) & (self.flags == 0)
+        flags = np.where(is_silent, np.uint16(Flag.NO_ERROR), self.flags).astype(np.uint16)
+        return replace(self, flags=flags)
 
     @property
     def is_learned(self) -> NDArray[np.bool_]:
@@ -281,6 +289,12 @@ class Estimate:
             failures=self.failures.holding(fixed.failures),
             leaks=self.leaks.holding(fixed.leaks),
         )
+
+    def without_errors(self) -> "Estimate":
+        """Return the same, with a flag on what has no standard error for want of groups."""
+        parts = self.priors, self.failures, self.leaks
+        priors, failures, leaks = (part.without_errors() for part in parts)
+        return replace(self, priors=priors, failures=failures, leaks=leaks)
 
     @property
     def network(self) -> NoisyOrNetwork:

@@ -80,6 +80,8 @@ def learn_sequential(
         all_solved = [solved, *replicates]
         cleaned = _clean_up(moments, pieces, source, all_solved, cleanup, checked.swaps)
     estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
+    if standard_errors and not replicates and not moments.is_exact:
+        estimate = estimate.without_errors()
     return replace(estimate.holding(held), moments=moments)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, StructureError
+from noisyor.evaluation import in_order_of
 from noisyor.io.paths import PathLike
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import (
@@ -136,7 +137,7 @@ def content_of(
     if isinstance(source, Estimate) and errors is not None:
         raise ParameterError("an Estimate has its own standard errors; leave errors out.")
     structure = source.structure
-    _check_truth(truth, structure)
+    truth = _ordered_truth(truth, structure)
     estimate = source if isinstance(source, Estimate) else None
     schedule = estimate.schedule if estimate else find_schedule(structure)
     made_from = NETWORK
@@ -162,16 +163,16 @@ def _default_title(structure: Structure) -> str:
     return f"Noisy-or network of {structure.n_diseases:,} diseases"
 
 
-def _check_truth(truth: NoisyOrNetwork | None, structure: Structure) -> None:
+def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
+    """Return the truth in the order of the network."""
     if truth is None:
-        return
+        return None
     if not isinstance(truth, NoisyOrNetwork):
         raise ParameterError(f"the truth must be a NoisyOrNetwork, not {type(truth).__name__}.")
-    if truth.structure != structure:
-        raise ParameterError(
-            "the truth has another structure than the network: the same diseases, symptoms and "
-            "edges are needed, in the same order."
-        )
+    try:
+        return in_order_of(truth, structure)
+    except StructureError as error:
+        raise StructureError(f"the truth has another structure than the network: {error}") from None
 
 
 def _summary_of(estimate: Estimate) -> Summary:

@@ -239,6 +239,7 @@ def to_estimate(
     """Turn strengths and lambdas into priors, failures and leaks with their errors."""
     structure = schedule.structure
     groups = np.flatnonzero(moments.group_records > 0)[: len(fit.group_lambdas)]
+    shrink = shrink and len(groups) > 0  # without errors nobody knows how far
     sizes = moments.group_records[groups]
     raw, replicates = priors_of(fit.lambdas), priors_of(fit.group_lambdas)
     lambda_errors = _errors(fit.lambdas, fit.group_lambdas, sizes)
@@ -283,7 +284,7 @@ def failures_from(priors: Floats, strengths: Floats, owners: NDArray[np.int64]) 
 
 def _errors(whole: Floats, replicates: Floats, sizes: NDArray[np.int64]) -> Floats:
     if not len(sizes):
-        return np.zeros(len(whole))
+        return np.zeros(len(whole))  # not known; flagged, unless the moments are exact
     return jackknife_errors(whole, replicates, sizes)
 
 
@@ -304,6 +305,7 @@ def _estimate(
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
     lost_leaks[symptoms[lost_failures & ~(fixed.holds("failures") & ~lost_priors[diseases])]] = True
     has_errors = len(fit.group_lambdas) > 0
+    flag = Flag(0) if has_errors or moments.is_exact else Flag.NO_ERROR
     sources = (
         [
             "clean-up" if is_cleaned else f"{n:,} triplets"
@@ -316,7 +318,7 @@ def _estimate(
         ["marginal"] * structure.n_symptoms,
     )
     parts = [
-        _learned(part, lost, neutral, depths, has_errors, source)
+        _learned(part, lost, neutral, depths, has_errors, flag, source)
         for part, lost, neutral, depths, source in zip(
             (priors, failures, leaks),
             (lost_priors, lost_failures, lost_leaks),
@@ -337,10 +339,10 @@ def _estimate(
 
 def _learned(
     shrunk: Shrunk, lost: NDArray[np.bool_], neutral: float, depths: NDArray[np.int64],
-    has_errors: bool, sources: list[str],
+    has_errors: bool, flag: Flag, sources: list[str],
 ) -> Learned:  # fmt: skip
-    flags = np.where(lost, Flag.NOT_SCHEDULED, 0).astype(np.uint16)
-    flags[shrunk.is_weak & ~lost] = Flag.WEAK
+    flags = np.where(lost, Flag.NOT_SCHEDULED, flag).astype(np.uint16)
+    flags[shrunk.is_weak & ~lost] |= np.uint16(Flag.WEAK)
     errors = np.where(lost | (not has_errors), np.nan, shrunk.standard_errors)
     return Learned(
         np.where(lost, neutral, shrunk.values), errors, np.where(lost, -1, depths),
