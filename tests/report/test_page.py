@@ -239,7 +239,7 @@ def test_what_is_refused(flagged, clinic, tmp_path):
         write_report(flagged, page, truth=flagged)
     with pytest.raises(ParameterError, match="standard errors are"):
         write_report(datasets.figure1(seed=0), page, errors=flagged.standard_errors)
-    with pytest.raises(StructureError, match="misfits belong to another structure"):
+    with pytest.raises(ParameterError, match="misfits belong to another structure"):
         write_report(datasets.figure1(seed=0), page, misfits=flagged.misfits())
     with pytest.raises(FileError, match="must be .html"):
         write_report(clinic, tmp_path / "page.pdf")
