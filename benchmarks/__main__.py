@@ -10,7 +10,7 @@ import noisyor
 
 BENCHMARKS = [
     "foundation", "counting", "learning", "accuracy", "robustness", "identifiability", "baselines",
-    "diagnosis", "peers",
+    "diagnosis", "peers", "cluster",
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ N_FILES = 8
 
 def run(scale):
     counting(int(10_000_000 * scale))
+    wide_files(int(200_000 * scale))
     merging(max(10, int(1000 * scale)))
 
 
@@ -61,6 +62,34 @@ def timed(files, plan, client):
     start = time.perf_counter()
     count_moments(files, plan, client=client)
     return time.perf_counter() - start
+
+
+def wide_files(n_records):
+    """Measure what a core does with wide Parquet of QMR's size: the figures of docs/cluster.md."""
+    network = datasets.qmr_shaped(0)
+    plans = {
+        "of a schedule": find_schedule(network.structure).plan(),
+        "all coupled pairs": MomentPlan.coupled(network.structure),
+    }
+    rows = [["plan", "records", "bytes a record", "us a record, one core", "megabytes of counts"]]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.parquet"
+        network.sample(n_records, seed=1).to_parquet(path)
+        size = path.stat().st_size / n_records
+        for name, plan in plans.items():
+            seconds, moments = min(
+                (one_core(path, plan) for _ in range(REPEATS)), key=lambda each: each[0]
+            )
+            counts = sum(each.nbytes for each in moments.present) / 2**20
+            cells = [f"{size:.0f}", f"{1e6 * seconds / n_records:.1f}", f"{counts:.0f}"]
+            rows.append([name, f"{n_records:,}", *cells])
+    print_table("Wide Parquet of QMR's size (4,075 columns), read and counted by one core", rows)
+
+
+def one_core(path, plan):
+    start = time.perf_counter()
+    moments = count_moments(path, plan, threads=1)
+    return time.perf_counter() - start, moments
 
 
 def merging(n_parts):
