@@ -86,14 +86,27 @@ def curve(
         axis.fill_between(xs[known], low, ys[known] + margin, color=colour, alpha=0.12, linewidth=0)
 
 
+def records_axis(axis: Any, at: Sequence[int]) -> None:
+    """Let the numbers of records be the marks of an axis."""
+    axis.set(xscale="log", xlabel="records")
+    axis.set_xticks(list(at), [f"{n // 10**6}M" if n >= 10**6 else f"{n:,}" for n in at])
+    axis.minorticks_off()
+
+
 def line_of(method: str) -> str:
     """Return dashes for methods that are no competitors: they see the diseases, or nothing."""
     return "--" if method in ("observed", "seen", "uniform") else "-"
 
 
-def label_curves(axis: Any) -> None:
-    """Write each curve's name at its right end, in its colour, one above the other."""
-    lines = [line for line in axis.get_lines() if not line.get_label().startswith("_")]
+def names_of_curves(axis: Any) -> set[str]:
+    """Return the names of all curves."""
+    return {line.get_label() for line in axis.get_lines() if not line.get_label().startswith("_")}
+
+
+def label_curves(axis: Any, names: set[str] | None = None) -> None:
+    """Write the names of curves at their right ends, in their colours, one above the other."""
+    wanted = names_of_curves(axis) if names is None else names
+    lines = [line for line in axis.get_lines() if line.get_label() in wanted]
     if not lines:
         return
     axis.figure.canvas.draw()

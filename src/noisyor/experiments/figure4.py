@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from noisyor.experiments.drawing import curve, label_curves, line_of, markdown_table, picture, shown
+from noisyor.experiments.drawing import (
+    curve,
+    label_curves,
+    line_of,
+    markdown_table,
+    picture,
+    records_axis,
+    shown,
+)
 from noisyor.experiments.networks import network_named, real_networks
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
@@ -141,7 +149,8 @@ def _draw_errors(axis: Any, results: Results, settings: Settings, name: str, dep
     for method in METHODS:
         means = [results.mean(name, n, method, f"depth {depth}") for n in at]
         curve(axis, at, means, method, style=line_of(method))
-    axis.set(xscale="log", yscale="log", xlabel="records", title=f"{name}, depth {depth}")
+    axis.set(yscale="log", title=f"{name}, depth {depth}")
+    records_axis(axis, at)
     if depth == 0:
         axis.set_ylabel("mean error of failures")
 
