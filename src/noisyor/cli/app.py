@@ -74,6 +74,7 @@ def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
 app = typer.Typer(
     name="noisyor",
     no_args_is_help=True,
+    rich_markup_mode=None,  # tables would cut long words, which users want to copy
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

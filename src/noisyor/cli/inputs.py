@@ -50,8 +50,9 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
         return makers[name](seed)
     path = existing(source, "a network file (.json) or a folder with edges.csv")
     if path.is_dir():
+        network = datasets.from_folder(path, seed)
         _note_what_is_drawn(path)
-        return datasets.from_folder(path, seed)
+        return network
     if path.suffix.lower() != ".json":
         raise FileError(
             f"{source} is no network: give a .json file that noisyor saved, or a folder with "
