@@ -243,6 +243,10 @@ def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tm
     assert "torn.parquet" in str(told[0].message)
     assert "cut.parquet" in str(told[0].message)
     assert found == count_moments(good, plan)
+    learner = NoisyOrLearner(clinic.structure, method="refined")
+    with pytest.warns(NoisyOrWarning, match="could not be read"):
+        learner.fit([torn, good[0], cut, good[1]], client=threads, skip_broken=True)
+    assert learner.estimate_.n_records == 6000
 
 
 def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):

@@ -22,7 +22,11 @@ def reproduce(
         int, typer.Option(min=0, help="Where seeds of networks and samples start.")
     ] = 0,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Processes; learning itself uses all cores already.")
+        int,
+        typer.Option(
+            min=1,
+            help="Processes (timings are taken by one); learning itself uses all cores already.",
+        ),
     ] = 1,
     structures: Annotated[
         Path | None,

@@ -50,7 +50,6 @@ class Cluster:
             raise ClusterError(f"client must be a distributed.Client, not {type(client).__name__}.")
         self._distributed = imported()
         self._client = client
-        self._shared: dict[int, Any] = {}
 
     @property
     def n_threads(self) -> int:
@@ -78,6 +77,12 @@ class Cluster:
         """Bring small results here."""
         with self._errors_named():
             return list(self._client.gather(list(kept)))
+
+    def errors_of(self, kept: Sequence[Any]) -> list[BaseException | None]:
+        """Wait for results; return why those failed that did."""
+        with self._errors_named():
+            self._distributed.wait(list(kept))
+            return [each.exception() if each.status == "error" else None for each in kept]
 
     def tree(self, merge: Callable[..., Any], kept: Sequence[Any]) -> Any:
         """Merge results as a tree, where they are."""

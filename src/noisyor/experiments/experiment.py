@@ -93,8 +93,11 @@ def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:
 def _measured(
     name: str, cells: list[Cell], settings: Settings, jobs: int
 ) -> Iterator[tuple[Cell, dict[str, float]]]:
-    """Give each cell with what was measured, in processes of their own if there are several."""
-    if jobs < 2:
+    """Give each cell with what was measured, in processes of their own if there are several.
+
+    Timings are taken one at a time: side by side they would disturb each other.
+    """
+    if jobs < 2 or name == "timings":
         for cell in cells:
             yield cell, _measure(name, cell, settings)
         return

@@ -201,7 +201,7 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
 
         With a `client` (a `distributed.Client` of Dask) the records, files or a DataFrame of Dask,
         are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
-        are left out when pairs and triplets are counted, and a warning names them.
+        are left out, and a warning names them.
         """
         self._check_parameters()
         structure = self.structure
@@ -283,7 +283,10 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
             learn: Callable[..., Estimate] = functools.partial(learn_refined, source)
         else:
             form = RecordFormat(**reading.options)
-            learn = functools.partial(learn_refined_on_cluster, reading.client, source, form)
+            learn = functools.partial(
+                learn_refined_on_cluster, reading.client, source, form,
+                skip_broken=reading.skip_broken,
+            )  # fmt: skip
         estimate = learn(
             schedule, start, seed=self.seed, progress=reading.progress, fixed=fixed,
             shrink=self.shrink, cleaned=pooled.cleaned,

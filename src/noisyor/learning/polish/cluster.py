@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.cluster.jobs import Cluster
-from noisyor.errors import ParameterError
+from noisyor.errors import FileError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
 from noisyor.findings.reading import RecordFormat, wide_blocks
@@ -49,9 +49,10 @@ def learn_refined_on_cluster(
     fixed: Fixed | None = None,
     shrink: bool = True,
     cleaned: Cleaned | None = None,
+    skip_broken: bool = False,
 ) -> Estimate:
     """Do as `learn_refined`, with the records in the memory of a cluster's workers."""
-    sampler = ClusterSampler(Cluster(client), source, schedule.structure, form)
+    sampler = ClusterSampler(Cluster(client), source, schedule.structure, form, skip_broken)
     return refine(
         sampler, sampler.known, schedule, start, seed=seed, progress=progress, fixed=fixed,
         shrink=shrink, cleaned=cleaned,
@@ -62,34 +63,25 @@ class ClusterSampler:
     """Samplers on workers, one for each job's records; they count as blocks."""
 
     def __init__(
-        self, cluster: Cluster, source: Any, structure: Structure, form: RecordFormat
+        self,
+        cluster: Cluster,
+        source: Any,
+        structure: Structure,
+        form: RecordFormat,
+        skip_broken: bool = False,
     ) -> None:
         self.structure = structure
         self._cluster = cluster
-        how = cluster.share((structure, form))
-        if is_frame(source):
-            loading = [
-                cluster.keep(_load_frame, how, *job.arguments)
-                for job in frame_jobs(cluster, source)
-            ]
-        else:
-            split = split_records(cluster, source, structure, form)
-            if split.is_long:
-                raise ParameterError(
-                    "records with a row per finding cannot stay on a cluster's workers yet: learn "
-                    "with method='pooled', or write them with a column per symptom."
-                )
-            loading = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
-        sizes = cluster.fetch([cluster.keep(_size_of, each) for each in loading])
-        loading = [each for each, (n, _) in zip(loading, sizes, strict=True) if n]
-        sizes = [each for each in sizes if each[0]]
-        if not sizes:
+        found = _loaded(cluster, source, structure, form, skip_broken)
+        sizes = cluster.fetch([cluster.keep(_size_of, each) for each in found])
+        filled = [(each, *size) for each, size in zip(found, sizes, strict=True) if size[0]]
+        if not filled:
             raise ParameterError("there is nothing to learn from: there are no records.")
-        self.starts = np.concatenate([[0], np.cumsum([n for n, _ in sizes])])
-        self.known: Floats = np.sum([known for _, known in sizes], axis=0)
+        self.starts = np.concatenate([[0], np.cumsum([n for _, n, _ in filled])])
+        self.known: Floats = np.sum([known for *_, known in filled], axis=0)
         self._samplers = [
             cluster.keep(_start, each, first)
-            for each, first in zip(loading, self.starts[:-1].tolist(), strict=True)
+            for (each, *_), first in zip(filled, self.starts[:-1].tolist(), strict=True)
         ]
 
     def expect(
@@ -132,6 +124,34 @@ class ClusterSampler:
 
     def _summed(self, parts: list[Any], add: Callable[[Sequence[Any]], Any]) -> Any:
         return self._cluster.fetch([self._cluster.tree(add, parts)])[0]
+
+
+def _loaded(
+    cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
+) -> list[Any]:
+    """Have workers read all records; without files that cannot be read, if that is wanted."""
+    how = cluster.share((structure, form))
+    if is_frame(source):
+        return [
+            cluster.keep(_load_frame, how, *job.arguments) for job in frame_jobs(cluster, source)
+        ]
+    split = split_records(cluster, source, structure, form, one_file_a_job=skip_broken)
+    if split.is_long:
+        raise ParameterError(
+            "records with a row per finding cannot stay on a cluster's workers yet: learn with "
+            "method='pooled', or write them with a column per symptom."
+        )
+    found = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
+    if not skip_broken:
+        return found
+    errors = cluster.errors_of(found)
+    for error in errors:
+        if error is not None and not isinstance(error, FileError):
+            raise error
+    broken = {
+        job.source for job, error in zip(split.jobs, errors, strict=True) if error is not None
+    }
+    return [each for each, job in zip(found, split.jobs, strict=True) if job.source not in broken]
 
 
 # --- what workers do ---
