@@ -1,7 +1,6 @@
 """`noisyor fit`: from records or moments to a network."""
 
 import json
-import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -113,23 +112,18 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
+    from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
     from noisyor.cli.inputs import expand_sources, local_files, read_structure
     from noisyor.cli.output import note
-    from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
-    from noisyor.report.writing import check_ending, write_report
 
     _check_seen(method, diseases)
     files = expand_sources(records)
     known = filter(None, [Path(fixed) if fixed else None, diseases])
     inputs = [Path(structure), *local_files(files), *known]
-    check_writable(filter(None, [output, summary, misfits, report]), inputs=inputs)
-    for table in filter(None, [summary, misfits]):
-        table_kind(table)
+    outputs = Outputs(output, summary, misfits, report)
+    outputs.check(inputs)
     graph = read_structure(structure)
-    if report is not None:
-        check_ending(report)
     learner = NoisyOrLearner(
         graph,
         method=method,
@@ -149,20 +143,51 @@ def fit(
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     found = estimate.misfits()
-    estimate.network.save(output)
-    if summary is not None:
-        estimate.save_summary(summary)
-    if misfits is not None:
-        found.save(misfits)
-    if report is not None:
-        write_report(estimate, report, misfits=found)
+    outputs.write(estimate, found)
     if as_json:
-        typer.echo(json.dumps(_facts(estimate, found)))
+        typer.echo(json.dumps(facts_of(estimate, found)))
     elif not quiet:
-        _show(estimate)
-        _show_misfits(found, misfits, fixed is not None)
-        written = [str(path) for path in (output, summary, misfits, report) if path is not None]
-        typer.echo(f"Written: {', '.join(written)}")
+        show_estimate(estimate)
+        show_misfits(found, misfits, fixed is not None)
+        typer.echo(f"Written: {', '.join(outputs.names)}")
+
+
+class Outputs(NamedTuple):
+    """What is to be written."""
+
+    network: Path
+    summary: Path | None
+    misfits: Path | None
+    report: Path | None
+
+    @property
+    def names(self) -> list[str]:
+        """The files, those that are wanted."""
+        return [str(path) for path in self if path is not None]
+
+    def check(self, inputs: list[Path]) -> None:
+        """Raise an error where something cannot be written, before the work is done."""
+        from noisyor.io.paths import check_writable
+        from noisyor.io.writing import table_kind
+        from noisyor.report.writing import check_ending
+
+        check_writable(self.names, inputs=inputs)
+        for table in filter(None, [self.summary, self.misfits]):
+            table_kind(table)
+        if self.report is not None:
+            check_ending(self.report)
+
+    def write(self, estimate: "Estimate", misfits: "Misfits") -> None:
+        """Write all of it."""
+        from noisyor.report import write_report
+
+        estimate.network.save(self.network)
+        if self.summary is not None:
+            estimate.save_summary(self.summary)
+        if self.misfits is not None:
+            misfits.save(self.misfits)
+        if self.report is not None:
+            write_report(estimate, self.report, misfits=misfits)
 
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
@@ -272,105 +297,3 @@ class Where(NamedTuple):
     cluster: str | None
     skip_broken: bool
     quiet: bool
-
-
-def _facts(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
-    from noisyor.learning import Flag
-
-    return {
-        "method": estimate.method,
-        "records": estimate.n_records,
-        **{
-            f"{name}s": {
-                "all": len(part.values),
-                "learned": int(part.is_learned.sum()),
-                "flags": {
-                    flag.name.lower(): part.count(flag)
-                    for flag in Flag
-                    if flag.name and part.count(flag)
-                },
-            }
-            for name, part in estimate.parts.items()
-        },
-        "trace": None if estimate.trace is None else estimate.trace.facts(),
-        "clean_up": [
-            {
-                "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
-                "moments": part.n_moments,
-                "misfit": part.misfit,
-                "second_misfit": None if part.second == math.inf else part.second,
-            }
-            for part in estimate.explained
-        ],
-        "misfits": {
-            "tested": len(misfits.pairs.p_values),
-            "found": misfits.n_found,
-            "p_value": misfits.p_value,
-        },
-    }
-
-
-def _show(estimate: "Estimate") -> None:
-    """Say in words what was learned, how well, and what was not."""
-    import numpy as np
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-    from noisyor.learning.estimate import REASONS
-    from noisyor.report.content import NEUTRAL
-    from noisyor.report.overview import fit_in_words
-
-    table = Table()
-    for title in "parameter", "all", "learned", "flagged", "median standard error":
-        table.add_column(title, justify="left" if title == "parameter" else "right")
-    for name, part in estimate.parts.items():
-        errors = part.standard_errors[np.isfinite(part.standard_errors)]
-        error = f"{np.median(errors):.4f}" if errors.size else "unknown"
-        counts = len(part.values), int(part.is_learned.sum()), int((part.flags != 0).sum())
-        table.add_row(f"{name}s", *(f"{n:,}" for n in counts), error)
-    show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
-    for flag, reason in REASONS.items():
-        counts_by_kind = [
-            f"{part.count(flag):,} {name}s"
-            for name, part in estimate.parts.items()
-            if part.count(flag)
-        ]
-        if counts_by_kind:
-            show(f"- {', '.join(counts_by_kind)}: {reason}.")
-    if estimate.trace is not None:
-        show(str(estimate.trace))
-    for explained in estimate.explained:
-        show(fit_in_words(explained, estimate.structure))
-    if not estimate.is_complete:
-        show(NEUTRAL)
-
-
-def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
-    """Say whether the structure can explain which symptoms go together."""
-    from noisyor.cli.output import show
-
-    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
-    wrong = misfits.symptoms.found(misfits.level)
-    if len(wrong):
-        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = "known values contradict the records" if has_fixed else "their leaks are not learned"
-        show(
-            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            f"above all: {why}."
-        )
-    if not misfits.n_found:
-        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        which = "" if n_tested == n_all else " (others were not counted, or not learned)"
-        show(f"The network explains all {n_tested:,} pairs of symptoms that were tested{which}.")
-        return
-    first = misfits.table().slice(0, 1).to_pylist()[0]
-    show(
-        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
-        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
-        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
-        + (f" All are in {file}." if file else " --misfits FILE lists them.")
-    )
-    edges = misfits.edge_table().slice(0, 3).to_pylist()
-    if edges:
-        listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
-        show(f"Edges that would explain most: {listed}.")

@@ -54,7 +54,7 @@ def sizes(settings: Settings) -> tuple[int, ...]:
 def methods(name: str, n_records: int, settings: Settings) -> list[str]:
     """Return the methods that can be run on a network in bearable time."""
     left_out = set()
-    if name not in SMALL or (name == "plants" and (settings.quick or n_records > 10_000)):
+    if name not in SMALL or (name == "plants" and (settings.quick or n_records > 1000)):
         left_out.add("maximum_likelihood")
     if settings.quick and name not in QUICKLY_REFINED:
         left_out.add("refined")
@@ -80,9 +80,9 @@ def n_samples(name: str, n_records: int, settings: Settings) -> int:
     """Return on how many samples, of random networks if they are, each method is run."""
     if settings.quick:
         return 1
-    if name in SMALL:
-        return 5
-    return 3 if name in MIDDLE and n_records <= 10_000 else 1
+    if n_records <= 1000:
+        return {**dict.fromkeys(SMALL, 5), **dict.fromkeys(MIDDLE, 3)}.get(name, 1)
+    return 3 if name in SMALL else 1
 
 
 def measure(cell: Cell, settings: Settings) -> dict[str, float]:
