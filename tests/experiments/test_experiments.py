@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +194,12 @@ def test_results_of_other_settings_are_not_mixed(tmp_path):
     (tmp_path / "table1.json").unlink()
     with pytest.raises(NoisyOrError, match="cannot be read"):
         reproduce("table1", tmp_path, QUICK)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures):
+    folder = Path(__file__).parents[2] / "docs" / "results"
+    settings = Settings(structures=real_structures)
+    assert experiment.missing_cells(name, folder, settings) == []
+    page = experiment.experiment_named(name).page(Results(folder / f"{name}.csv"), settings)
+    assert page.strip() in (folder / f"{name}.md").read_text(encoding="utf-8")
