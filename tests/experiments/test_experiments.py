@@ -21,7 +21,7 @@ from noisyor.experiments import (
 )
 from noisyor.experiments.measures import coverage, posterior_error, sums_of_errors, timed
 from noisyor.experiments.networks import network_named, real_networks
-from noisyor.experiments.provenance import Provenance
+from noisyor.experiments.provenance import Provenance, sentence_of
 from noisyor.experiments.results import Cell, Results
 
 QUICK = Settings(quick=True)
@@ -197,9 +197,13 @@ def test_results_of_other_settings_are_not_mixed(tmp_path):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures):
+def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures, tmp_path):
     folder = Path(__file__).parents[2] / "docs" / "results"
     settings = Settings(structures=real_structures)
     assert experiment.missing_cells(name, folder, settings) == []
-    page = experiment.experiment_named(name).page(Results(folder / f"{name}.csv"), settings)
-    assert page.strip() in (folder / f"{name}.md").read_text(encoding="utf-8")
+    module, results = experiment.experiment_named(name), Results(folder / f"{name}.csv")
+    pictures = module.draw(results, settings, tmp_path)
+    content = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    provenance = sentence_of(content)
+    page = experiment.assembled(module.page(results, settings), pictures, provenance)
+    assert page == (folder / f"{name}.md").read_text(encoding="utf-8")

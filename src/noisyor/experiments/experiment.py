@@ -75,13 +75,18 @@ def reproduce(
     finally:
         provenance.keep(time.perf_counter() - start if missing else 0.0)
     pictures = experiment.draw(results, settings, folder)
-    text = [experiment.page(results, settings).strip()]
-    text += [f"![{picture}]({picture}.png)" for picture in pictures]
-    text.append(provenance.sentence())
+    text = assembled(experiment.page(results, settings), pictures, provenance.sentence())
     page = folder / f"{name}.md"
     with replaced_when_done(page) as part:
-        Path(part).write_text("\n\n".join(text) + "\n", encoding="utf-8")
+        Path(part).write_text(text, encoding="utf-8")
     return page
+
+
+def assembled(page: str, pictures: list[str], provenance: str) -> str:
+    """Return a page with its pictures below the title, and where it comes from at the end."""
+    title, _, rest = page.strip().partition("\n\n")
+    shown = [f"![{picture}]({picture}.png)" for picture in pictures]
+    return "\n\n".join([title, *shown, rest, provenance]) + "\n"
 
 
 def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:

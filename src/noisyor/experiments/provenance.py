@@ -24,7 +24,7 @@ class Provenance:
 
     def __init__(self, name: str, folder: Path, settings: Settings) -> None:
         """Take up an earlier run; refuse results of other settings, which would be mixed."""
-        self.name, self.path = name, folder / f"{name}.json"
+        self.path = folder / f"{name}.json"
         self.content: dict[str, Any] = {
             "experiment": name, "settings": _described(settings), "noisyor": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
@@ -65,17 +65,22 @@ class Provenance:
 
     def sentence(self) -> str:
         """Say how the page was made."""
-        found, settings = self.content, self.content["settings"]
-        options = " --quick" if settings["quick"] else ""
-        options += f" --seed {settings['seed']}" if settings["seed"] else ""
-        options += " --structures FOLDER" if settings["structures"] else ""
-        return (
-            f"Made by `noisyor reproduce {self.name}{options} --out DIR` in "
-            f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
-            f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
-            f"{found['cores']} cores ({found['machine']}). All numbers stand in "
-            f"[{self.name}.csv]({self.name}.csv), settings in [{self.name}.json]({self.name}.json)."
-        )
+        return sentence_of(self.content)
+
+
+def sentence_of(found: dict[str, Any]) -> str:
+    """Say in words what the file of a `Provenance` holds."""
+    name, settings = found["experiment"], found["settings"]
+    options = " --quick" if settings["quick"] else ""
+    options += f" --seed {settings['seed']}" if settings["seed"] else ""
+    options += " --structures FOLDER" if settings["structures"] else ""
+    return (
+        f"Made by `noisyor reproduce {name}{options} --out DIR` in "
+        f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
+        f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
+        f"{found['cores']} cores ({found['machine']}). All numbers stand in "
+        f"[{name}.csv]({name}.csv), settings in [{name}.json]({name}.json)."
+    )
 
 
 def _described(settings: Settings) -> dict[str, Any]:
