@@ -1,9 +1,11 @@
 """Work on a cluster: the same integers as on one machine, whatever happens to workers and files."""
 
+import gc
 import json
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -363,7 +365,97 @@ def test_only_so_many_jobs_are_given_out(threads, monkeypatch):
 
 
 def slow_square(number):
-    import time
-
     time.sleep(0.001)
     return number * number
+
+
+# --- what a stranger found ---
+
+
+def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(moments_cluster, "ROWS_OF_BUCKET", 2000)
+    files = [tmp_path / f"{number}.parquet" for number in range(3)]
+    for number, path in enumerate(files):
+        table = clinic.sample(1000, seed=number).to_arrow(layout="long")
+        ids = pa.array([f"{number} {each}" for each in table.column("record").to_pylist()])
+        pq.write_table(table.set_column(0, "record", ids), path)
+    expected = count_moments([files[0], files[2]], plan)
+    content = bytearray(files[1].read_bytes())
+    content[200:2000] = bytes(1800)
+    files[1].write_bytes(content)
+    with pytest.warns(NoisyOrWarning, match=r"1 files could not be read.*1\.parquet"):
+        found = count_moments(files, plan, client=threads, skip_broken=True)
+    assert found == expected
+
+
+def test_nothing_is_not_a_result(threads, clinic, plan, tmp_path, small_jobs):
+    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    damage(torn)
+    gone, empty = tmp_path / "gone.parquet", tmp_path / "empty.parquet"
+    empty.touch()
+    with (
+        pytest.warns(NoisyOrWarning, match="3 files could not be read"),
+        pytest.raises(FileError, match="no file can be read"),
+    ):
+        count_moments([torn, gone, empty], plan, client=threads, skip_broken=True)
+    good = write_groups(clinic.sample(100, seed=1), tmp_path / "good.parquet", 50)
+    with pytest.warns(NoisyOrWarning, match="2 files could not be read"):
+        found = count_moments([gone, good, empty], plan, client=threads, skip_broken=True)
+    assert found == count_moments(good, plan)
+
+
+def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp_path, small_jobs):
+    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    damage(torn)
+    for _ in range(2):
+        with pytest.raises(FileError):
+            count_moments(torn, plan, client=threads)
+    count_moments(write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50), plan,
+                  client=threads)  # fmt: skip
+    gc.collect()  # an exception and its frames hold each other
+    time.sleep(0.2)  # releasing takes a message
+    held = threads.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
+    assert held == []
+
+
+def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
+    from noisyor.findings.reading import RecordFormat
+    from noisyor.inference.cluster import diagnose_on_cluster
+
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for number, path in enumerate(files):
+        clinic.sample(300, seed=number).to_csv(path)
+    folder = tmp_path / "found"
+    folder.mkdir()
+    (folder / ".part-00000.parquet.12345678.part").touch()  # of a worker that was killed
+    diagnose_on_cluster(
+        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, seed=0
+    )
+    found = pq.read_table(folder)
+    assert found.column("record").to_pylist() == list(range(600))
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_carriage_returns_alone_and_marks_at_the_beginning(
+    threads, clinic, plan, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
+    path = tmp_path / "r.csv"
+    clinic.sample(3000, seed=5).to_csv(path)
+    content = path.read_bytes()
+    lines = content.split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:5], lines[5] + b"\r" + lines[6], *lines[7:]]))
+    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+    path.write_bytes(b"\xef\xbb\xbf\n" + content)
+    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+
+
+def test_long_frames_and_tables_at_hand(threads, clinic, plan):
+    frames = pytest.importorskip("dask.dataframe")
+    findings = clinic.sample(200, seed=1)
+    table = findings.to_arrow()
+    assert count_moments(table, plan, client=threads) == count_moments(table, plan)
+    long = findings.to_arrow(layout="long").to_pandas()
+    with pytest.raises(ParameterError, match="a row per finding is not taken"):
+        count_moments(frames.from_pandas(long, npartitions=2), plan, client=threads)

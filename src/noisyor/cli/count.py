@@ -83,16 +83,17 @@ def count(
     job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=silent)
     if cluster is None:
         _check_local(files, skip_broken)
-        moments = job.run(local_files(files), resume)
+        moments, skipped = job.run(local_files(files), resume), list[str]()
     else:
-        moments = _count_on_cluster(job, files, cluster, resume, skip_broken)
+        moments, skipped = _count_on_cluster(job, files, cluster, resume, skip_broken)
     if min_count > 1:
         moments = moments.suppressed(min_count)
     _save(moments, output)
     job.checkpoint.unlink(missing_ok=True)
     n_hidden = sum(int(hidden.sum()) for hidden in moments.hidden or ())
     hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
-    facts = {"files": len(files), "output": str(output), **facts_of_moments(moments)}
+    counted = {"files": len(files) - len(skipped), "skipped": skipped, "output": str(output)}
+    facts = {**counted, **facts_of_moments(moments)}
     tell(f"Counted into {output}: {moments}{hidden}", facts, quiet=quiet, as_json=as_json)
 
 
@@ -108,7 +109,7 @@ def _check_local(files: "list[Source]", skip_broken: bool) -> None:
 
 def _count_on_cluster(
     job: "CountJob", files: "list[Source]", address: str, resume: bool, skip_broken: bool
-) -> "Moments":
+) -> "tuple[Moments, list[str]]":
     from noisyor.cli.progress import progress_bar
     from noisyor.cluster import connected
     from noisyor.errors import ParameterError
@@ -117,10 +118,11 @@ def _count_on_cluster(
     if resume:
         raise ParameterError("--resume is for one machine; a cluster repeats what is lost itself.")
     with connected(address) as client, progress_bar("counting", None, job.quiet) as advance:
-        return count_on_cluster(
+        moments, skipped = count_on_cluster(
             client, files, job.plan, job.form, n_groups=job.groups, progress=advance,
             skip_broken=skip_broken,
         )  # fmt: skip
+    return moments, [each.source for each in skipped]
 
 
 def _save(moments: "Moments", output: Path) -> None:

@@ -1,5 +1,6 @@
 """Connecting to a cluster, or starting one on this machine."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,5 +50,5 @@ def _local(distributed: Any, address: str) -> Any:
         raise ClusterError(f"{address!r}: after local: comes the number of workers, as in local:4.")
     return distributed.LocalCluster(
         n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,
-        processes=True, dashboard_address=":0",
+        processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL,
     )  # fmt: skip

@@ -5,6 +5,7 @@ runs. Dask runs it again if its worker is lost, and what is lost of merged resul
 is counted twice, and nothing is missing.
 """
 
+import copy
 import operator
 import warnings
 from collections import deque
@@ -55,7 +56,10 @@ class Cluster:
     def n_threads(self) -> int:
         """Jobs that can run at the same time."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return max(1, sum(int(each["nthreads"]) for each in workers))
+        found = sum(int(each["nthreads"]) for each in workers)
+        if not found:
+            raise ClusterError("the cluster has no workers; start some: dask worker ADDRESS.")
+        return found
 
     def share(self, value: Any) -> Any:
         """Send something large once, for all jobs; a worker that is new gets it, too.
@@ -77,12 +81,6 @@ class Cluster:
         """Bring small results here."""
         with self._errors_named():
             return list(self._client.gather(list(kept)))
-
-    def errors_of(self, kept: Sequence[Any]) -> list[BaseException | None]:
-        """Wait for results; return why those failed that did."""
-        with self._errors_named():
-            self._distributed.wait(list(kept))
-            return [each.exception() if each.status == "error" else None for each in kept]
 
     def tree(self, merge: Callable[..., Any], kept: Sequence[Any]) -> Any:
         """Merge results as a tree, where they are."""
@@ -121,18 +119,52 @@ class Cluster:
         With `skip_broken`, a file that cannot be read is left out as a whole, whatever was counted
         of it before, and told.
         """
+        merging = _Merging(self, work, merge, shared, skip_broken)
         with self._errors_named():
-            merging = _Merging(self, work, merge, shared, skip_broken)
-            total = merging.run(jobs, progress or (lambda _: None))
-            return (None if total is None else total.result()), merging.skipped
+            try:
+                total = merging.run(jobs, progress or (lambda _: None))
+                return (None if total is None else total.result()), merging.skipped
+            finally:
+                merging.release()
 
-    def dealt(self, work: Callable[..., Any], jobs: Sequence[Job], n: int) -> list[list[Any]]:
-        """Return the n pieces that each job deals its rows into, which stay where they are."""
+    def dealt(
+        self, work: Callable[..., Any], jobs: Sequence[Job], n: int, *, skip_broken: bool = False
+    ) -> tuple[list[list[Any]], list[Skipped]]:
+        """Return the n pieces that each job deals its rows into, which stay where they are.
+
+        With `skip_broken`, without files that cannot be read; then each job reads one file only.
+        """
         found = [self._submit(work, job, ()) for job in jobs]
-        return [
-            [self._client.submit(operator.getitem, each, number, pure=False) for each in found]
+        skipped = self._broken(found, jobs) if skip_broken else []
+        left_out = {each.source for each in skipped}
+        kept = [each for each, job in zip(found, jobs, strict=True) if job.source not in left_out]
+        pieces = [
+            [self._client.submit(operator.getitem, each, number, pure=False) for each in kept]
             for number in range(n)
         ]
+        return pieces, skipped
+
+    def without_broken(
+        self, kept: Sequence[Any], jobs: Sequence[Job]
+    ) -> tuple[list[Any], list[Skipped]]:
+        """Return the results without those of files of which a job could not read its part."""
+        skipped = self._broken(kept, jobs)
+        left_out = {each.source for each in skipped}
+        found = [each for each, job in zip(kept, jobs, strict=True) if job.source not in left_out]
+        return found, skipped
+
+    def _broken(self, kept: Sequence[Any], jobs: Sequence[Job]) -> list[Skipped]:
+        """Wait for results; return the files that could not be read, each once."""
+        reasons: dict[str, str] = {}
+        with self._errors_named():
+            self._distributed.wait(list(kept))
+            for future, job in zip(kept, jobs, strict=True):
+                error = future.exception() if future.status == "error" else None
+                if error is not None and not isinstance(error, FileError):
+                    raise _copied(error)
+                if error is not None:
+                    reasons.setdefault(job.source, str(error))
+        return [Skipped(source, reason) for source, reason in reasons.items()]
 
     def _submit(self, work: Callable[..., Any], job: Job, shared: Sequence[Any]) -> Any:
         # What is delayed (a partition of a frame) is computed now, not with all others at once.
@@ -161,9 +193,8 @@ class Cluster:
                 f"memory: give each more, or give them fewer threads. ({error})"
             ) from None
         except (OSError, TimeoutError, self._distributed.CancelledError) as error:
-            raise ClusterError(
-                f"the cluster did not answer: {error or type(error).__name__}."
-            ) from (error)
+            reason = (str(error) or type(error).__name__).rstrip(".")
+            raise ClusterError(f"the cluster did not answer: {reason}.") from error
 
 
 class _Merging:
@@ -209,7 +240,16 @@ class _Merging:
                 progress(job.size)
         return self._total.root()
 
+    def release(self) -> None:
+        """Let workers forget all that is not needed any more, also after an error."""
+        self._cluster._client.cancel(list(self._running), reason="the work has ended")
+        self._running.clear()
+        self._of_file.clear()
+        self._total = _Tree(self._cluster, self._merge, self._shared)
+
     def _take(self, job: Job, future: Any) -> None:
+        if future.status not in ("finished", "error"):
+            raise ClusterError(f"a piece of work was given up by the cluster ({future.status}).")
         error = future.exception() if future.status == "error" else None
         if error is not None:
             self._fail(job, error)
@@ -224,7 +264,7 @@ class _Merging:
     def _fail(self, job: Job, error: BaseException) -> None:
         """Leave a file out that cannot be read, if that is wanted."""
         if not self._skip_broken or not isinstance(error, FileError):
-            raise error
+            raise _copied(error)
         self.skipped.append(Skipped(job.source, str(error)))
         self._of_file.pop(job.source, None)
         del self._left[job.source]
@@ -255,6 +295,14 @@ class _Tree:
                 for at in range(0, len(left), FAN_IN)
             ]
         return left[0] if left else None
+
+
+def _copied(error: BaseException) -> BaseException:
+    """Return the same error, but not the one that Dask keeps.
+
+    With a traceback, that one would keep our frames, and so all results they hold, for ever.
+    """
+    return copy.copy(error).with_traceback(None)
 
 
 def _itself(value: Any) -> Any:

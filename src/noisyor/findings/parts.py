@@ -1,5 +1,6 @@
 """Records on a cluster: files split into parts, checked to be alike, and dealt out as jobs."""
 
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from noisyor.findings.reading import RecordFormat, match_columns, wide_blocks
 from noisyor.io.parts import (
     Part,
     SplitFile,
+    count_rows,
     has_spans,
     joined,
     scan_span,
@@ -84,11 +86,15 @@ def _split_files(
 
 
 def _try_to_split(source: str, id_column: str) -> SplitFile | str:
-    """Split a file; where it cannot be read, return why."""
-    try:
-        return split_file(source, id_column)
-    except FileError as error:
-        return str(error)
+    """Split a file; where it cannot be read, also after a moment, return why."""
+    for pause in (0.2, 1.0, None):
+        try:
+            return split_file(source, id_column)
+        except FileError as error:
+            if pause is None:
+                return str(error)
+            time.sleep(pause)
+    raise AssertionError
 
 
 def _scanned(cluster: Cluster, file: SplitFile) -> SplitFile:
@@ -151,6 +157,22 @@ def _job(rows: list[RowsOf], size: int) -> Job:
     parts = joined([each.part for each in rows])
     whole = [RowsOf(part, names[part.source]) for part in parts]
     return Job((whole,), size, parts[0].source)
+
+
+def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
+    """Return jobs whose sizes are their numbers of rows, which are counted where not known."""
+    parts = [rows.part for job in jobs for rows in job.arguments[0]]
+    counted = iter(cluster.map(count_rows, [(part,) for part in parts]))
+    return [job._replace(size=sum(next(counted) for _ in job.arguments[0])) for job in jobs]
+
+
+def check_frame(frame: Any, structure: Structure, form: RecordFormat) -> None:
+    """Refuse a frame of Dask with a row per finding."""
+    columns = _Columns("the frame of Dask", tuple(map(str, frame.columns)))
+    if form.is_long(columns, structure):  # type: ignore[arg-type]
+        raise ParameterError(
+            "a frame of Dask with a row per finding is not taken; write it to Parquet files."
+        )
 
 
 def blocks_of(rows: RowsOf, structure: Structure, form: RecordFormat) -> Iterator[Block]:

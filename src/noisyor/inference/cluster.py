@@ -7,7 +7,7 @@ from typing import Any
 from noisyor.cluster.jobs import Cluster, Job
 from noisyor.errors import FileError, ParameterError
 from noisyor.findings.blocks import Block
-from noisyor.findings.parts import RowsOf, blocks_of, split_records
+from noisyor.findings.parts import RowsOf, blocks_of, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.writing import MethodCounts, PosteriorWriter
 from noisyor.io.writing import write_batches
@@ -40,16 +40,26 @@ def diagnose_on_cluster(
         )
     _make_folder(folder)
     shared = [cluster.share((network, form, top, request))]
-    numbered = list(_numbered(split.jobs, folder.resolve()))
+    jobs = with_counted_rows(cluster, split.jobs)
+    numbered = list(_numbered(jobs, folder.resolve()))
     total = MethodCounts()
     for job, counts in cluster.in_order(_diagnose, numbered, shared):
         total += MethodCounts(counts)
         if progress is not None:
             progress(job.size)
+    _remove_halves(folder)
     return total
 
 
+def _remove_halves(folder: Path) -> None:
+    """Remove what workers that were killed have left behind."""
+    for half in folder.glob(".part-*.part"):
+        half.unlink(missing_ok=True)
+
+
 def _make_folder(folder: Path) -> None:
+    if folder.is_dir():
+        _remove_halves(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileError(f"{folder} exists: on a cluster a new or empty folder is written to.")
     folder.mkdir(parents=True, exist_ok=True)

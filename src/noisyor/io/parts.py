@@ -1,13 +1,15 @@
 """Parts of files: row groups of Parquet, bytes of CSV; each can be read on another machine."""
 
 import itertools
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from noisyor.io.columns import ColumnKind
 from noisyor.io.csv_files import CsvFile, Span
-from noisyor.io.locations import Location
+from noisyor.io.locations import Location, is_uri
 from noisyor.io.tables import ParquetFile, Table, open_table
 
 LARGEST_SPAN = 32 << 20
@@ -141,7 +143,7 @@ def _end_of_header(beginning: bytes) -> int | None:
     at = 0
     while (end := beginning.find(b"\n", at)) >= 0:
         line = beginning[at : end + 1]
-        if line.strip():
+        if line.strip(b"\xef\xbb\xbf \t\r\n"):
             return end + 1 if line.count(b'"') % 2 == 0 else None
         at = end + 1
     return None
@@ -160,7 +162,8 @@ def scan_span(part: Part) -> Scanned:
     assert part.span is not None
     lines = part.span.read(Location(part.source)).split(b"\n")
     n_rows = sum(1 for line in lines if line.strip(b"\r"))
-    is_safe = all(line.count(b'"') % 2 == 0 for line in lines)
+    # A carriage return alone ends a row, too.
+    is_safe = all(line.count(b'"') % 2 == 0 and b"\r" not in line[:-1] for line in lines)
     return Scanned(n_rows, is_safe)
 
 
@@ -183,5 +186,14 @@ def has_spans(file: SplitFile) -> bool:
 def sources_of(given: Any) -> list[str]:
     """Return files as absolute texts: another machine has another working directory."""
     listed = given if isinstance(given, list | tuple) else [given]
-    locations = [Location(each if isinstance(each, str) else str(each)) for each in listed]
-    return [each.name if each.path is None else str(each.path.resolve()) for each in locations]
+    # Whether they exist is for the workers to say, who read them.
+    return [str(each) if is_uri(each) else str(Path(each).absolute()) for each in listed]
+
+
+def count_rows(part: Part) -> int:
+    """Return how many rows a part has."""
+    if part.n_rows is not None:
+        return part.n_rows
+    table = part.open()
+    first = {table.column_names[0]: ColumnKind.ID}
+    return sum(batch.num_rows for batch in table.batches(first))

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
-from noisyor.errors import FindingsError
+from noisyor.errors import FileError, FindingsError
 from noisyor.findings.blocks import Block
 from noisyor.findings.parts import (
     RowsOf,
     SplitRecords,
     blocks_of,
+    check_frame,
     frame_jobs,
     is_frame,
     split_records,
@@ -56,49 +57,59 @@ def count_on_cluster(
     n_groups: int,
     progress: Progress | None = None,
     skip_broken: bool = False,
-) -> Moments:
-    """Count a plan's sets over files that the workers of a cluster can read."""
+) -> tuple[Moments, list[Skipped]]:
+    """Count a plan's sets over files that the workers of a cluster can read.
+
+    Also returns the files that were left out.
+    """
     cluster = Cluster(client)
     work: Callable[..., PartialCounts]
     shared = cluster.share(plan), cluster.share((form, n_groups))
     skipped: list[Skipped] = []
     if is_frame(source):
+        check_frame(source, plan.structure, form)
         work, jobs = _count_frame, frame_jobs(cluster, source)
     else:
         split = split_records(cluster, source, plan.structure, form, one_file_a_job=skip_broken)
         work, jobs, skipped = _count_rows, split.jobs, split.skipped
         if split.is_long:
-            work, jobs = _long_jobs(cluster, split, form)
+            work, jobs, broken = _long_jobs(cluster, split, form, skip_broken)
+            skipped = skipped + broken
     total, more_skipped = cluster.merged(
         work, jobs, merge_counts, shared=shared, progress=progress, skip_broken=skip_broken
     )
-    tell_skipped(skipped + more_skipped)
+    skipped = skipped + more_skipped
+    tell_skipped(skipped)
+    if total is None and skipped:
+        raise FileError(f"no file can be read: {skipped[0].reason}")
     if total is None:
-        return MomentCounter(plan, n_groups, 1).take()
-    return PartialCounts(*total).with_plan(plan)
+        return MomentCounter(plan, n_groups, 1).take(), skipped
+    return PartialCounts(*total).with_plan(plan), skipped
 
 
 def _long_jobs(
-    cluster: Cluster, split: SplitRecords, form: RecordFormat
-) -> tuple[Callable[..., PartialCounts], list[Job]]:
+    cluster: Cluster, split: SplitRecords, form: RecordFormat, skip_broken: bool
+) -> tuple[Callable[..., PartialCounts], list[Job], list[Skipped]]:
     """Have the rows of each record come together; whole files where ids are of one file each."""
     if form.ids_per_file:
         sizes: dict[str, int] = {}
         for job in split.jobs:
             for rows in job.arguments[0]:
                 sizes[rows.part.source] = sizes.get(rows.part.source, 0) + (rows.part.n_rows or 0)
-        return _count_file, [Job((source,), size, source) for source, size in sizes.items()]
+        return _count_file, [Job((source,), size, source) for source, size in sizes.items()], []
     n_rows = max(split.n_records, 1)
     n_buckets = max(1, -(-n_rows // ROWS_OF_BUCKET))
     columns = [form.record, form.symptom, form.state]
     dealing = [
         Job((*job.arguments, columns, n_buckets), job.size, job.source) for job in split.jobs
     ]
-    buckets = cluster.dealt(deal_rows, dealing, n_buckets)
-    return _count_bucket, [
+    buckets, skipped = cluster.dealt(deal_rows, dealing, n_buckets, skip_broken=skip_broken)
+    jobs = [
         Job((pieces, form.record), n_rows // n_buckets, f"records {number + 1} of {n_buckets}")
         for number, pieces in enumerate(buckets)
+        if pieces
     ]
+    return _count_bucket, jobs, skipped
 
 
 def deal_rows(parts: list[RowsOf], columns: list[str], n_buckets: int) -> list[Any]:

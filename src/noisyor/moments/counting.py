@@ -64,13 +64,15 @@ def count_moments(
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     if threads is not None and (not isinstance(threads, int | np.integer) or threads < 1):
         raise ParameterError(f"threads must be a whole number from 1, not {threads!r}.")
-    if client is not None and not isinstance(source, Findings):
+    is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
+    if client is not None and not is_here:
         from noisyor.moments.cluster import count_on_cluster
 
-        return count_on_cluster(
+        moments, _ = count_on_cluster(
             client, source, plan, RecordFormat(**options), n_groups=n_groups, progress=progress,
             skip_broken=skip_broken,
         )  # fmt: skip
+        return moments
     if skip_broken:
         raise ParameterError("skip_broken is for work on a cluster: give a client.")
     counter = MomentCounter(plan, n_groups, threads)

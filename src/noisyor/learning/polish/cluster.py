@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.cluster.jobs import Cluster
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
 from noisyor.findings.reading import RecordFormat, wide_blocks
@@ -100,7 +100,11 @@ class ClusterSampler:
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Information:
         """Return the information that the records bring on each disease and each leak."""
-        return Information(*self._asked(_inform, sum_information, network, n_sweeps, seed))
+        shared = self._cluster.share(network)
+        informed = [
+            self._cluster.keep(_inform, each, shared, n_sweeps, seed) for each in self._samplers
+        ]
+        return Information(*self._summed(informed, sum_information))
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
@@ -109,18 +113,14 @@ class ClusterSampler:
 
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
         """Return the derivatives of the log likelihood, and the information of the records."""
-        found = Scores(*self._asked(_score, sum_scores, network, n_sweeps, seed))
-        return with_all_absent(found, network, int(self.starts[-1]))
-
-    def _asked(
-        self, work: Callable[..., Any], add: Callable[[Sequence[Any]], Any], *arguments: Any
-    ) -> Any:
-        """Ask every sampler something, and add up the answers."""
-        network, *others = arguments
         shared = self._cluster.share(network)
-        return self._summed(
-            [self._cluster.keep(work, each, shared, *others) for each in self._samplers], add
-        )
+        steps = [
+            self._cluster.keep(_score, each, shared, n_sweeps, seed) for each in self._samplers
+        ]
+        self._samplers = [self._cluster.keep(_first, step) for step in steps]
+        scores = [self._cluster.keep(_second, step) for step in steps]
+        found = Scores(*self._summed(scores, sum_scores))
+        return with_all_absent(found, network, int(self.starts[-1]))
 
     def _summed(self, parts: list[Any], add: Callable[[Sequence[Any]], Any]) -> Any:
         return self._cluster.fetch([self._cluster.tree(add, parts)])[0]
@@ -142,16 +142,8 @@ def _loaded(
             "method='pooled', or write them with a column per symptom."
         )
     found = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
-    if not skip_broken:
-        return found
-    errors = cluster.errors_of(found)
-    for error in errors:
-        if error is not None and not isinstance(error, FileError):
-            raise error
-    broken = {
-        job.source for job, error in zip(split.jobs, errors, strict=True) if error is not None
-    }
-    return [each for each, job in zip(found, split.jobs, strict=True) if job.source not in broken]
+    # What is left out was told when pairs were counted.
+    return cluster.without_broken(found, split.jobs)[0] if skip_broken else found
 
 
 # --- what workers do ---
@@ -203,8 +195,11 @@ def _inform(
     return sampler.copied().inform(network, n_sweeps, seed)
 
 
-def _score(sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
-    return sampler.copied().score_findings(network, n_sweeps, seed)
+def _score(
+    sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int
+) -> tuple[RecordSampler, Scores]:
+    after = sampler.copied()
+    return after, after.score_findings(network, n_sweeps, seed)
 
 
 def _share(sampler: RecordSampler) -> float:
