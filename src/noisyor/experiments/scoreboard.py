@@ -62,7 +62,7 @@ def methods(name: str, n_records: int, settings: Settings) -> list[str]:
         left_out.add("refined")
     if name in ("qmr_shaped", "orphanet570", "health_knowledge_graph"):
         left_out.add("variational_em")
-    if name == "tcc4e" and n_records > 10_000:
+    if name in MIDDLE and n_records > 10_000:
         left_out.add("variational_em")
     return [method for method in METHODS if method not in left_out]
 
