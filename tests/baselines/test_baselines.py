@@ -415,7 +415,7 @@ def test_what_cannot_be_known_is_flagged_by_baselines_too():
     assert (estimate.failures.flags & Flag.SWAPPABLE).all()
 
 
-# --- what a stranger found ---
+# --- edges ---
 
 
 def test_many_shared_findings_and_few_diseases():

@@ -369,7 +369,7 @@ def slow_square(number):
     return number * number
 
 
-# --- what a stranger found ---
+# --- edges ---
 
 
 def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, monkeypatch):
