@@ -178,6 +178,8 @@ def page(results: Results, settings: Settings) -> str:
             parts += [f"## {name}", markdown_table(rows)]
     parts.append(
         "Left out: exact EM ends where maximum likelihood does; maximum likelihood and "
-        "variational EM on the large networks take too long."
+        "variational EM on the large networks take too long, and so do many records of "
+        "health_knowledge_graph and orphanet570 (Figure 4 has more of it). Times were taken beside "
+        "other work if the run had several jobs."
     )
     return "\n\n".join(parts)
