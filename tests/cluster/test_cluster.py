@@ -92,7 +92,7 @@ def test_processes_count_the_same_integers(processes, clinic, plan, tmp_path, sm
 def test_parts_of_any_size_count_the_same(
     threads, clinic, plan, rng, tmp_path, small_jobs, unknown
 ):
-    for number in range(20):
+    for number in range(12):
         n_records = int(rng.integers(1, 4000))
         table = clinic.sample(n_records, seed=number).to_arrow()
         frame = table.to_pandas().astype(object)
@@ -245,10 +245,17 @@ def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tm
     assert "torn.parquet" in str(told[0].message)
     assert "cut.parquet" in str(told[0].message)
     assert found == count_moments(good, plan)
+
+
+@pytest.mark.slow
+def test_broken_files_are_left_out_of_refined_learning(threads, clinic, tmp_path, small_jobs):
+    good = write_groups(clinic.sample(3000, seed=1), tmp_path / "good.parquet", 400)
+    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    damage(torn)
     learner = NoisyOrLearner(clinic.structure, method="refined")
     with pytest.warns(NoisyOrWarning, match="could not be read"):
-        learner.fit([torn, good[0], cut, good[1]], client=threads, skip_broken=True)
-    assert learner.estimate_.n_records == 6000
+        learner.fit([torn, good], client=threads, skip_broken=True)
+    assert learner.estimate_.n_records == 3000
 
 
 def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
