@@ -32,7 +32,7 @@ def sizes(settings: Settings) -> tuple[int, ...]:
 def n_networks(method: str, n_records: int, settings: Settings) -> int:
     """Return on how many random networks a method is run."""
     if settings.quick:
-        return 4
+        return 3
     is_long = method == "refined" and n_records > 100_000  # it looks at every record
     return 16 if method in FEWER or is_long else 64
 
