@@ -59,14 +59,14 @@ def test_the_reference_of_the_command_line_is_up_to_date():
 
 @pytest.mark.parametrize("script", ["fill_outputs", "make_cli_reference", "site_hooks"])
 def test_doctests_of_scripts(script):
-    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocs", reason="the site needs mkdocs (dev)")
     failed, tried = doctest.testmod(load(script))
     assert tried
     assert not failed
 
 
 def test_doctests_in_docstrings_are_fenced():
-    pytest.importorskip("griffe")
+    pytest.importorskip("griffe", reason="the site needs griffe (dev)")
     fence = load("fenced_doctests").fence_doctests
     assert (
         fence("A sum.\n\n>>> 1 + 1\n2\n\nAll.") == "A sum.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nAll."
@@ -75,7 +75,7 @@ def test_doctests_in_docstrings_are_fenced():
 
 
 def test_pages_that_load_from_another_host_are_refused():
-    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocs", reason="the site needs mkdocs (dev)")
     loads = load("site_hooks").LOADED.search
     assert loads('<script async src="https://cdn.example/x.js">')
     assert loads('<link rel="stylesheet" href=//fonts.example/x.css>')

@@ -151,7 +151,7 @@ def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatc
 
 
 def test_frames_of_dask_count_the_same(threads, clinic, plan):
-    frames = pytest.importorskip("dask.dataframe")
+    frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     frame = clinic.sample(3001, seed=4).to_arrow().to_pandas()
     parts = frames.from_pandas(frame, npartitions=7)
     assert count_moments(parts, plan, client=threads) == count_moments(frame, plan)
@@ -293,7 +293,7 @@ def test_learning_on_a_cluster(threads, tmp_path, method, small_jobs):
 
 
 def test_learning_from_a_frame_of_dask(threads):
-    frames = pytest.importorskip("dask.dataframe")
+    frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     network = datasets.figure1(0)
     frame = network.sample(4000, seed=1).to_arrow().to_pandas()
     learner = NoisyOrLearner(network.structure)
@@ -459,7 +459,7 @@ def test_carriage_returns_alone_and_marks_at_the_beginning(
 
 
 def test_long_frames_and_tables_at_hand(threads, clinic, plan):
-    frames = pytest.importorskip("dask.dataframe")
+    frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     findings = clinic.sample(200, seed=1)
     table = findings.to_arrow()
     assert count_moments(table, plan, client=threads) == count_moments(table, plan)

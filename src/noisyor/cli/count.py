@@ -67,10 +67,13 @@ def count(
     from noisyor.cli.info import facts_of_moments
     from noisyor.cli.inputs import expand_sources, local_files, read_structure
     from noisyor.cli.output import tell
+    from noisyor.cli.progress import progress_bar
+    from noisyor.cluster import connected
     from noisyor.errors import StructureError
     from noisyor.findings.reading import RecordFormat
     from noisyor.io.paths import check_writable
     from noisyor.moments import MomentPlan
+    from noisyor.moments.cluster import count_on_cluster
 
     files = expand_sources(records)
     check_writable([output], inputs=[structure, *local_files(files), *([plan] if plan else [])])
@@ -80,16 +83,23 @@ def count(
         raise StructureError(f"the plan {plan} was made for another structure than the one given.")
     form = RecordFormat(**read_options(layout, ignore_unknown, ids_per_file))
     silent = quiet or as_json
-    job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=silent)
+    skipped: list[str] = []
     if cluster is None:
         _check_local(files, skip_broken)
-        moments, skipped = job.run(local_files(files), resume), list[str]()
+        job = CountJob(wanted, form, output, groups=groups, threads=threads or None, quiet=silent)
+        moments = job.run(local_files(files), resume)
     else:
-        moments, skipped = _count_on_cluster(job, files, cluster, resume, skip_broken)
+        _check_no_resume(resume)
+        with connected(cluster) as client, progress_bar("counting", None, silent) as advance:
+            moments, left_out = count_on_cluster(
+                client, files, wanted, form, n_groups=groups, progress=advance,
+                skip_broken=skip_broken,
+            )  # fmt: skip
+        skipped = [each.source for each in left_out]
     if min_count > 1:
         moments = moments.suppressed(min_count)
     _save(moments, output)
-    job.checkpoint.unlink(missing_ok=True)
+    _checkpoint_of(output).unlink(missing_ok=True)
     n_hidden = sum(int(hidden.sum()) for hidden in moments.hidden or ())
     hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""
     counted = {"files": len(files) - len(skipped), "skipped": skipped, "output": str(output)}
@@ -107,22 +117,15 @@ def _check_local(files: "list[Source]", skip_broken: bool) -> None:
         raise ParameterError(f"{elsewhere[0]} is not on this machine: give --cluster.")
 
 
-def _count_on_cluster(
-    job: "CountJob", files: "list[Source]", address: str, resume: bool, skip_broken: bool
-) -> "tuple[Moments, list[str]]":
-    from noisyor.cli.progress import progress_bar
-    from noisyor.cluster import connected
+def _check_no_resume(resume: bool) -> None:
     from noisyor.errors import ParameterError
-    from noisyor.moments.cluster import count_on_cluster
 
     if resume:
         raise ParameterError("--resume is for one machine; a cluster repeats what is lost itself.")
-    with connected(address) as client, progress_bar("counting", None, job.quiet) as advance:
-        moments, skipped = count_on_cluster(
-            client, files, job.plan, job.form, n_groups=job.groups, progress=advance,
-            skip_broken=skip_broken,
-        )  # fmt: skip
-    return moments, [each.source for each in skipped]
+
+
+def _checkpoint_of(output: Path) -> Path:
+    return output.with_name(output.name + ".partial")
 
 
 def _save(moments: "Moments", output: Path) -> None:
@@ -160,12 +163,12 @@ class CountJob:
     ) -> None:
         from noisyor.moments.counting import MomentCounter
 
-        self.checkpoint = output.with_name(output.name + ".partial")
+        self.checkpoint = _checkpoint_of(output)
         self._counter = MomentCounter(plan, groups, threads)
-        self.plan = plan
-        self.form = form
-        self.groups = groups
-        self.quiet = quiet
+        self._plan = plan
+        self._form = form
+        self._groups = groups
+        self._quiet = quiet
         self._committed = Committed(None, {})
         self._n_written = 0
         self._uncommitted: dict[str, str] = {}
@@ -182,10 +185,10 @@ class CountJob:
             self._restore(files)
         elif self.checkpoint.exists():
             note(f"{self.checkpoint} of an earlier run is not used without --resume.")
-        streams = record_streams(files, self.plan.structure, self.form)
+        streams = record_streams(files, self._plan.structure, self._form)
         left = [stream for stream in streams if not self._is_finished(stream)]
         try:
-            with progress_bar("counting", total_records(left), self.quiet) as advance:
+            with progress_bar("counting", total_records(left), self._quiet) as advance:
                 for stream in left:
                     self._count(stream, advance)
             self._commit()
@@ -246,7 +249,7 @@ class CountJob:
         self._counter.discard()
         again = [Path(file) for file in self._uncommitted]
         if again:
-            for stream in record_streams(again, self.plan.structure, self.form):
+            for stream in record_streams(again, self._plan.structure, self._form):
                 self._counter.add_blocks(stream.file_name, stream.blocks)
         self._commit()
         self._write_checkpoint()
@@ -277,7 +280,7 @@ class CountJob:
 
     @property
     def _options(self) -> list[str]:
-        form = self.form
+        form = self._form
         return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
 
     def _restore(self, files: list[Path]) -> None:
@@ -290,7 +293,7 @@ class CountJob:
             return
         columns = read_arrow_document(self.checkpoint, {CHECKPOINT_FORMAT: CHECKPOINT_VERSION})
         total = Moments.from_columns(columns, self.checkpoint)
-        same_work = total.plan == self.plan and total.n_groups == self.groups
+        same_work = total.plan == self._plan and total.n_groups == self._groups
         if not same_work or columns["options"].tolist() != self._options:
             raise FileError(
                 f"{self.checkpoint} was counted for another structure, plan, number of groups or "

@@ -135,14 +135,12 @@ class Cluster:
         With `skip_broken`, without files that cannot be read; then each job reads one file only.
         """
         found = [self._submit(work, job, ()) for job in jobs]
-        skipped = self._broken(found, jobs) if skip_broken else []
-        left_out = {each.source for each in skipped}
-        kept = [each for each, job in zip(found, jobs, strict=True) if job.source not in left_out]
-        pieces = [
-            [self._client.submit(operator.getitem, each, number, pure=False) for each in kept]
-            for number in range(n)
-        ]
-        return pieces, skipped
+        kept, skipped = self.without_broken(found, jobs) if skip_broken else (found, [])
+        return [[self.pick(each, number) for each in kept] for number in range(n)], skipped
+
+    def pick(self, kept: Any, number: int) -> Any:
+        """Return one of several results of a job, which stays where it is."""
+        return self._client.submit(operator.getitem, kept, number, pure=False)
 
     def without_broken(
         self, kept: Sequence[Any], jobs: Sequence[Job]

@@ -38,8 +38,8 @@ class SplitRecords(NamedTuple):
     skipped: list[Skipped]
 
     @property
-    def n_records(self) -> int:
-        """How many records there are, of which the rows are known."""
+    def n_rows(self) -> int:
+        """How many rows there are, about: those of some parts are guessed."""
         return sum(job.size for job in self.jobs)
 
 

@@ -1,5 +1,6 @@
 """Diagnosis on a cluster: each worker writes the posteriors of its records to a file of its own."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def _diagnose(how: How, parts: list[RowsOf], first: int, path: str) -> dict[str,
     start = next(blocks, None)
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)
-    remaining = _from(start, blocks)
+    remaining = blocks if start is None else itertools.chain([start], blocks)
     batches = writer.batches(remaining, counts, first, threads=1, **request)
     write_batches(path, writer.schema, batches, "parquet")
     return counts.counts
@@ -91,9 +92,3 @@ def _diagnose(how: How, parts: list[RowsOf], first: int, path: str) -> dict[str,
 def _blocks(parts: list[RowsOf], network: NoisyOrNetwork, form: RecordFormat) -> Iterator[Block]:
     for rows in parts:
         yield from blocks_of(rows, network.structure, form)
-
-
-def _from(start: Block | None, others: Iterator[Block]) -> Iterator[Block]:
-    if start is not None:
-        yield start
-        yield from others

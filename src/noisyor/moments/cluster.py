@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
 from noisyor.errors import FileError, FindingsError
@@ -97,7 +98,7 @@ def _long_jobs(
             for rows in job.arguments[0]:
                 sizes[rows.part.source] = sizes.get(rows.part.source, 0) + (rows.part.n_rows or 0)
         return _count_file, [Job((source,), size, source) for source, size in sizes.items()], []
-    n_rows = max(split.n_records, 1)
+    n_rows = max(split.n_rows, 1)
     n_buckets = max(1, -(-n_rows // ROWS_OF_BUCKET))
     columns = [form.record, form.symptom, form.state]
     dealing = [
@@ -114,8 +115,6 @@ def _long_jobs(
 
 def deal_rows(parts: list[RowsOf], columns: list[str], n_buckets: int) -> list[Any]:
     """Deal rows with a finding each to buckets, by their records' ids."""
-    import pyarrow as pa
-
     tables = [read_columns(rows.part, columns) for rows in parts]
     table = pa.concat_tables(tables).combine_chunks()
     ids = ids_array(table.column(columns[0]).combine_chunks(), columns[0])
@@ -128,20 +127,18 @@ def _count_bucket(
     plan: MomentPlan, how: tuple[RecordFormat, int], pieces: list[Any], record: str
 ) -> PartialCounts:
     """Count the records of a bucket, whose rows come from many files."""
-    import pyarrow as pa
-
     if len({piece.schema for piece in pieces}) > 1:
         raise FindingsError(
             "the columns of record, symptom and state hold different kinds of values in different "
             "files (numbers, texts, true and false); write them alike."
         )
     table = pa.concat_tables(pieces).sort_by(record)
-    return _count_blocks(plan, how, "", read_blocks(table, plan.structure, how[0]))
+    return _count_blocks(plan, how, read_blocks(table, plan.structure, how[0]))
 
 
 def _count_file(plan: MomentPlan, how: tuple[RecordFormat, int], source: str) -> PartialCounts:
     """Count the records of a file whose ids mean nothing in other files."""
-    return _count_blocks(plan, how, "", read_blocks(source, plan.structure, how[0]))
+    return _count_blocks(plan, how, read_blocks(source, plan.structure, how[0]))
 
 
 def _count_frame(
@@ -150,18 +147,18 @@ def _count_frame(
     """Count the records of a frame that is a part of a larger one."""
     lead = -first_row % 64
     blocks = wide_blocks([open_table(frame)], plan.structure, how[0], lead)
-    return _count_blocks(plan, how, "", blocks, first_row)
+    return _count_blocks(plan, how, blocks, first_row)
 
 
 def _count_blocks(
     plan: MomentPlan,
     how: tuple[RecordFormat, int],
-    file_name: str,
     blocks: Iterable[Block],
     first_row: int = 0,
 ) -> PartialCounts:
+    """Count records that go by their ids, or belong to no file."""
     counter = MomentCounter(plan, how[1], threads=1)
-    counter.add_blocks(file_name, blocks, first_row=first_row)
+    counter.add_blocks("", blocks, first_row=first_row)
     return PartialCounts.of(counter.take())
 
 

@@ -88,15 +88,8 @@ class ClusterSampler:
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> Expectations:
         """Sample the diseases of the first jobs' records; return the expectations."""
-        shared = self._cluster.share(network)
-        steps = [
-            self._cluster.keep(_expect, each, shared, must_screen, n_sweeps, seed)
-            for each in self._samplers[:n_blocks]
-        ]
-        self._samplers[:n_blocks] = [self._cluster.keep(_first, step) for step in steps]
-        return Expectations(
-            *self._summed([self._cluster.keep(_second, step) for step in steps], sum_expectations)
-        )
+        step = _expect, network, must_screen, n_sweeps, seed
+        return Expectations(*self._summed(self._stepped(n_blocks, *step), sum_expectations))
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Information:
         """Return the information that the records bring on each disease and each leak."""
@@ -113,14 +106,18 @@ class ClusterSampler:
 
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
         """Return the derivatives of the log likelihood, and the information of the records."""
-        shared = self._cluster.share(network)
-        steps = [
-            self._cluster.keep(_score, each, shared, n_sweeps, seed) for each in self._samplers
-        ]
-        self._samplers = [self._cluster.keep(_first, step) for step in steps]
-        scores = [self._cluster.keep(_second, step) for step in steps]
+        scores = self._stepped(len(self._samplers), _score, network, n_sweeps, seed)
         found = Scores(*self._summed(scores, sum_scores))
         return with_all_absent(found, network, int(self.starts[-1]))
+
+    def _stepped(
+        self, n: int, work: Callable[..., Any], network: NoisyOrNetwork, *options: Any
+    ) -> list[Any]:
+        """Let the first samplers go a step further; return what each has found."""
+        shared = self._cluster.share(network)
+        steps = [self._cluster.keep(work, each, shared, *options) for each in self._samplers[:n]]
+        self._samplers[:n] = [self._cluster.pick(step, 0) for step in steps]
+        return [self._cluster.pick(step, 1) for step in steps]
 
     def _summed(self, parts: list[Any], add: Callable[[Sequence[Any]], Any]) -> Any:
         return self._cluster.fetch([self._cluster.tree(add, parts)])[0]
@@ -179,14 +176,6 @@ def _expect(
     return after, after.expect(
         network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
     )
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
 
 
 def _inform(
