@@ -22,7 +22,7 @@ ROOMS = [
     "structure",
     "findings",
     "network",
-    "fixed",
+    "parameters",
     "datasets",
     "exchange",
     "inference",

@@ -18,15 +18,13 @@ from noisyor.evaluation import in_order_of
 from noisyor.io.paths import PathLike
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import (
-    NEUTRAL_FAILURE,
-    NEUTRAL_LEAK,
-    NEUTRAL_PRIOR,
+    NEUTRAL,
     Flag,
-    StandardErrors,
     leak_depths,
 )
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Parameters
 from noisyor.report.summaries import FlagSets, Summary
 from noisyor.report.unexplained import Unexplained, unexplained_by
 from noisyor.schedule import Schedule, find_schedule
@@ -37,8 +35,8 @@ Floats = NDArray[np.float64]
 ESTIMATE, SUMMARY, NETWORK = "estimate", "summary", "network"
 """What a page was made from."""
 NEUTRAL = (
-    f"What was not learned holds a neutral value: {NEUTRAL_PRIOR} for priors, {NEUTRAL_FAILURE} "
-    f"for failures, {NEUTRAL_LEAK:f} for leaks."
+    f"What was not learned holds a neutral value: {NEUTRAL[0]} for priors, {NEUTRAL[1]} "
+    f"for failures, {NEUTRAL[2]:f} for leaks."
 )
 
 
@@ -124,7 +122,7 @@ class Content:
 def content_of(
     source: Estimate | NoisyOrNetwork,
     *,
-    errors: StandardErrors | PathLike | None = None,
+    errors: Parameters | PathLike | None = None,
     misfits: Any = None,
     truth: NoisyOrNetwork | None = None,
     title: str | None = None,
@@ -196,13 +194,13 @@ def _reasons(flags: int) -> tuple[str, ...]:
 
 
 def _summary_without_flags(
-    network: NoisyOrNetwork, schedule: Schedule, errors: StandardErrors | None
+    network: NoisyOrNetwork, schedule: Schedule, errors: Parameters | None
 ) -> Summary:
     """Return what is known without a summary: the depths, from the structure alone."""
     structure = network.structure
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
     if errors is None:
-        errors = StandardErrors(*(np.full(n, np.nan) for n in sizes))
+        errors = Parameters(*(np.full(n, np.nan) for n in sizes))
     lengths = tuple(len(np.atleast_1d(each)) for each in errors)
     if lengths != sizes:
         raise ParameterError(
@@ -213,7 +211,7 @@ def _summary_without_flags(
     leaks[structure.edges[schedule.depths < 0, 1]] = -1
     depths = schedule.prior_depths, schedule.depths, leaks
     return Summary(
-        StandardErrors(*(np.asarray(each, dtype=np.float64) for each in errors)),
+        Parameters(*(np.asarray(each, dtype=np.float64) for each in errors)),
         depths,
         tuple(np.zeros(n, dtype=np.int64) for n in sizes),
         ((),),

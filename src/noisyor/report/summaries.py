@@ -1,24 +1,19 @@
 """Summary: errors, depths and flags of all parameters, from the table that `fit` wrote."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from noisyor.errors import FileError
-from noisyor.fixed import KINDS, parameter_index
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import Place, need_columns, open_table
-from noisyor.learning.estimate import StandardErrors
+from noisyor.io.tables import Place
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import KINDS, Parameters, parameter_rows, read_standard_errors
 
 FlagSets = tuple[tuple[str, ...], ...]
 COLUMNS = {
-    "parameter": ColumnKind.TEXT,
-    "disease": ColumnKind.NAME,
-    "symptom": ColumnKind.NAME,
     "value": ColumnKind.NUMBER,
     "depth": ColumnKind.NUMBER,
     "flags": ColumnKind.TEXT,
@@ -30,7 +25,7 @@ TOLERANCE = 1e-6
 class Summary(NamedTuple):
     """What is known of the parameters besides their values; priors, failures, leaks."""
 
-    standard_errors: StandardErrors
+    standard_errors: Parameters
     depths: tuple[Indices, ...]
     marks: tuple[Indices, ...]
     """For each parameter the number of its set of flags."""
@@ -40,12 +35,12 @@ class Summary(NamedTuple):
     def load(cls, path: PathLike, network: NoisyOrNetwork) -> "Summary":
         """Read what `Estimate.save_summary` wrote of this network; refuse another's."""
         structure = network.structure
-        errors = StandardErrors.load(path, structure)
+        errors = read_standard_errors(path, structure)
         depths = {kind: np.full(len(getattr(network, kind)), -1) for kind in KINDS}
         marks = {kind: np.full(len(getattr(network, kind)), -1) for kind in KINDS}
         sets: dict[str, int] = {"": 0}
-        for place, kind, name, value, depth, flags in _rows(path):
-            index = parameter_index(structure, kind, name)
+        rows = parameter_rows(path, structure, COLUMNS)
+        for place, kind, _, index, (value, depth, flags) in rows:
             _check_value(place, value, float(getattr(network, kind)[index]))
             depths[kind][index] = _as_depth(place, depth)
             marks[kind][index] = sets.setdefault(flags or "", len(sets))
@@ -57,19 +52,6 @@ class Summary(NamedTuple):
             )
         flag_sets = tuple(tuple(filter(None, each.split("; "))) for each in sets)
         return cls(errors, tuple(depths.values()), tuple(marks.values()), flag_sets)
-
-
-def _rows(path: PathLike) -> Iterator[tuple[Any, ...]]:
-    """Give place, kind, name, value, depth and flags of each row."""
-    table = open_table(path)
-    need_columns(table, COLUMNS)
-    row = 0
-    for batch in table.batches(COLUMNS):
-        columns = (column.to_pylist() for column in batch.columns)
-        for parameter, disease, symptom, *rest in zip(*columns, strict=True):
-            names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
-            yield Place(table, row), f"{parameter}s", names[parameter], *rest
-            row += 1
 
 
 def _check_value(place: Place, stated: float | None, value: float) -> None:
