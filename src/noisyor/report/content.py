@@ -18,7 +18,7 @@ from noisyor.evaluation import in_order_of
 from noisyor.io.paths import PathLike
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import (
-    NEUTRAL,
+    NEUTRAL_VALUES,
     Flag,
     leak_depths,
 )
@@ -35,8 +35,8 @@ Floats = NDArray[np.float64]
 ESTIMATE, SUMMARY, NETWORK = "estimate", "summary", "network"
 """What a page was made from."""
 NEUTRAL = (
-    f"What was not learned holds a neutral value: {NEUTRAL[0]} for priors, {NEUTRAL[1]} "
-    f"for failures, {NEUTRAL[2]:f} for leaks."
+    f"What was not learned holds a neutral value: {NEUTRAL_VALUES[0]} for priors, "
+    f"{NEUTRAL_VALUES[1]} for failures, {NEUTRAL_VALUES[2]:f} for leaks."
 )
 
 
@@ -229,7 +229,7 @@ def _parts(
         marks = summary.marks[place]
         parts[name] = Part(
             getattr(network, f"{name}s"),
-            summary.standard_errors[place],
+            getattr(summary.standard_errors, f"{name}s"),
             summary.depths[place],
             marks,
             ~not_learned[marks],

@@ -40,10 +40,11 @@ class Summary(NamedTuple):
         marks = {kind: np.full(len(getattr(network, kind)), -1) for kind in KINDS}
         sets: dict[str, int] = {"": 0}
         rows = parameter_rows(path, structure, COLUMNS)
-        for place, kind, _, index, (value, depth, flags) in rows:
-            _check_value(place, value, float(getattr(network, kind)[index]))
-            depths[kind][index] = _as_depth(place, depth)
-            marks[kind][index] = sets.setdefault(flags or "", len(sets))
+        for row in rows:
+            value, depth, flags = row.values
+            _check_value(row.location, value, float(getattr(network, row.kind)[row.index]))
+            depths[row.kind][row.index] = _as_depth(row.location, depth)
+            marks[row.kind][row.index] = sets.setdefault(flags or "", len(sets))
         missing = sum(int((mark < 0).sum()) for mark in marks.values())
         if missing:
             raise FileError(
