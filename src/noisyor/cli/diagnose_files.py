@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from noisyor.cli.inputs import Source
     from noisyor.findings.blocks import Block
     from noisyor.findings.reading import RecordFormat, RecordStream
-    from noisyor.inference.writing import MethodCounts
+    from noisyor.inference.posterior_tables import MethodCounts
     from noisyor.network import NoisyOrNetwork
 
 
@@ -67,7 +67,7 @@ class _Job(NamedTuple):
 
 def _on_this_machine(job: _Job, source: Path, told: Told) -> "MethodCounts":
     from noisyor.cli.progress import progress_bar
-    from noisyor.inference.writing import MethodCounts, PosteriorWriter
+    from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind, write_batches
 
@@ -86,7 +86,7 @@ def _on_cluster(job: _Job, address: str, told: Told) -> "MethodCounts":
     from noisyor.cli.progress import progress_bar
     from noisyor.cluster import connected
     from noisyor.errors import ParameterError
-    from noisyor.inference.cluster import diagnose_on_cluster
+    from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
     if job.output.suffix:
         raise ParameterError(

@@ -22,8 +22,8 @@ from noisyor.inference.answer_kernels import (
     write_causes,
 )
 from noisyor.inference.bounds import Bounded, Settings, bound_record
-from noisyor.inference.kernels import FlatNetwork, Records, is_possible, listed, new_desk
-from noisyor.inference.records import flat_network, in_threads
+from noisyor.inference.record_kernels import FlatNetwork, Records, is_possible, listed, new_workspace
+from noisyor.inference.flat import flat_network, in_threads
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def answer_all(
     )  # fmt: skip
     bounds = [np.full((n_bounds, structure.n_diseases), np.nan) for _ in range(2)]
     found = AllAnswers(answers, bounds[0], bounds[1], np.full(n, np.nan))
-    work = Work(flat_network(network), records, request, found)
+    work = Answering(flat_network(network), records, request, found)
 
     def answer_chunk(first: int) -> None:
         last = min(first + ANSWERED_TOGETHER, n)
@@ -144,7 +144,7 @@ def answer_all(
     return found
 
 
-class Work:
+class Answering:
     """Answers some records of many."""
 
     def __init__(
@@ -174,13 +174,13 @@ class Work:
         """Bound a record, or sample it."""
         request, answers = self._request, self._answers
         symptoms, is_present = listed(self._records, record)
-        rest_unknown = bool(self._records.rest_unknown[record])
-        if not is_possible(self._net, symptoms, is_present, rest_unknown, new_desk(self._net)):
+        others_unknown = bool(self._records.others_unknown[record])
+        if not is_possible(self._net, symptoms, is_present, others_unknown, new_workspace(self._net)):
             answers.methods[record] = IMPOSSIBLE
             answers.log_evidences[record] = answers.log_uppers[record] = -np.inf
             return
         settings = self._settings(symptoms[is_present])
-        found = bound_record(self._net, symptoms, is_present, rest_unknown, settings)
+        found = bound_record(self._net, symptoms, is_present, others_unknown, settings)
         answers.log_evidences[record] = found.log_lower
         answers.log_uppers[record] = found.log_upper
         method = VARIATIONAL if request.method == AUTO else request.method
@@ -220,15 +220,15 @@ class Work:
 
         net, answers = self._net, self._answers
         symptoms, is_present = listed(self._records, record)
-        rest_unknown = bool(self._records.rest_unknown[record])
-        desk = new_desk(net)
+        others_unknown = bool(self._records.others_unknown[record])
+        workspace = new_workspace(net)
         random = np.uint64(seed_of(self._request.seed, self._request.first + record))
         row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
         sampling = Sampling(N_CHAINS, N_BATCHES, self._n_sweeps(symptoms[is_present]))
-        sample_record(net, symptoms, is_present, rest_unknown, sampling, random, desk, row, errors)
+        sample_record(net, symptoms, is_present, others_unknown, sampling, random, workspace, row, errors)
         if len(answers.caused):
             present = symptoms[is_present]
-            write_causes(net, present, desk.caused, desk.leaked, record, answers)
+            write_causes(net, present, workspace.caused, workspace.leaked, record, answers)
         in_doubt = (row > CLEAR) & (row < 1.0 - CLEAR)
         draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
         n_effective = float(draws.min()) if in_doubt.any() else np.nan

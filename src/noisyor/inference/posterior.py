@@ -16,8 +16,8 @@ from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.impossible import why_impossible
 from noisyor.inference.intervals import Learned, draw_networks, network_of
-from noisyor.inference.kernels import Records
-from noisyor.inference.records import (
+from noisyor.inference.record_kernels import Records
+from noisyor.inference.flat import (
     block_records,
     indices_of,
     list_records,

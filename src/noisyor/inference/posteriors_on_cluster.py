@@ -10,7 +10,7 @@ from noisyor.errors import FileError, ParameterError
 from noisyor.findings.blocks import Block
 from noisyor.findings.parts import RowsOf, blocks_of, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
-from noisyor.inference.writing import MethodCounts, PosteriorWriter
+from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 from noisyor.io.writing import write_batches
 from noisyor.network import NoisyOrNetwork
 

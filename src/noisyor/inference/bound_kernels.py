@@ -18,9 +18,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.kernels import (
+from noisyor.inference.record_kernels import (
     Booleans,
-    Desk,
+    Workspace,
     FlatNetwork,
     Listed,
     is_active,
@@ -34,13 +34,13 @@ Integers = NDArray[np.int64]
 LARGEST_THETA = 40.0
 """exp(-40) is less than a rounding error: a failure of 0 is not told from it."""
 SMALLEST_XI, LARGEST_XI = 1e-12, 1e4
-SMALLEST_SHARE = 1e-6
+SMALLEST_SHARE = 1e-12
 SMALLEST_LOG = -1e6
 """Stands for the log of 0."""
 SWEEPS = 30
 SHARINGS = 4
 """How often a finding is shared out, posteriors as they are."""
-HALVINGS = 6
+HALVINGS = 12
 
 
 class Entries(NamedTuple):
@@ -60,7 +60,7 @@ class Entries(NamedTuple):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def list_entries(net: FlatNetwork, present: Listed, xi: Floats, desk: Desk) -> Entries:
+def list_entries(net: FlatNetwork, present: Listed, xi: Floats, workspace: Workspace) -> Entries:
     """List the present findings with their possible causes."""
     n_places = 0
     for j in present:
@@ -71,10 +71,10 @@ def list_entries(net: FlatNetwork, present: Listed, xi: Floats, desk: Desk) -> E
     n_entries = 0
     for x in range(len(present)):
         j = present[x]
-        theta0[x] = LARGEST_THETA if net.is_loud[j] else min(-net.log_silent[j], LARGEST_THETA)
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
-            if is_active(net, edge, disease, desk):
+        theta0[x] = LARGEST_THETA if net.is_certain[j] else min(-net.log_silent[j], LARGEST_THETA)
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            if is_active(net, edge, disease, workspace):
                 is_sure = net.failures[edge] == 0.0
                 diseases[n_entries] = disease
                 theta[n_entries] = (
@@ -97,13 +97,13 @@ def list_entries(net: FlatNetwork, present: Listed, xi: Floats, desk: Desk) -> E
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def tighten(net: FlatNetwork, entries: Entries, desk: Desk) -> None:
+def tighten(net: FlatNetwork, entries: Entries, workspace: Workspace) -> None:
     """Lower the upper bound in xi, finding by finding, where all are replaced.
 
-    The bound is convex in each xi; its slope is E[x] - log(1 + 1/xi).
+    The bound is convex in each xi; its derivative is E[x] - log(1 + 1/xi).
     """
-    log_factors, _ = tilted(entries, np.ones(len(entries.xi), np.bool_), desk)
-    on = np.empty(len(desk.on))
+    log_factors, _ = tilted(entries, np.ones(len(entries.xi), np.bool_), workspace)
+    on = np.empty(len(workspace.on))
     weigh_all(net, log_factors, on)
     for _ in range(SWEEPS):
         largest = 0.0
@@ -122,9 +122,9 @@ def tighten(net: FlatNetwork, entries: Entries, desk: Desk) -> None:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def tilted(entries: Entries, is_replaced: Booleans, desk: Desk) -> tuple[Floats, float]:
+def tilted(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tuple[Floats, float]:
     """Return what absent and replaced findings say of each disease, and a constant."""
-    log_factors, log_sum = desk.log_absent.copy(), 0.0
+    log_factors, log_sum = workspace.log_absent.copy(), 0.0
     for x in np.flatnonzero(is_replaced):
         log_sum += entries.xi[x] * entries.theta0[x] - _conjugate(entries.xi[x])
         for e in range(entries.offsets[x], entries.offsets[x + 1]):
@@ -133,10 +133,10 @@ def tilted(entries: Entries, is_replaced: Booleans, desk: Desk) -> tuple[Floats,
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def looseness(net: FlatNetwork, entries: Entries, desk: Desk) -> Floats:
+def looseness(net: FlatNetwork, entries: Entries, workspace: Workspace) -> Floats:
     """Return by how much the log of the bound falls if each finding alone is solved exactly."""
     n = len(entries.symptoms)
-    log_factors, _ = tilted(entries, np.ones(n, dtype=np.bool_), desk)
+    log_factors, _ = tilted(entries, np.ones(n, dtype=np.bool_), workspace)
     gains = np.empty(n)
     for x in range(n):
         xi = entries.xi[x]
@@ -211,7 +211,7 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) -> None:
-    """Move xi to where the slope of the upper bound vanishes, if posteriors stay as they are."""
+    """Move xi to where the derivative of the upper bound vanishes, if posteriors stay as they are."""
     for x in np.flatnonzero(is_replaced):
         mean, variance = _spread(entries, int(x), on)
         xi = entries.xi[x]
@@ -219,9 +219,9 @@ def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) 
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def shared_factors(entries: Entries, is_replaced: Booleans, desk: Desk) -> tuple[Floats, float]:
+def shared_factors(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tuple[Floats, float]:
     """Return what absent and replaced findings say of each disease, and a constant."""
-    log_factors, log_sum = desk.log_absent.copy(), 0.0
+    log_factors, log_sum = workspace.log_absent.copy(), 0.0
     for x in np.flatnonzero(is_replaced):
         alone = log_present(entries.theta0[x], 0.0)
         log_sum += alone
@@ -244,7 +244,7 @@ def log_present(theta0: float, x: float) -> float:
 def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) -> None:
     """Give more of a finding to the parents that gain most by it.
 
-    Shares are multiplied by their slopes, which is always uphill (the gain is a variance); half as
+    Shares are multiplied by their derivatives, which is always uphill (the gain is a variance); half as
     far where that is too far.
     """
     n = len(theta)
@@ -259,8 +259,8 @@ def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) 
             at = theta[e] / shares[e]
             value = log_present(theta0, at) - alone
             before += posteriors[e] * shares[e] * value
-            slope = value + at * np.exp(-theta0 - at) / np.expm1(-theta0 - at)
-            target[e] = shares[e] * max(posteriors[e] * slope, 0.0)
+            derivative = value + at * np.exp(-theta0 - at) / np.expm1(-theta0 - at)
+            target[e] = shares[e] * max(posteriors[e] * derivative, 0.0)
     total = target.sum()
     if not total > 0.0:
         return
@@ -268,7 +268,7 @@ def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) 
     step = 1.0
     for _ in range(HALVINGS):
         after, tried = 0.0, (1.0 - step) * shares + step * target
-        tried = np.where(tried < SMALLEST_SHARE, 0.0, tried)  # the rest must add up to 1
+        tried = np.where(shares > 0.0, np.maximum(tried, SMALLEST_SHARE), 0.0)
         tried /= tried.sum()
         for e in range(n):
             if tried[e] > 0.0:

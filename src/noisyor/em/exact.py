@@ -1,61 +1,47 @@
-"""ExactInference: sums over all that the diseases of each record may be, without approximation."""
-
-import os
-from typing import NamedTuple
+"""ExactExpectation: sums over all that the diseases of each record may be."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.em.exact_kernels import cost_of_records, expect_records, score_records
+from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials
+from noisyor.em.runs import MAX_OPERATIONS
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.expectation_kernels import (
-    Sums,
-    cost_of_records,
-    expect_records,
-    score_records,
-)
-from noisyor.inference.records import CHUNK, distinct_records, flatten, in_threads
+from noisyor.inference.flat import CHUNK, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
-MOST_OPERATIONS = 2.0**24
-"""For one record: about a tenth of a second."""
 SCORED_TOGETHER = 1024
 """Records whose scores are held at once."""
 
 
-class Expected(NamedTuple):
-    """What all records are expected to hold, and how probable they are."""
-
-    sums: Sums
-    evidences: Floats
-    """The log probability of each distinct record."""
-    log_likelihood: float
-
-
-class ExactInference:
-    """Exact inference on all records of some findings, the same ones done once."""
+class ExactExpectation:
+    """Expected counts of all records of some findings, equal ones looked at once."""
 
     def __init__(
         self,
         findings: Findings,
         *,
-        most_operations: float = MOST_OPERATIONS,
-        threads: int | None = None,
+        max_operations: float = MAX_OPERATIONS,
+        n_jobs: int | None = None,
     ) -> None:
-        if not most_operations >= 1.0:
-            raise ParameterError(f"most_operations must be at least 1, not {most_operations}.")
+        if not max_operations >= 1.0:
+            raise ParameterError(f"max_operations must be at least 1, not {max_operations}.")
         self.structure = findings.structure
-        self._threads = threads or os.cpu_count() or 1
+        self.totals = RecordTotals.of(findings)
         self.records = distinct_records(findings)
-        self._check_costs(most_operations)
+        self._n_jobs = n_jobs
+        self._check_costs(max_operations)
 
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
         costs = np.empty(len(self.records.weights))
-        cost_of_records(flatten(_anything(self.structure)), self.records, costs)
+        cost_of_records(flatten(_possible(self.structure)), self.records, costs)
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
@@ -70,28 +56,33 @@ class ExactInference:
             )
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
-        """Return what the records are expected to hold, under a network."""
+        """Do an E-step."""
+        counts, evidences = self.counts(network)
+        trials = Trials.of(self.structure, counts, self.totals)
+        return Expected(trials, float(self.records.weights @ evidences))
+
+    def counts(self, network: NoisyOrNetwork) -> tuple[ExpectedCounts, Floats]:
+        """Return the expected counts, and the log evidence of each distinct record."""
         n = len(self.records.weights)
         flat = flatten(network)
         evidences = np.empty(n)
 
         # In chunks whose size does not depend on the threads, so that no sum does either.
-        def expect_chunk(first: int) -> Sums:
-            sums = _no_sums(self.structure)
+        def expect_chunk(first: int) -> ExpectedCounts:
+            counts = ExpectedCounts.zeros(self.structure)
             last = min(first + CHUNK, n)
-            expect_records(flat, self.records, first, last, sums, evidences)
-            return sums
+            expect_records(flat, self.records, first, last, counts, evidences)
+            return counts
 
-        parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._threads)
+        parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._n_jobs)
         if np.isnan(evidences).any():
             raise AssertionError("a record was neither solved nor refused")
-        sums = Sums(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
-        return Expected(sums, evidences, float(self.records.weights @ evidences))
+        return ExpectedCounts.total(parts), evidences
 
     def information(self, network: NoisyOrNetwork) -> Floats:
-        """Return the sum of the products of the records' scores: failures, priors, leaks.
+        """Return the sum of the products of the records' scores.
 
-        What the records tell of all parameters, if the network is right.
+        What the records say of all parameters, if the network is right.
         """
         flat, records = flatten(network), self.records
         size = self.structure.n_parameters
@@ -105,14 +96,6 @@ class ExactInference:
         return information
 
 
-def _no_sums(structure: Structure) -> Sums:
-    n_edges = structure.n_edges
-    sizes = structure.n_diseases, n_edges, n_edges, structure.n_symptoms
-    return Sums(*(np.zeros(size) for size in sizes))
-
-
-def _anything(structure: Structure) -> NoisyOrNetwork:
+def _possible(structure: Structure) -> NoisyOrNetwork:
     """Return a network in which everything is possible: costs do not depend on parameters."""
-    sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
-    priors, failures, leaks = (np.full(size, 0.999) for size in sizes)
-    return NoisyOrNetwork(structure, priors, failures, leaks)
+    return NoisyOrNetwork(structure, *Parameters.full(structure, 0.999))

@@ -16,47 +16,20 @@ from noisyor.findings import Findings
 from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
 from noisyor.findings.reading import RecordFormat, wide_blocks
 from noisyor.io.tables import open_table
-from noisyor.learning.cleanup.clean import Cleaned
-from noisyor.learning.estimate import Estimate
-from noisyor.learning.polish.em import (
-    Expectations,
-    Information,
+from noisyor.em.expected import ExpectedCounts
+from noisyor.em.sampled import (
     RecordSampler,
     Scores,
-    sum_expectations,
     sum_information,
     sum_scores,
     with_all_absent,
 )
-from noisyor.learning.polish.learn import least_odds, refine
+from noisyor.em.sampling_kernels import DiseaseInformation
+from noisyor.em.stochastic import StochasticSettings
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed
-from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
-
-
-def learn_refined_on_cluster(
-    client: Any,
-    source: Any,
-    form: RecordFormat,
-    schedule: Schedule,
-    start: NoisyOrNetwork,
-    *,
-    seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-    fixed: Fixed | None = None,
-    shrink: bool = True,
-    cleaned: Cleaned | None = None,
-    skip_broken: bool = False,
-) -> Estimate:
-    """Do as `learn_refined`, with the records in the memory of a cluster's workers."""
-    sampler = ClusterSampler(Cluster(client), source, schedule.structure, form, skip_broken)
-    return refine(
-        sampler, sampler.known, schedule, start, seed=seed, progress=progress, fixed=fixed,
-        shrink=shrink, cleaned=cleaned,
-    )  # fmt: skip
 
 
 class ClusterSampler:
@@ -86,18 +59,18 @@ class ClusterSampler:
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
-    ) -> Expectations:
+    ) -> ExpectedCounts:
         """Sample the diseases of the first jobs' records; return the expectations."""
         step = _expect, network, must_screen, n_sweeps, seed
-        return Expectations(*self._summed(self._stepped(n_blocks, *step), sum_expectations))
+        return ExpectedCounts(*self._summed(self._stepped(n_blocks, *step), ExpectedCounts.total))
 
-    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Information:
+    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
         shared = self._cluster.share(network)
         informed = [
             self._cluster.keep(_inform, each, shared, n_sweeps, seed) for each in self._samplers
         ]
-        return Information(*self._summed(informed, sum_information))
+        return DiseaseInformation(*self._summed(informed, sum_information))
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
@@ -163,14 +136,15 @@ def _size_of(findings: Findings) -> tuple[int, Floats]:
 
 def _start(findings: Findings, first_record: int) -> RecordSampler:
     structure = findings.structure
+    least_odds = StochasticSettings.of(structure).least_odds
     return RecordSampler(
-        structure, findings.blocks, least_odds(structure), first_record=first_record, threads=1
+        structure, findings.blocks, least_odds, first_record=first_record, n_jobs=1
     )
 
 
 def _expect(
     sampler: RecordSampler, network: NoisyOrNetwork, must_screen: bool, n_sweeps: int, seed: int
-) -> tuple[RecordSampler, Expectations]:
+) -> tuple[RecordSampler, ExpectedCounts]:
     after = sampler.copied()
     n_blocks = len(after.blocks)
     return after, after.expect(
@@ -180,7 +154,7 @@ def _expect(
 
 def _inform(
     sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int
-) -> Information:
+) -> DiseaseInformation:
     return sampler.copied().inform(network, n_sweeps, seed)
 
 

@@ -1,58 +1,102 @@
-"""Networks and records as the arrays that kernels work on, and threads that share the work."""
+"""Networks and records as the flat arrays that kernels work on."""
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block, Words, words_for
-from noisyor.findings.kernels import list_bits
-from noisyor.inference.kernels import FlatNetwork, Records
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
-Result = TypeVar("Result")
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 CHUNK = 512
 """Records that a thread takes at a time."""
 
 
-def in_threads(work: Callable[[int], Result], items: range, threads: int) -> list[Result]:
-    """Do work on items, in threads if there are several."""
-    if len(items) < 2 or threads < 2:
-        return [work(item) for item in items]  # starting a thread takes longer than a few records
-    pool = ThreadPoolExecutor(threads)
-    try:
-        return list(pool.map(work, items))
-    finally:
-        # Without waiting: after an error or Ctrl-C nobody needs the rest.
-        pool.shutdown(wait=False, cancel_futures=True)
+class FlatNetwork(NamedTuple):
+    """A network as arrays: diseases with their edges, and symptoms with their parents."""
+
+    priors: Floats
+    failures: Floats
+    leaks: Floats
+    child_offsets: Integers
+    """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
+    edge_symptoms: Integers
+    parent_offsets: Integers
+    """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next three."""
+    parent_diseases: Integers
+    parent_edges: Integers
+    inverse_failures: Floats
+    """1 / f of each parent; infinite where the failure is 0."""
+    log_failures: Floats
+    """Of each edge; 0 where the failure is 0."""
+    log_absent: Floats
+    """Of each disease: the log probability that none of its edges fires; those with a failure of 0
+    are left out..."""
+    n_certain: Integers
+    """... and counted here."""
+    log_silent: Floats
+    """Of each symptom: log(1 - leak); 0 where the leak is 1..."""
+    is_certain: Booleans
+    """... which is marked here."""
+    log_odds: Floats
+    """Of each disease where all its findings are absent; failures of 0 are left out."""
+    odds: Floats
+    """The same, not as a logarithm."""
+
+
+class Records(NamedTuple):
+    """Some records, each as a list of findings."""
+
+    offsets: Integers
+    """Record r lists `offsets[r] : offsets[r + 1]`: its present findings and either those that are
+    unknown, all others being absent, or those that are absent, all others being unknown."""
+    symptoms: NDArray[np.int32]
+    is_present: Booleans
+    others_unknown: Booleans
+    """Of each record: True if findings that are not listed are unknown; otherwise absent."""
+    weights: Floats
+    """How often each occurs."""
 
 
 def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     """Return a network as the arrays that kernels work on."""
     structure = network.structure
     diseases, n = structure.edges[:, 0], structure.n_diseases
-    is_certain, is_loud = network.failures == 0.0, network.leaks == 1.0
-    logs = np.log(np.where(is_certain, 1.0, network.failures))
+    is_zero, is_certain = network.failures == 0.0, network.leaks == 1.0
+    log_failures = np.log(np.where(is_zero, 1.0, network.failures))
+    log_absent: Floats = np.bincount(diseases, log_failures, minlength=n).astype(np.float64)
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse_failures = 1.0 / network.failures[structure.parent_edges]
+        log_odds = np.log(network.priors) - np.log1p(-network.priors) + log_absent
+        odds = np.exp(log_odds)
     return FlatNetwork(
         # A copy that can be written to: to a compiler it is of another type than one that cannot,
         # and priors are replaced where diseases are decided.
         network.priors.copy(),
         network.failures,
         network.leaks,
+        structure.child_offsets,
+        np.ascontiguousarray(structure.edges[:, 1]),
         structure.parent_offsets,
         structure.parent_diseases,
         structure.parent_edges,
-        logs,
-        np.bincount(diseases, logs, minlength=n).astype(np.float64),
-        np.bincount(diseases[is_certain], minlength=n),
-        np.log1p(-np.where(is_loud, 0.0, network.leaks)),
-        is_loud,
+        inverse_failures,
+        log_failures,
+        log_absent,
+        np.bincount(diseases[is_zero], minlength=n),
+        np.log1p(-np.where(is_certain, 0.0, network.leaks)),
+        is_certain,
+        log_odds,
+        odds,
     )
 
 
@@ -102,15 +146,17 @@ def block_records(block: Block) -> Records:
     """
     n_records, n_symptoms = block.n_records, len(block.present)
     offsets, symptoms, is_unknown = block.listed()
-    is_present, rest_unknown = ~is_unknown, False
+    is_present, others_unknown = ~is_unknown, False
     if block.unknown is not None and 2 * int(is_unknown.sum()) > n_records * n_symptoms:
+        from noisyor.findings.kernels import list_bits
+
         known = ~block.unknown & _all_records(n_records)
         offsets, symptoms = list_bits(known, n_records)
         numbers = np.repeat(np.arange(n_records), np.diff(offsets))
         bits = block.present[symptoms, numbers >> 6] >> (numbers & 63).astype(np.uint64)
-        is_present, rest_unknown = (bits & np.uint64(1)).astype(np.bool_), True
+        is_present, others_unknown = (bits & np.uint64(1)).astype(np.bool_), True
     return Records(
-        offsets, symptoms, is_present, np.full(n_records, rest_unknown), np.ones(n_records)
+        offsets, symptoms, is_present, np.full(n_records, others_unknown), np.ones(n_records)
     )
 
 

@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork, Records
 from noisyor.inference.piece_kernels import (
     Piece,
     eliminate_piece,
@@ -26,46 +27,8 @@ MOST_HELD = 2.0**27
 """Numbers that an elimination may hold: 1 GB."""
 
 
-class FlatNetwork(NamedTuple):
-    """A network as arrays."""
-
-    priors: Floats
-    failures: Floats
-    leaks: Floats
-    parent_offsets: Integers
-    """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next two."""
-    parent_diseases: Integers
-    parent_edges: Integers
-    log_failures: Floats
-    """Of each edge; 0 where the failure is 0."""
-    log_absent: Floats
-    """Of each disease: the log probability that none of its edges fires; those with a failure of 0
-    are left out..."""
-    n_certain: Integers
-    """... and counted here."""
-    log_silent: Floats
-    """Of each symptom: the log probability that its leak does not fire; 0 where that is certain to
-    happen..."""
-    is_loud: Booleans
-    """... which is marked here."""
-
-
-class Records(NamedTuple):
-    """Some records."""
-
-    offsets: Integers
-    """Record r lists `offsets[r] : offsets[r + 1]`: its present findings and either those that are
-    unknown, all others being absent, or those that are absent, all others being unknown."""
-    symptoms: Listed
-    is_present: Booleans
-    rest_unknown: Booleans
-    """Of each record: whether findings that are not listed are unknown; otherwise absent."""
-    weights: Floats
-    """How often each occurs."""
-
-
-class Desk(NamedTuple):
-    """Room to work on one record."""
+class Workspace(NamedTuple):
+    """What is computed on the way to one record's posteriors."""
 
     log_absent: Floats
     """Of each disease: the log probability of the absent findings, as far as it goes."""
@@ -91,10 +54,10 @@ class Desk(NamedTuple):
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def new_desk(net: FlatNetwork) -> Desk:
-    """Return an empty desk."""
+def new_workspace(net: FlatNetwork) -> Workspace:
+    """Return a workspace without values."""
     n_diseases, n_symptoms = len(net.priors), len(net.leaks)
-    return Desk(
+    return Workspace(
         np.empty(n_diseases),
         np.empty(n_diseases),
         np.empty(n_diseases, dtype=np.int64),
@@ -118,13 +81,13 @@ def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_record(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
 ) -> float:
-    """Find posteriors and causes of one record, on the desk; return its log evidence."""
-    log_evidence = weigh_absent(net, symptoms, is_present, rest_unknown, desk)
+    """Find posteriors and causes of one record, in the workspace; return its log evidence."""
+    log_evidence = weigh_absent(net, symptoms, is_present, others_unknown, workspace)
     if log_evidence == -np.inf:
         return log_evidence
-    return log_evidence + solve_present(net, present_of(symptoms, is_present), desk)
+    return log_evidence + solve_present(net, present_of(symptoms, is_present), workspace)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -140,26 +103,26 @@ def present_of(symptoms: Listed, is_present: Booleans) -> Listed:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh_absent(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
 ) -> float:
-    """Find P(disease | absent findings), on the desk; return the log probability of those."""
-    log_absent = desk.log_absent
-    if rest_unknown:
+    """Find P(disease | absent findings), in the workspace; return the log probability of those."""
+    log_absent = workspace.log_absent
+    if others_unknown:
         log_absent[:] = 0.0
-        n_certain, n_loud, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
+        n_certain, n_contradicted, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
     else:
         log_absent[:] = net.log_absent
-        n_certain, n_loud = net.n_certain.copy(), net.is_loud.sum()
+        n_certain, n_contradicted = net.n_certain.copy(), net.is_certain.sum()
         log_evidence = net.log_silent.sum()
-    sign = 1 if rest_unknown else -1
+    sign = 1 if others_unknown else -1
     for x in range(len(symptoms)):
-        if rest_unknown and is_present[x]:
+        if others_unknown and is_present[x]:
             continue
         j = symptoms[x]
         log_evidence += sign * net.log_silent[j]
-        n_loud += sign if net.is_loud[j] else 0
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        n_contradicted += sign if net.is_certain[j] else 0
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
             log_absent[disease] += sign * net.log_failures[edge]
             n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
     log_absent[n_certain > 0] = -np.inf
@@ -167,9 +130,9 @@ def weigh_absent(
     largest = 0.0
     for disease in range(len(log_absent)):
         largest = max(largest, -net.log_absent[disease])
-    desk.roundings[0] = 8.0 + largest * len(net.leaks)
-    log_evidence += weigh_all(net, log_absent, desk.on)
-    return -np.inf if n_loud > 0 else float(log_evidence)
+    workspace.roundings[0] = 8.0 + largest * len(net.leaks)
+    log_evidence += weigh_all(net, log_absent, workspace.on)
+    return -np.inf if n_contradicted > 0 else float(log_evidence)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -194,62 +157,62 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def solve_present(net: FlatNetwork, present: Listed, desk: Desk) -> float:
-    """Go on with the present findings: `desk.on` becomes P(disease | all findings)."""
-    n_pieces = open_findings(net, present, desk)
+def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
+    """Go on with the present findings: `workspace.on` becomes P(disease | all findings)."""
+    n_pieces = open_findings(net, present, workspace)
     log_evidence = 0.0
     for j in present:
-        if not _has_piece(net, j, desk):
-            if desk.present[j] == 0.0:
+        if not _has_piece(net, j, workspace):
+            if workspace.present[j] == 0.0:
                 return -np.inf
-            desk.if_caused[j], desk.if_not[j] = 1.0 / desk.present[j], 0.0
-            log_evidence += np.log(desk.present[j])
+            workspace.if_caused[j], workspace.if_not[j] = 1.0 / workspace.present[j], 0.0
+            log_evidence += np.log(workspace.present[j])
     for number in range(n_pieces):
-        piece, diseases, findings, edges = make_piece(net, present, number, desk)
-        log_evidence += solve_piece(piece, desk)
+        piece, diseases, findings, edges = make_piece(net, present, number, workspace)
+        log_evidence += solve_piece(piece, workspace)
         if not log_evidence > -np.inf:
             return log_evidence
         for d in range(len(diseases)):
-            desk.on[diseases[d]] = piece.posteriors[d]
+            workspace.on[diseases[d]] = piece.posteriors[d]
         for entry in range(len(edges)):
-            desk.caused[edges[entry]] = piece.caused[entry]
+            workspace.caused[edges[entry]] = piece.caused[entry]
         for x in range(len(findings)):
-            desk.if_caused[findings[x]] = piece.if_caused[x]
-            desk.if_not[findings[x]] = piece.if_not[x]
+            workspace.if_caused[findings[x]] = piece.if_caused[x]
+            workspace.if_not[findings[x]] = piece.if_not[x]
     for j in present:
-        close_finding(net, j, desk)
+        close_finding(net, j, workspace)
     return float(log_evidence)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def open_findings(net: FlatNetwork, present: Listed, desk: Desk) -> int:
+def open_findings(net: FlatNetwork, present: Listed, workspace: Workspace) -> int:
     """Merge diseases that have one present finding with its leak; number the pieces of the others.
 
     Diseases belong together if they share a present finding.
     """
-    desk.n_open[:] = 0
+    workspace.n_open[:] = 0
     for j in present:
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
-            desk.caused[edge] = 0.0
-            desk.n_open[disease] += 1 if is_active(net, edge, disease, desk) else 0
-    desk.piece_of[:] = -1
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            workspace.caused[edge] = 0.0
+            workspace.n_open[disease] += 1 if is_active(net, edge, disease, workspace) else 0
+    workspace.piece_of[:] = -1
     for j in present:
-        merge_parents(net, j, desk)
-    return number_pieces(desk.piece_of)
+        merge_parents(net, j, workspace)
+    return number_pieces(workspace.piece_of)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def merge_parents(net: FlatNetwork, j: int, desk: Desk) -> None:
+def merge_parents(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     """Merge the diseases that have this finding alone with its leak; join the others."""
     absent, present, first = 1.0 - net.leaks[j], net.leaks[j], -1
-    leaders = desk.piece_of
-    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
-        if not is_active(net, edge, disease, desk):
+    leaders = workspace.piece_of
+    for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        if not is_active(net, edge, disease, workspace):
             continue
-        if desk.n_open[disease] == 1:
-            chance = desk.on[disease] * (1.0 - net.failures[edge])
+        if workspace.n_open[disease] == 1:
+            chance = workspace.on[disease] * (1.0 - net.failures[edge])
             present += absent * chance
             absent *= 1.0 - chance
             continue
@@ -259,7 +222,7 @@ def merge_parents(net: FlatNetwork, j: int, desk: Desk) -> None:
             first = leader_of(leaders, disease)
         else:
             leaders[leader_of(leaders, disease)] = first
-    desk.absent[j], desk.present[j] = absent, present
+    workspace.absent[j], workspace.present[j] = absent, present
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -289,88 +252,88 @@ def leader_of(leaders: Integers, disease: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def is_active(net: FlatNetwork, edge: int, disease: int, desk: Desk) -> bool:
+def is_active(net: FlatNetwork, edge: int, disease: int, workspace: Workspace) -> bool:
     """Say whether a disease is possible and its edge can fire."""
-    return bool(desk.on[disease] > 0.0 and net.failures[edge] < 1.0)
+    return bool(workspace.on[disease] > 0.0 and net.failures[edge] < 1.0)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _has_piece(net: FlatNetwork, j: int, desk: Desk) -> bool:
-    for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-        disease = net.parent_diseases[place]
-        if desk.piece_of[disease] >= 0 and net.failures[net.parent_edges[place]] < 1.0:
+def _has_piece(net: FlatNetwork, j: int, workspace: Workspace) -> bool:
+    for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        disease = net.parent_diseases[index]
+        if workspace.piece_of[disease] >= 0 and net.failures[net.parent_edges[index]] < 1.0:
             return True
     return False
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def close_finding(net: FlatNetwork, j: int, desk: Desk) -> None:
+def close_finding(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
 
     Such a disease causes the finding, or does not, and then another of them or the piece does. What
     the others do is put together from those before and those behind it, so that nothing cancels.
     """
-    if_caused, if_not = desk.if_caused[j], desk.if_not[j]
-    desk.leaked[j] = net.leaks[j] * if_caused
+    if_caused, if_not = workspace.if_caused[j], workspace.if_not[j]
+    workspace.leaked[j] = net.leaks[j] * if_caused
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
     absent, present = np.ones(last - first + 1), np.zeros(last - first + 1)  # those behind
-    for place in range(last - 1, first - 1, -1):
-        chance = _merged_chance(net, place, desk)
-        at = place - first
+    for index in range(last - 1, first - 1, -1):
+        chance = _merged_chance(net, index, workspace)
+        at = index - first
         present[at] = present[at + 1] + absent[at + 1] * chance
         absent[at] = absent[at + 1] * (1.0 - chance)
     absent_before, present_before = 1.0 - net.leaks[j], net.leaks[j]
-    for place in range(first, last):
-        chance, at = _merged_chance(net, place, desk), place - first + 1
+    for index in range(first, last):
+        chance, at = _merged_chance(net, index, workspace), index - first + 1
         if chance == 0.0:
             continue
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
         others = present_before + absent_before * present[at]
         not_caused = others * if_caused + absent_before * absent[at] * if_not
         present_before += absent_before * chance
         absent_before *= 1.0 - chance
-        desk.caused[edge] = chance * if_caused
-        on = desk.on[disease] * net.failures[edge] * not_caused + desk.caused[edge]
-        desk.on[disease] = min(on, 1.0)
-    desk.roundings[0] += 6.0 * (last - first)
+        workspace.caused[edge] = chance * if_caused
+        on = workspace.on[disease] * net.failures[edge] * not_caused + workspace.caused[edge]
+        workspace.on[disease] = min(on, 1.0)
+    workspace.roundings[0] += 6.0 * (last - first)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _merged_chance(net: FlatNetwork, place: int, desk: Desk) -> float:
+def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
     """Return P(a disease causes a finding) if it was merged with the leak, else 0."""
-    edge, disease = net.parent_edges[place], net.parent_diseases[place]
-    if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+    edge, disease = net.parent_edges[index], net.parent_diseases[index]
+    if workspace.n_open[disease] != 1 or not is_active(net, edge, disease, workspace):
         return 0.0
-    return float(desk.on[disease] * (1.0 - net.failures[edge]))
+    return float(workspace.on[disease] * (1.0 - net.failures[edge]))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def is_possible(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, rest_unknown: bool, desk: Desk
+    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
 ) -> bool:
-    """Say whether a record can be at all: each present finding has a cause, each absent none."""
-    if weigh_absent(net, symptoms, is_present, rest_unknown, desk) == -np.inf:
+    """Return True if a record can occur: each present finding has a cause, each absent one none."""
+    if weigh_absent(net, symptoms, is_present, others_unknown, workspace) == -np.inf:
         return False
     present = present_of(symptoms, is_present)
-    open_findings(net, present, desk)
+    open_findings(net, present, workspace)
     n_unexplained = 0
     for j in present:
-        n_unexplained += 1 if desk.present[j] == 0.0 and not _has_piece(net, j, desk) else 0
+        n_unexplained += 1 if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace) else 0
     return n_unexplained == 0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def solve_piece(piece: Piece, desk: Desk) -> float:
+def solve_piece(piece: Piece, workspace: Workspace) -> float:
     """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
     order = find_order(piece)
     by_states, by_steps = costs_of(piece, order.width)
-    desk.roundings[0] += 6.0 * len(piece.findings) + 4.0 * len(piece.absent)
+    workspace.roundings[0] += 6.0 * len(piece.findings) + 4.0 * len(piece.absent)
     if min(by_states, by_steps) == np.inf:
         return float(np.nan)
     if by_states <= by_steps:
-        desk.roundings[0] += 2.0 ** len(piece.on)
+        workspace.roundings[0] += 2.0 ** len(piece.on)
         return float(enumerate_piece(piece))
-    desk.roundings[0] += len(piece.on) * 2.0**order.width
+    workspace.roundings[0] += len(piece.on) * 2.0**order.width
     return float(eliminate_piece(piece, order))
 
 
@@ -386,40 +349,40 @@ def costs_of(piece: Piece, width: int) -> tuple[float, float]:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def cost_of_present(net: FlatNetwork, present: Listed, desk: Desk) -> float:
+def cost_of_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
     """Return how many operations `solve_present` takes for its pieces."""
     cost = 0.0
-    for number in range(open_findings(net, present, desk)):
-        piece, _, _, _ = make_piece(net, present, number, desk)
+    for number in range(open_findings(net, present, workspace)):
+        piece, _, _, _ = make_piece(net, present, number, workspace)
         cost += min(*costs_of(piece, find_order(piece).width))
     return cost
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def make_piece(
-    net: FlatNetwork, present: Listed, number: int, desk: Desk
+    net: FlatNetwork, present: Listed, number: int, workspace: Workspace
 ) -> tuple[Piece, Integers, Integers, Integers]:
     """Return a piece, and which diseases, symptoms and edges it consists of."""
-    local, n_diseases, n_entries = np.empty_like(desk.piece_of), 0, 0
+    local, n_diseases, n_entries = np.empty_like(workspace.piece_of), 0, 0
     for disease in range(len(local)):
         local[disease] = -1
-        if desk.piece_of[disease] == number:
+        if workspace.piece_of[disease] == number:
             local[disease] = n_diseases
             n_diseases += 1
-            n_entries += desk.n_open[disease]
+            n_entries += workspace.n_open[disease]
     piece = new_piece(n_diseases, n_entries, len(present))
     diseases, edges = np.empty(n_diseases, np.int64), np.empty(n_entries, np.int64)
     filled = np.empty(n_diseases, np.int64)
     for disease in range(len(local)):
         d = local[disease]
         if d >= 0:
-            diseases[d], piece.on[d], filled[d] = disease, desk.on[disease], piece.offsets[d]
-            piece.offsets[d + 1] = piece.offsets[d] + desk.n_open[disease]
+            diseases[d], piece.on[d], filled[d] = disease, workspace.on[disease], piece.offsets[d]
+            piece.offsets[d + 1] = piece.offsets[d] + workspace.n_open[disease]
     findings, n_findings = np.empty(len(present), np.int64), 0
     for j in present:
         is_here = False
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, d = net.parent_edges[place], local[net.parent_diseases[place]]
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, d = net.parent_edges[index], local[net.parent_diseases[index]]
             if d >= 0 and net.failures[edge] < 1.0:
                 piece.findings[filled[d]], piece.failures[filled[d]] = (
                     n_findings,
@@ -430,6 +393,6 @@ def make_piece(
                 is_here = True
         if is_here:
             findings[n_findings] = j
-            piece.absent[n_findings], piece.present[n_findings] = desk.absent[j], desk.present[j]
+            piece.absent[n_findings], piece.present[n_findings] = workspace.absent[j], workspace.present[j]
             n_findings += 1
     return with_findings(piece, n_findings), diseases, findings[:n_findings], edges
