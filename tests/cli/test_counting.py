@@ -354,7 +354,7 @@ def test_a_checkpoint_that_cannot_be_written_is_no_end(run, clinic, monkeypatch)
         raise FileError("no room.")
 
     monkeypatch.setattr(count_module, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr("noisyor.io.arrow_documents.write_arrow_document", refuse)
+    monkeypatch.setattr("noisyor.io.documents.write_arrow_document", refuse)
     code, _, err = run("count", "clinic", *parts(clinic), "-o", clinic / "all.moments")
     assert code == 0
     assert "The counting goes on, but could not be resumed" in err

@@ -258,7 +258,7 @@ class CountJob:
     def _write_checkpoint(self) -> None:
         from noisyor.cli.output import note
         from noisyor.errors import FileError
-        from noisyor.io.arrow_documents import write_arrow_document
+        from noisyor.io.documents import write_arrow_document
 
         start = time.monotonic()
         total, files = self._committed
@@ -286,7 +286,7 @@ class CountJob:
     def _restore(self, files: list[Path]) -> None:
         """Take up what an earlier run finished, if it still holds."""
         from noisyor.errors import FileError
-        from noisyor.io.arrow_documents import read_arrow_document
+        from noisyor.io.documents import read_arrow_document
         from noisyor.moments import Moments
 
         if not self.checkpoint.exists():

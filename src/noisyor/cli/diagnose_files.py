@@ -69,7 +69,7 @@ def _on_this_machine(job: _Job, source: Path, told: Told) -> "MethodCounts":
     from noisyor.cli.progress import progress_bar
     from noisyor.inference.writing import MethodCounts, PosteriorWriter
     from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind, write_batches
+    from noisyor.io.tables import table_kind, write_batches
 
     check_writable([job.output], inputs=[source, *local_files(job.files)])
     kind = table_kind(job.output)

@@ -168,7 +168,7 @@ class Outputs(NamedTuple):
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
         from noisyor.io.paths import check_writable
-        from noisyor.io.writing import table_kind
+        from noisyor.io.tables import table_kind
         from noisyor.report.writing import check_ending
 
         check_writable(self.names, inputs=inputs)

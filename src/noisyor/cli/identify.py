@@ -45,7 +45,7 @@ def identify(
     from noisyor.fixed import Fixed
     from noisyor.identifiability import check_identifiability
     from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind, write_table
+    from noisyor.io.tables import table_kind, write_table
 
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")

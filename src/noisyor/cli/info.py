@@ -9,7 +9,7 @@ from noisyor.cli.options import AsJson
 from noisyor.cli.output import Facts, show_facts
 
 if TYPE_CHECKING:
-    from noisyor.io.tables import Table
+    from noisyor.io.columns import Table
     from noisyor.moments import MomentPlan, Moments
     from noisyor.network import NoisyOrNetwork
     from noisyor.schedule import Schedule

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisyor.errors import FileError, nearest_name, some_of
-from noisyor.io.locations import is_uri
-from noisyor.io.paths import existing_file
+from noisyor.io.paths import existing_file, is_uri
 
 if TYPE_CHECKING:
     from noisyor.network import NoisyOrNetwork

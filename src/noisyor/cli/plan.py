@@ -63,7 +63,7 @@ def plan(
     from noisyor.errors import ParameterError
     from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
     from noisyor.learner import NoisyOrLearner
 
     if output is None and network is None:
@@ -105,7 +105,7 @@ def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "
 
 
 def _save(predicted: "Precision", wanted: float, path: Path) -> None:
-    from noisyor.io.writing import write_table
+    from noisyor.io.tables import write_table
 
     write_table(path, predicted.summary(wanted))
 

@@ -48,7 +48,7 @@ def sample(
     from noisyor.cli.inputs import read_network
     from noisyor.cli.output import tell
     from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     # What cannot be written should not show only after the work is done.
     check_writable(filter(None, [output, diseases, save_network]))
@@ -79,7 +79,7 @@ def _write_records(
     """Write block after block, so that memory stays bounded whatever the number of records."""
     from noisyor.cli.progress import progress_bar
     from noisyor.findings.writing import RecordWriter
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     with progress_bar("sampling records", records, quiet) as advance:
         blocks = _advancing((each.block for each in network.iter_sample(records, seed)), advance)
@@ -95,7 +95,7 @@ def _write_diseases(
     from noisyor.cli.progress import progress_bar
     from noisyor.findings.blocks import Block, pack
     from noisyor.findings.writing import RecordWriter
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     with progress_bar("writing diseases", records, quiet) as advance:
         sampled = network.iter_sample(records, seed, keep_diseases=True)

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
 from noisyor.findings.reading import RecordFormat, RecordStream, check_same_type
-from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, ids_array
-from noisyor.io.hashing import hash_ids
-from noisyor.io.spool import Spool
-from noisyor.io.tables import Table, need_columns, open_table
+from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, Table, hash_ids, ids_array
+from noisyor.io.tables import Spool, need_columns, open_table
 from noisyor.structure import Structure
 
 SORT_ROWS = 1 << 23

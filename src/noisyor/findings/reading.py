@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, Words, words_for
-from noisyor.io.columns import ColumnKind
-from noisyor.io.tables import Table, open_table
+from noisyor.io.columns import ColumnKind, Table
+from noisyor.io.tables import open_table
 from noisyor.structure import Structure
 
 Layout = Literal["auto", "wide", "long"]

@@ -11,7 +11,7 @@ from noisyor.findings.blocks import Block
 from noisyor.findings.parts import RowsOf, blocks_of, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.writing import MethodCounts, PosteriorWriter
-from noisyor.io.writing import write_batches
+from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
 How = tuple[NoisyOrNetwork, RecordFormat, int | None, dict[str, Any]]

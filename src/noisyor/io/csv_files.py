@@ -25,8 +25,7 @@ from noisyor.io.columns import (
     check_no_duplicates,
     convert_batch,
 )
-from noisyor.io.locations import Location
-from noisyor.io.paths import PathLike, unreadable
+from noisyor.io.paths import Location, PathLike, unreadable
 
 BLOCK_BYTES = 8 << 20
 """Bytes that Arrow parses at a time; a row must fit into one block."""

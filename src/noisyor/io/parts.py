@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from noisyor.io.columns import ColumnKind
+from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
-from noisyor.io.locations import Location, is_uri
-from noisyor.io.tables import ParquetFile, Table, open_table
+from noisyor.io.paths import Location, is_uri
+from noisyor.io.tables import ParquetFile, open_table
 
 LARGEST_SPAN = 32 << 20
 """Bytes of a CSV file that are read at once."""

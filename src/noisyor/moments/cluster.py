@@ -20,8 +20,7 @@ from noisyor.findings.parts import (
     tell_skipped,
 )
 from noisyor.findings.reading import RecordFormat, read_blocks, wide_blocks
-from noisyor.io.columns import ids_array
-from noisyor.io.hashing import hash_ids
+from noisyor.io.columns import hash_ids, ids_array
 from noisyor.io.parts import read_columns
 from noisyor.io.tables import open_table
 from noisyor.moments.counting import MomentCounter

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
-from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.documents import read_arrow_document, write_arrow_document
 from noisyor.io.paths import PathLike
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts

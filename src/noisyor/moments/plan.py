@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.immutable import Immutable
-from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.documents import read_arrow_document, write_arrow_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices
 from noisyor.structure import Structure
