@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Quiet
+from noisyor.cli.options import AsJson, Quiet, Seed
+from noisyor.cli.output import progress_bar, show, tell, working
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +22,13 @@ PATIENTS = 5000
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 100_000,
+    records: Annotated[
+        int, typer.Option("--records", "-n", min=1, help="How many records.")
+    ] = 100_000,
     network: Annotated[
         str, typer.Option(help="What to learn: a built-in network, a .json file or a folder.")
     ] = "qmr_shaped",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A folder for the report and the networks.")
     ] = Path("noisyor-demo"),
@@ -37,7 +40,6 @@ def demo(
     Example: noisyor demo --records 20000
     """
     from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import tell
     from noisyor.errors import FileError
     from noisyor.report import write_report
     from noisyor.schedule import find_schedule
@@ -77,14 +79,12 @@ class _Story:
         self.seconds: dict[str, float] = {}
 
     def tell(self, *paragraphs: Any) -> None:
-        from noisyor.cli.output import show
 
         if not self._silent:
             show(*paragraphs)
 
     def step(self, what: str, work: Any) -> Any:
         """Do something, and take its time."""
-        from noisyor.cli.progress import working
 
         start = time.perf_counter()
         with working(what, self._silent):
@@ -98,7 +98,6 @@ class _Story:
         """Sample records block by block, with the diseases."""
         import numpy as np
 
-        from noisyor.cli.progress import progress_bar
         from noisyor.findings import Findings
 
         start, blocks, diseases = time.perf_counter(), [], []
@@ -119,7 +118,6 @@ class _Story:
 
     def learned(self, network: "NoisyOrNetwork", findings: "Findings", method: str) -> "Estimate":
         """Learn, with a bar of the records looked at."""
-        from noisyor.cli.progress import progress_bar
         from noisyor.learner import NoisyOrLearner
 
         start = time.perf_counter()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson
+from noisyor.cli.options import AsJson, Seed
+from noisyor.cli.output import show, working
 
 if TYPE_CHECKING:
     from noisyor.evaluation import Comparison, Errors
@@ -19,7 +20,7 @@ def evaluate(
         int,
         typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    seed: Seed = 0,
     budget: Annotated[
         float, typer.Option(min=0.0, help="Seconds of work for a record's posteriors.")
     ] = 0.1,
@@ -30,8 +31,6 @@ def evaluate(
     Example: noisyor evaluate learned.json truth.json
     """
     from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import show
-    from noisyor.cli.progress import working
     from noisyor.evaluation import evaluate as compare
 
     networks = [read_network(each, seed=0) for each in (learned, truth)]
@@ -44,7 +43,7 @@ def evaluate(
     if found.posteriors is not None:
         show(_of_posteriors(found))
     elif records:
-        show("No posteriors could be compared: one of the networks holds all records impossible.")
+        show("No posteriors could be compared: to one of the networks all records are impossible.")
 
 
 def _facts(found: "Comparison") -> dict[str, Any]:

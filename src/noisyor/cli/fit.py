@@ -3,7 +3,7 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,20 +13,25 @@ from noisyor.cli.options import (
     Groups,
     IdsPerFile,
     IgnoreUnknown,
+    Jobs,
     OnCluster,
     Pairs,
     Quiet,
     ReadLayout,
+    Seed,
     SkipBroken,
     StructureFile,
-    Threads,
     TripletChoice,
+    output_option,
     read_options,
 )
+from noisyor.cli.output import note, progress_bar
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from noisyor.cli.inputs import Source
-    from noisyor.findings.reading import ReadOptions
     from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
@@ -40,9 +45,7 @@ def fit(
         list[str],
         typer.Argument(help="Files of records, or of moments (.moments); patterns are fine."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the network (.json).")
-    ],
+    output: Annotated[Path, output_option("Where to write the network (.json).")],
     method: Annotated[
         str,
         typer.Option(
@@ -88,13 +91,11 @@ def fit(
     layout: ReadLayout = None,
     ignore_unknown: IgnoreUnknown = False,
     ids_per_file: IdsPerFile = False,
-    groups: Groups = 50,
-    threads: Threads = 0,
+    jobs: Jobs = 0,
     cluster: OnCluster = None,
     skip_broken: SkipBroken = False,
-    seed: Annotated[
-        int, typer.Option(min=0, help="For refined, which samples, and for random starts.")
-    ] = 0,
+    groups: Groups = 50,
+    seed: Seed = 0,
     restarts: Annotated[
         int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
     ] = 4,
@@ -114,7 +115,7 @@ def fit(
     """
     from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
     from noisyor.cli.inputs import expand_sources, local_files, read_structure
-    from noisyor.cli.output import note
+    from noisyor.cluster import connected
     from noisyor.learner import NoisyOrLearner
 
     _check_seen(method, diseases)
@@ -130,16 +131,25 @@ def fit(
         pairs=pairs,
         choice=choice.value,
         n_groups=groups,
-        threads=threads or None,
+        threads=jobs or None,
         seed=seed,
         shrink=shrink,
         restarts=restarts,
     )
-    options = read_options(layout, ignore_unknown, ids_per_file)
-    held = _read_fixed(fixed, relearn or [], graph)
-    seen = None if diseases is None else _read_diseases(diseases, graph)
-    where = Where(cluster, skip_broken, quiet or as_json)
-    estimate = _learn(learner, files, seen, held, options, where)
+    fixed_values = _read_fixed(fixed, relearn or [], graph)
+    if _are_moments(files):
+        estimate = _learn_from_moments(learner, local_files(files), fixed_values)
+    else:
+        labels = None if diseases is None else _read_diseases(diseases, graph)
+        options = read_options(layout, ignore_unknown, ids_per_file)
+        with (
+            connected(cluster) if cluster else nullcontext() as client,
+            progress_bar("learning", None, quiet or as_json) as advance,
+        ):
+            estimate = learner.fit(
+                files, labels, fixed=fixed_values, progress=advance, client=client,
+                skip_broken=skip_broken, **options,
+            ).estimate_  # fmt: skip
     if not estimate.priors.is_learned.any():
         note("no prior was learned: the network holds neutral values only.")
     found = estimate.misfits()
@@ -233,41 +243,22 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         )
 
 
-def _read_diseases(file: Path, structure: "Structure") -> Any:
+def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
     """Read which diseases each record had, from a table with a column for each."""
-    import numpy as np
-
     from noisyor.errors import FileError
-    from noisyor.findings.sources import read_findings
-    from noisyor.structure import Structure
+    from noisyor.io.tables import read_flags
 
-    n_diseases = structure.n_diseases
-    columns = Structure.from_matrix(
-        np.ones((1, n_diseases)), diseases=["any"], symptoms=structure.diseases
-    )
     try:
-        found = read_findings([file], columns, {"ignore_unknown": True})
+        return read_flags(file, structure.diseases)
     except FileError as error:
-        raise FileError(f"--diseases {file} needs a column for each disease: {error}") from None
-    if found.has_unknown:
-        raise FileError(f"{file}: which diseases a record had must all be known.")
-    return found.to_numpy()
+        raise FileError(
+            f"--diseases {file} needs a column for each disease, in which all are known: {error}"
+        ) from None
 
 
-def _learn(
-    learner: "NoisyOrLearner",
-    files: "list[Source]",
-    diseases: Any,
-    fixed: "Fixed | None",
-    options: "ReadOptions",
-    where: "Where",
-) -> "Estimate":
-    """Learn from files of moments, or from files of records with a progress bar."""
-    from noisyor.cli.inputs import local_files
-    from noisyor.cli.merge import merged_moments
-    from noisyor.cli.progress import progress_bar
-    from noisyor.cluster import connected
-    from noisyor.errors import FileError, NoisyOrError, some_of
+def _are_moments(files: "list[Source]") -> bool:
+    """Return True if files hold moments, not records: all or none of them."""
+    from noisyor.errors import FileError
 
     are_moments = [str(file).lower().endswith(".moments") for file in files]
     if any(are_moments) and not all(are_moments):
@@ -275,25 +266,17 @@ def _learn(
             f"{files[are_moments.index(True)]} holds moments and "
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
-    if all(are_moments):
-        moments = merged_moments(local_files(files))
-        try:
-            return learner.fit(moments, fixed=fixed).estimate_
-        except NoisyOrError as error:
-            raise type(error)(f"{some_of(map(str, files))}: {error}") from None
-    with (
-        connected(where.cluster) if where.cluster else nullcontext() as client,
-        progress_bar("learning", None, where.quiet) as advance,
-    ):
-        return learner.fit(
-            files, diseases, fixed=fixed, progress=advance, client=client,
-            skip_broken=where.skip_broken, **options,
-        ).estimate_  # fmt: skip
+    return all(are_moments)
 
 
-class Where(NamedTuple):
-    """Whether to learn on a cluster, and whether in silence."""
+def _learn_from_moments(
+    learner: "NoisyOrLearner", files: list[Path], fixed: "Fixed | None"
+) -> "Estimate":
+    from noisyor.cli.count import merged_moments
+    from noisyor.errors import NoisyOrError, some_of
 
-    cluster: str | None
-    skip_broken: bool
-    quiet: bool
+    moments = merged_moments(files)
+    try:
+        return learner.fit(moments, fixed=fixed).estimate_
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None

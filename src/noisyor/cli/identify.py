@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, FixedTable, Quiet
+from noisyor.cli.options import AsJson, FixedTable, Quiet, output_option
+from noisyor.cli.output import show
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -28,8 +29,7 @@ def identify(
         typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A row per parameter with its verdict (.csv, ...)."),
+        Path | None, output_option("A row per parameter with its verdict (.csv, ...).")
     ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -59,8 +59,8 @@ def identify(
     if output is not None:
         table_kind(output)
     known = read_structure(str(structure))
-    held = Fixed.load(fixed, known) if fixed else None
-    result = check_identifiability(known, max_order=max_order, fixed=held)
+    fixed_values = Fixed.load(fixed, known) if fixed else None
+    result = check_identifiability(known, max_order=max_order, fixed=fixed_values)
     if output is not None:
         write_table(output, result.verdicts())
     if as_json:
@@ -72,7 +72,6 @@ def identify(
 def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
     from rich.table import Table
 
-    from noisyor.cli.output import show
     from noisyor.errors import ParameterError
     from noisyor.identifiability import identifiability_table
 
@@ -130,7 +129,6 @@ def _show(result: "Identifiability") -> None:
 
     from rich.table import Table
 
-    from noisyor.cli.output import show
     from noisyor.errors import some_of
 
     table = Table()

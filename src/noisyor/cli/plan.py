@@ -1,4 +1,4 @@
-"""`noisyor plan`: what to count to learn a structure, and how many records it takes."""
+"""`noisyor plan` and `noisyor plan-triplets`: what to count, and how many records it takes."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,12 @@ from noisyor.cli.options import (
     FixedTable,
     Pairs,
     Quiet,
+    Seed,
     StructureFile,
     TripletChoice,
+    output_option,
 )
+from noisyor.cli.output import show, tell
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -25,9 +28,7 @@ MOST_ROWS = 5
 
 def plan(
     structure: StructureFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write what to count.")
-    ] = None,
+    output: Annotated[Path | None, output_option("Where to write what to count.")] = None,
     method: Annotated[
         str, typer.Option(help="For which method: pooled (and refined), or sequential.")
     ] = "pooled",
@@ -48,7 +49,7 @@ def plan(
     fixed: FixedTable = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
-    seed: Annotated[int, typer.Option(min=0, help="With --network, which samples.")] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -137,8 +138,6 @@ def _show(predicted: "Precision", wanted: float) -> None:
     import numpy as np
     from rich.table import Table
 
-    from noisyor.cli.output import show
-
     table = Table()
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
@@ -168,3 +167,42 @@ def _show(predicted: "Precision", wanted: float) -> None:
         for i, j in [structure.edges[edge]]
     )
     show(f"The least certain failures: {', '.join(listed)}.")
+
+
+def plan_triplets(
+    moments: Annotated[
+        list[str], typer.Argument(help="Moments of all coupled pairs: what noisyor count writes.")
+    ],
+    output: Annotated[Path, output_option("Where to write the plan.")],
+    pairs: Pairs = True,
+    fixed: FixedTable = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the triplets that tell most about the priors; count all records again with the plan.
+
+    Example: noisyor plan-triplets all.moments -o triplets.plan
+    """
+    from noisyor.cli.count import merged_moments
+    from noisyor.cli.info import facts_of_plan
+    from noisyor.cli.inputs import expand_files
+    from noisyor.errors import NoisyOrError, some_of
+    from noisyor.fixed import Fixed
+    from noisyor.io.paths import check_writable
+    from noisyor.learning import plan_triplets as choose
+    from noisyor.schedule import find_schedule
+
+    files = expand_files(moments)
+    check_writable([output], inputs=[*files, *filter(None, [fixed])])
+    counted = merged_moments(files)
+    try:
+        structure = counted.plan.structure
+        fixed_values = Fixed.load(fixed, structure) if fixed else None
+        found = choose(
+            counted, find_schedule(structure, pairs=pairs, fixed=fixed_values), fixed=fixed_values
+        )
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    found.save(output)
+    facts = {"output": str(output), **facts_of_plan(found)}
+    tell(f"Planned into {output}: {found}", facts, quiet=quiet, as_json=as_json)

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Choice, Pairs, Quiet, StructureFile, TripletChoice
+from noisyor.cli.options import (
+    AsJson,
+    Choice,
+    Pairs,
+    Quiet,
+    StructureFile,
+    TripletChoice,
+    output_option,
+)
+from noisyor.cli.output import show
 
 if TYPE_CHECKING:
     from noisyor.schedule import Schedule
@@ -18,9 +27,7 @@ MOST_PARTS = 10
 
 def schedule(
     structure: StructureFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the schedule (.json).")
-    ] = None,
+    output: Annotated[Path | None, output_option("Where to write the schedule (.json).")] = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     network: Annotated[
@@ -37,7 +44,6 @@ def schedule(
     Example: noisyor schedule clinic
     """
     from noisyor.cli.inputs import read_network, read_structure
-    from noisyor.cli.output import show
     from noisyor.io.paths import check_writable
     from noisyor.schedule import find_schedule
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from noisyor.cluster.jobs import Cluster, Job
 from noisyor.errors import FileError, ParameterError
-from noisyor.findings.blocks import Block
-from noisyor.findings.parts import RowsOf, blocks_of, split_records, with_counted_rows
+from noisyor.findings.cluster_reading import part_blocks, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.writing import MethodCounts, PosteriorWriter
+from noisyor.io.parts import Part
 from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
@@ -75,11 +75,11 @@ def _numbered(jobs: list[Job], folder: Path) -> Iterator[Job]:
         first += job.size
 
 
-def _diagnose(how: How, parts: list[RowsOf], first: int, path: str) -> dict[str, int]:
+def _diagnose(how: How, parts: list[Part], first: int, path: str) -> dict[str, int]:
     """Write the posteriors of some parts; return how many were found in which way."""
     network, form, top, request = how
     counts = MethodCounts()
-    blocks = _blocks(parts, network, form)
+    blocks = part_blocks(parts, network.structure, form)
     start = next(blocks, None)
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)
@@ -87,8 +87,3 @@ def _diagnose(how: How, parts: list[RowsOf], first: int, path: str) -> dict[str,
     batches = writer.batches(remaining, counts, first, threads=1, **request)
     write_batches(path, writer.schema, batches, "parquet")
     return counts.counts
-
-
-def _blocks(parts: list[RowsOf], network: NoisyOrNetwork, form: RecordFormat) -> Iterator[Block]:
-    for rows in parts:
-        yield from blocks_of(rows, network.structure, form)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from noisyor.errors import FindingsError, NoisyOrError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
-from noisyor.findings.reading import ReadOptions
-from noisyor.findings.sources import as_source, read_findings
+from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.impossible import why_impossible
@@ -257,7 +257,7 @@ def posteriors(
     structure = known.structure
     source = as_source(records, structure)
     if not isinstance(source, Findings):
-        source = read_findings(source, structure, options)
+        source = read_findings(source, structure, RecordFormat(**options))
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
     parts = list(

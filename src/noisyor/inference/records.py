@@ -8,8 +8,8 @@ import numpy as np
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block, Words, words_for
-from noisyor.findings.kernels import list_bits
 from noisyor.inference.kernels import FlatNetwork, Records
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork

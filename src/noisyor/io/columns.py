@@ -15,6 +15,7 @@ number     float64
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +65,14 @@ class Table(Protocol):
 
     name: str
     column_names: tuple[str, ...]
+    path: Path | None
+    """The file on this machine, if it is one."""
+    file_name: str
+    """The name of the file without its directories; empty for a table in memory."""
+    first_row: int
+    """The number of the first row, where this is a part of a larger table."""
+    n_rows: int | None
+    """How many rows there are, where that is known beforehand."""
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
         """Give the wanted columns, converted to their kinds, in batches of rows."""

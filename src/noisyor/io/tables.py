@@ -12,14 +12,16 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, check_no_duplicates, convert_batch, is_text
@@ -97,6 +99,22 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
         )
 
 
+def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
+    """Return columns of 0, 1, true and false as an array, rows x columns; no cell may be empty."""
+    table = open_table(source)
+    need_columns(table, columns)
+    parts = [np.empty((0, len(columns)), dtype=np.bool_)]
+    row = 0
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
+        for name, column in zip(columns, batch.columns, strict=True):
+            if column.null_count:
+                place = table.place(row + column.is_null().index(True).as_py())
+                raise FileError(f"{place}, column {name!r}: the cell is empty.")
+        parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
+        row += batch.num_rows
+    return np.concatenate(parts)
+
+
 class ParquetFile:
     """A Parquet file, or some of its row groups, read a row group at a time."""
 
@@ -114,7 +132,7 @@ class ParquetFile:
         first, last = groups or (0, len(self.group_rows))
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
-        self.n_rows = sum(self.group_rows[first:last])
+        self.n_rows: int | None = sum(self.group_rows[first:last])
         check_no_duplicates(self)
 
     def _open(self, **options: Any) -> Any:
@@ -157,8 +175,12 @@ class ParquetFile:
 class ArrowTable:
     """An object with the Arrow stream interface: pandas, polars, pyarrow or duckdb."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, first_row: int = 0) -> None:
         self.name = f"the {type(source).__name__}"
+        self.path: Path | None = None
+        self.file_name = ""
+        self.first_row = first_row
+        self.n_rows: int | None = None
         with self._stream_errors():
             self._source = _rereadable(source)
             names = self._reader().schema.names

@@ -20,8 +20,8 @@ from noisyor.baselines import (
 )
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
-from noisyor.findings.sources import as_source, read_findings
 from noisyor.fixed import Fixed, as_fixed
 from noisyor.learner.columns import check_width, in_order, names_brought, structure_of
 from noisyor.learner.diagnosing import Diagnosing
@@ -213,7 +213,7 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         reading = Reading(options, progress, client, skip_broken)
         needs_records = self.method not in ("pooled", "sequential")
         if needs_records and not isinstance(source, Moments | Findings) and client is None:
-            source = read_findings(source, structure, options)
+            source = read_findings(source, structure, RecordFormat(**options))
             reading = reading._replace(options={})
         if self.method not in METHODS:
             self._fit_baseline(source, y, schedule, held, reading)
@@ -407,7 +407,7 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _count(self, source: Any, plan: MomentPlan, reading: "Reading") -> Moments:
         return count_moments(
-            source, plan, n_groups=self.n_groups, threads=self.threads, progress=reading.progress,
+            source, plan, n_groups=self.n_groups, n_jobs=self.threads, progress=reading.progress,
             client=reading.client, skip_broken=reading.skip_broken, **reading.options,
         )  # fmt: skip
 

@@ -381,7 +381,7 @@ class Moments:
         except FileError:
             raise
         except (ValueError, TypeError, IndexError) as error:
-            raise FileError(f"{path} holds no valid moments: {error}") from None
+            raise FileError(f"{path} does not hold valid moments: {error}") from None
 
     # --- what it is ---
 
@@ -462,7 +462,7 @@ def _sum(one: Counts, other: Counts, dtype: Any) -> Counts:
 
 
 def _has_small_cell(moments: Moments, order: int, min_count: int) -> NDArray[np.bool_]:
-    """Say for each set whether a cell of its table counts 1 to `min_count` - 1 records."""
+    """Return, for each set, whether a cell of its table counts 1 to `min_count` - 1 records."""
     n, singles, pairs = moments._subsets(order, None)
     counts = {frozenset(): n, **{frozenset([k]): each for k, each in enumerate(singles)}}
     if order == 2:

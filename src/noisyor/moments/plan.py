@@ -106,11 +106,11 @@ class MomentPlan(Immutable):
         return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
 
     def rows_of(self, order: int, sets: Indices) -> Indices:
-        """Return the place of each set (a row of increasing indices) in the plan; -1 if missing."""
+        """Return the index in the plan of each set (a row of increasing indices); -1 if missing."""
         n_symptoms = self.structure.n_symptoms
         keys, wanted = _keys(self.sets(order), n_symptoms), _keys(sets, n_symptoms)
-        places = np.searchsorted(keys, wanted)
-        return np.where(np.append(keys, -1)[places] == wanted, places, -1)
+        rows = np.searchsorted(keys, wanted)
+        return np.where(np.append(keys, -1)[rows] == wanted, rows, -1)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -198,7 +198,7 @@ class MomentPlan(Immutable):
         except KeyError as error:
             raise FileError(f"{path}: the column {error} is missing.") from None
         except ValueError as error:
-            raise FileError(f"{path} holds no valid plan: {error}") from None
+            raise FileError(f"{path} does not hold a valid plan: {error}") from None
 
 
 def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:

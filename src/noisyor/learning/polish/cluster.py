@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 from noisyor.cluster.jobs import Cluster
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
-from noisyor.findings.reading import RecordFormat, wide_blocks
+from noisyor.findings.cluster_reading import (
+    frame_blocks,
+    frame_jobs,
+    is_frame,
+    part_blocks,
+    split_records,
+)
+from noisyor.findings.reading import RecordFormat
 from noisyor.fixed import Fixed
-from noisyor.io.tables import open_table
+from noisyor.io.parts import Part
 from noisyor.learning.cleanup.clean import Cleaned
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.polish.em import (
@@ -146,14 +152,14 @@ def _loaded(
 # --- what workers do ---
 
 
-def _load_rows(how: tuple[Structure, RecordFormat], parts: list[RowsOf]) -> Findings:
+def _load_rows(how: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
     structure, form = how
-    return Findings(structure, [b for rows in parts for b in blocks_of(rows, structure, form)])
+    return Findings(structure, part_blocks(parts, structure, form))
 
 
 def _load_frame(how: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
     structure, form = how
-    return Findings(structure, wide_blocks([open_table(frame)], structure, form))
+    return Findings(structure, frame_blocks(frame, first_row, structure, form))
 
 
 def _size_of(findings: Findings) -> tuple[int, Floats]:
