@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.info import facts_of_moments
+from noisyor.cli.inputs import expand_files, expand_sources, local_files, read_structure
 from noisyor.cli.options import (
     AsJson,
     Groups,
@@ -20,6 +22,9 @@ from noisyor.cli.options import (
     read_options,
 )
 from noisyor.cli.output import note, progress_bar, tell
+from noisyor.cluster import connected
+from noisyor.errors import NoisyOrError, ParameterError, StructureError
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.cli.inputs import Source
@@ -57,11 +62,7 @@ def count(
 
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
-    from noisyor.cli.info import facts_of_moments
-    from noisyor.cli.inputs import expand_sources, local_files
-    from noisyor.cluster import connected
     from noisyor.findings.reading import RecordFormat, total_records
-    from noisyor.io.paths import check_writable
     from noisyor.moments.cluster_counting import count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
 
@@ -101,8 +102,6 @@ def _check_place(
     files: "list[Source]", *, on_cluster: bool, resume: bool, skip_broken: bool
 ) -> None:
     """Refuse options and files that do not go with the machine, or with the cluster."""
-    from noisyor.errors import ParameterError
-
     if on_cluster and resume:
         raise ParameterError("--resume is for one machine; a cluster repeats what is lost itself.")
     if not on_cluster and skip_broken:
@@ -113,8 +112,6 @@ def _check_place(
 
 
 def _read_plan(plan: Path | None, structure: str) -> "MomentPlan":
-    from noisyor.cli.inputs import read_structure
-    from noisyor.errors import StructureError
     from noisyor.moments import MomentPlan
 
     read = read_structure(structure)
@@ -136,10 +133,6 @@ def merge(
 
     Example: noisyor merge north.moments south.moments -o all.moments
     """
-    from noisyor.cli.info import facts_of_moments
-    from noisyor.cli.inputs import expand_files
-    from noisyor.io.paths import check_writable
-
     files = expand_files(moments)
     check_writable([output], inputs=files)
     total = merged_moments(files)
@@ -151,7 +144,6 @@ def merge(
 
 def merged_moments(files: list[Path]) -> "Moments":
     """Return the sum of the counts in some files."""
-    from noisyor.errors import NoisyOrError
     from noisyor.moments import Moments
 
     first, *others = files

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.inputs import read_network
 from noisyor.cli.options import AsJson, Quiet, Seed
-from noisyor.cli.output import progress_bar, show, tell, working
+from noisyor.cli.output import progress_bar, show, tell, text_table, working
+from noisyor.cli.posterior_tables import posterior_table
+from noisyor.errors import FileError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +42,6 @@ def demo(
 
     Example: noisyor demo --records 20000
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.errors import FileError
     from noisyor.report import write_report
     from noisyor.schedule import find_schedule
 
@@ -79,13 +80,11 @@ class _Story:
         self.seconds: dict[str, float] = {}
 
     def tell(self, *paragraphs: Any) -> None:
-
         if not self._silent:
             show(*paragraphs)
 
     def step(self, what: str, work: Any) -> Any:
         """Do something, and take its time."""
-
         start = time.perf_counter()
         with working(what, self._silent):
             found = work()
@@ -193,17 +192,16 @@ def _closing(facts: dict[str, Any], seconds: float) -> str:
 
 def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
     import numpy as np
-    from rich.table import Table
 
-    table = Table(title="The most frequent diseases, true and learned", title_justify="left")
-    for title in "disease", "true prior", "learned", "95% interval":
-        table.add_column(title, justify="left" if title == "disease" else "right")
+    rows = []
     lower, upper = estimate.priors.intervals()
     for i in np.argsort(-network.priors)[:5]:
         interval = f"{lower[i]:.4f} to {upper[i]:.4f}" if np.isfinite(lower[i]) else "unknown"
         values = f"{network.priors[i]:.4f}", f"{estimate.priors.values[i]:.4f}"
-        table.add_row(network.structure.diseases[i], *values, interval)
-    return table
+        rows.append([network.structure.diseases[i], *values, interval])
+    titles = "disease", "true prior", "learned", "95% interval"
+    title = "The most frequent diseases, true and learned"
+    return text_table(titles, rows, left=["disease"], title=title)
 
 
 def _diagnosis(seed: int) -> list[Any]:
@@ -211,7 +209,6 @@ def _diagnosis(seed: int) -> list[Any]:
     import numpy as np
 
     from noisyor import datasets
-    from noisyor.cli.posterior_tables import posterior_table
     from noisyor.inference import posterior
     from noisyor.learner import NoisyOrLearner
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.inputs import expand_sources, local_files, read_network
 from noisyor.cli.options import (
     AsJson,
     IdsPerFile,
@@ -24,6 +25,10 @@ from noisyor.cli.options import (
     read_options,
 )
 from noisyor.cli.output import note, progress_bar, tell, working
+from noisyor.cli.posterior_tables import show_answers
+from noisyor.cluster import connected
+from noisyor.errors import ParameterError
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.cli.inputs import Source
@@ -102,7 +107,6 @@ def diagnose(
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
     options = dict(locals())
-    from noisyor.errors import ParameterError
 
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
@@ -128,8 +132,6 @@ class Request:
 
     def read_network(self) -> "NoisyOrNetwork":
         """Return the network that is asked."""
-        from noisyor.cli.inputs import read_network
-
         return read_network(self.network, self.seed)
 
     def inference(self, seconds: float) -> dict[str, Any]:
@@ -155,7 +157,6 @@ class Patient(Request):
 
     def diagnose(self) -> None:
         """Print all answers, for people or as JSON."""
-        from noisyor.cli.posterior_tables import show_answers
         from noisyor.inference import posterior
         from noisyor.names import match_name
 
@@ -273,8 +274,6 @@ class RecordFiles(Request):
 
     def diagnose(self) -> None:
         """Write the posteriors, and say how many were found in which way."""
-        from noisyor.cli.inputs import expand_sources
-        from noisyor.errors import ParameterError
         from noisyor.findings.reading import RecordFormat
         from noisyor.inference.answers import make_request
 
@@ -295,11 +294,9 @@ class RecordFiles(Request):
     def _on_this_machine(
         self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
     ) -> "MethodCounts":
-        from noisyor.cli.inputs import local_files
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
         from noisyor.inference.writing import MethodCounts, PosteriorWriter
-        from noisyor.io.paths import check_writable
         from noisyor.io.tables import table_kind, write_batches
 
         check_writable([output], inputs=[Path(self.network), *local_files(files)])
@@ -323,8 +320,6 @@ class RecordFiles(Request):
     def _on_cluster(
         self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
     ) -> "MethodCounts":
-        from noisyor.cluster import connected
-        from noisyor.errors import ParameterError
         from noisyor.inference.cluster import diagnose_on_cluster
 
         if output.suffix:

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from noisyor.cli.count import merged_moments
+from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
+from noisyor.cli.inputs import (
+    expand_sources,
+    is_built_in,
+    local_files,
+    read_network,
+    read_structure,
+)
 from noisyor.cli.options import (
     AsJson,
     Choice,
@@ -26,6 +35,9 @@ from noisyor.cli.options import (
     read_options,
 )
 from noisyor.cli.output import note, progress_bar
+from noisyor.cluster import connected
+from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,29 +125,18 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
-    from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
-    from noisyor.cli.inputs import expand_sources, local_files, read_structure
-    from noisyor.cluster import connected
     from noisyor.learner import NoisyOrLearner
 
     _check_seen(method, diseases)
     files = expand_sources(records)
-    known = filter(None, [Path(fixed) if fixed else None, diseases])
-    inputs = [Path(structure), *local_files(files), *known]
+    inputs = filter(None, [Path(structure), Path(fixed) if fixed else None, diseases])
     outputs = Outputs(output, summary, misfits, report)
-    outputs.check(inputs)
+    outputs.check([*local_files(files), *inputs])
     graph = read_structure(structure)
     learner = NoisyOrLearner(
-        graph,
-        method=method,
-        pairs=pairs,
-        choice=choice.value,
-        n_groups=groups,
-        threads=jobs or None,
-        seed=seed,
-        shrink=shrink,
-        restarts=restarts,
-    )
+        graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
+        threads=jobs or None, seed=seed, shrink=shrink, restarts=restarts,
+    )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
         estimate = _learn_from_moments(learner, local_files(files), fixed_values)
@@ -150,8 +151,6 @@ def fit(
                 files, labels, fixed=fixed_values, progress=advance, client=client,
                 skip_broken=skip_broken, **options,
             ).estimate_  # fmt: skip
-    if not estimate.priors.is_learned.any():
-        note("no prior was learned: the network holds neutral values only.")
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
@@ -177,7 +176,6 @@ class Outputs(NamedTuple):
 
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
-        from noisyor.io.paths import check_writable
         from noisyor.io.tables import table_kind
         from noisyor.report.writing import check_ending
 
@@ -191,6 +189,8 @@ class Outputs(NamedTuple):
         """Write all of it."""
         from noisyor.report import write_report
 
+        if not estimate.priors.is_learned.any():
+            note("no prior was learned: the network holds neutral values only.")
         estimate.network.save(self.network)
         if self.summary is not None:
             estimate.save_summary(self.summary)
@@ -202,8 +202,6 @@ class Outputs(NamedTuple):
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
     """Read the values to be held, from a table or a network."""
-    from noisyor.cli.inputs import is_built_in, read_network
-    from noisyor.errors import FileError, ParameterError
     from noisyor.fixed import KINDS, Fixed
 
     is_network = source is not None and (
@@ -233,7 +231,6 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
 
 def _check_seen(method: str, diseases: Path | None) -> None:
     """Refuse diseases for a method that does not see them, and the other way round."""
-    from noisyor.errors import ParameterError
     from noisyor.learner import ALL_METHODS, SEEN
 
     if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
@@ -245,7 +242,6 @@ def _check_seen(method: str, diseases: Path | None) -> None:
 
 def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
     """Read which diseases each record had, from a table with a column for each."""
-    from noisyor.errors import FileError
     from noisyor.io.tables import read_flags
 
     try:
@@ -258,8 +254,6 @@ def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
 
 def _are_moments(files: "list[Source]") -> bool:
     """Return True if files hold moments, not records: all or none of them."""
-    from noisyor.errors import FileError
-
     are_moments = [str(file).lower().endswith(".moments") for file in files]
     if any(are_moments) and not all(are_moments):
         raise FileError(
@@ -272,9 +266,6 @@ def _are_moments(files: "list[Source]") -> bool:
 def _learn_from_moments(
     learner: "NoisyOrLearner", files: list[Path], fixed: "Fixed | None"
 ) -> "Estimate":
-    from noisyor.cli.count import merged_moments
-    from noisyor.errors import NoisyOrError, some_of
-
     moments = merged_moments(files)
     try:
         return learner.fit(moments, fixed=fixed).estimate_

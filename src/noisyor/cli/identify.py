@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.inputs import read_structure
 from noisyor.cli.options import AsJson, FixedTable, Quiet, output_option
-from noisyor.cli.output import show
+from noisyor.cli.output import show, text_table
+from noisyor.errors import ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -40,11 +43,8 @@ def identify(
 
     The paper's Table 1: noisyor identify --table 7 7
     """
-    from noisyor.cli.inputs import read_structure
-    from noisyor.errors import ParameterError
     from noisyor.fixed import Fixed
     from noisyor.identifiability import check_identifiability
-    from noisyor.io.paths import check_writable
     from noisyor.io.tables import table_kind, write_table
 
     if (structure is None) == (table is None):
@@ -70,9 +70,6 @@ def identify(
 
 
 def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
-    from rich.table import Table
-
-    from noisyor.errors import ParameterError
     from noisyor.identifiability import identifiability_table
 
     most = 12
@@ -82,13 +79,13 @@ def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found))
         return
-    table = Table(title="Order of moments that identifies a fully connected network",
-                  title_justify="left")  # fmt: skip
-    for title in "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms)):
-        table.add_column(title, justify="right")
-    for i, row in enumerate(found):
-        table.add_row(str(i + 1), *(str(order) for order in row))
-    show(table, "-1: not identifiable, not even with the moments of the highest order.")
+    titles = "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms))
+    rows = ([str(i + 1), *map(str, row)] for i, row in enumerate(found))
+    title = "Order of moments that identifies a fully connected network"
+    show(
+        text_table(titles, rows, title=title),
+        "-1: not identifiable, not even with the moments of the highest order.",
+    )
 
 
 def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
@@ -127,19 +124,12 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 def _show(result: "Identifiability") -> None:
     from collections import Counter
 
-    from rich.table import Table
-
-    from noisyor.errors import some_of
-
-    table = Table()
     titles = "parameter", "given", "certified", "local", "not identifiable"
-    for title in titles:
-        table.add_column(title, justify="left" if title == "parameter" else "right")
-    rows = result.verdicts().select(["parameter", "verdict"]).to_pylist()
-    counts = Counter((row["parameter"], row["verdict"]) for row in rows)
+    verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
+    counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
     kinds = "prior", "failure", "leak"
-    for kind in kinds:
-        table.add_row(f"{kind}s", *(f"{counts[kind, verdict]:,}" for verdict in titles[1:]))
+    rows = ([f"{kind}s", *(f"{counts[kind, each]:,}" for each in titles[1:])] for kind in kinds)
+    table = text_table(titles, rows, left=["parameter"])
     if result.is_identifiable:
         show(f"All parameters can be known, from moments of order {result.order}.", table)
         if any(counts[kind, "local"] for kind in kinds):

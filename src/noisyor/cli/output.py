@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -27,6 +27,27 @@ def show(*renderables: Any) -> None:
     console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
         console.print(renderable)
+
+
+def text_table(
+    titles: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    left: Container[str] = (),
+    title: str | None = None,
+    has_lines: bool = True,
+) -> Any:
+    """Return a table of texts; its columns are right-aligned, but for those in `left`."""
+    from rich import box
+    from rich.table import Table
+
+    lines = box.HEAVY_HEAD if has_lines else None
+    table = Table(title=title, title_justify="left", box=lines)
+    for each in titles:
+        table.add_column(each, justify="left" if each in left else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) -> None:

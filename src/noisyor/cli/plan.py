@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.count import merged_moments
+from noisyor.cli.info import facts_of_plan
+from noisyor.cli.inputs import expand_files, read_network, read_structure
 from noisyor.cli.options import (
     AsJson,
     Choice,
@@ -17,7 +20,9 @@ from noisyor.cli.options import (
     TripletChoice,
     output_option,
 )
-from noisyor.cli.output import show, tell
+from noisyor.cli.output import show, tell, text_table
+from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -60,10 +65,7 @@ def plan(
     Before there is data: noisyor plan clinic.json --network guess.json --records 100000
     --precision 0.02
     """
-    from noisyor.cli.inputs import read_structure
-    from noisyor.errors import ParameterError
     from noisyor.fixed import Fixed
-    from noisyor.io.paths import check_writable
     from noisyor.io.tables import table_kind
     from noisyor.learner import NoisyOrLearner
 
@@ -95,8 +97,6 @@ def plan(
 
 
 def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "Precision":
-    from noisyor.cli.inputs import read_network
-    from noisyor.errors import FileError
     from noisyor.learning import predict_precision
 
     network = read_network(guess, seed)
@@ -136,22 +136,20 @@ def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
 def _show(predicted: "Precision", wanted: float) -> None:
     """Say in a table how well each kind would be learned, and which parameters worst."""
     import numpy as np
-    from rich.table import Table
 
-    table = Table()
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
         "nine in ten", "all",
     )  # fmt: skip
-    for title in titles:
-        table.add_column(title, justify="left" if title == "parameter" else "right")
+    rows = []
     needed = predicted.records_needed(wanted)
     for kind, errors, of_kind in zip(
         predicted.standard_errors._fields, predicted.standard_errors, needed, strict=True
     ):
         if np.isfinite(errors).any():
             parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
-            table.add_row(kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts)
+            rows.append([kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts])
+    table = text_table(titles, rows, left=["parameter"])
     show(f"Predicted for {predicted.n_records:,} records, learned by refined:", table)
     n_rare = int(np.isnan(predicted.standard_errors.priors).sum())
     if n_rare:
@@ -183,12 +181,7 @@ def plan_triplets(
 
     Example: noisyor plan-triplets all.moments -o triplets.plan
     """
-    from noisyor.cli.count import merged_moments
-    from noisyor.cli.info import facts_of_plan
-    from noisyor.cli.inputs import expand_files
-    from noisyor.errors import NoisyOrError, some_of
     from noisyor.fixed import Fixed
-    from noisyor.io.paths import check_writable
     from noisyor.learning import plan_triplets as choose
     from noisyor.schedule import find_schedule
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.inputs import read_network
 from noisyor.cli.options import (
     AsJson,
     Layout,
@@ -15,6 +16,7 @@ from noisyor.cli.options import (
     output_option,
 )
 from noisyor.cli.output import progress_bar, tell
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,8 +48,6 @@ def sample(
 
     Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.io.paths import check_writable
     from noisyor.io.tables import table_kind
 
     # What cannot be written should not show only after the work is done.

@@ -10,7 +10,7 @@ The schema's metadata has `format` and `version`. Compressed with zstd, written 
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -172,6 +172,32 @@ def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, A
         raise FileError(
             f"{file} is not a readable {wanted} file; it may be truncated or damaged ({reason})."
         ) from None
+
+
+class ArrowSaved:
+    """Something that is saved as an Arrow document (docs/formats.md)."""
+
+    __slots__ = ()
+    FORMAT: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the arrays of a file, under their names."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_columns(cls, columns: dict[str, Any], path: PathLike) -> Self:
+        """Build from the arrays of a file."""
+        raise NotImplementedError
+
+    def save(self, path: PathLike) -> None:
+        """Write an Arrow file."""
+        write_arrow_document(path, self.FORMAT, self.VERSION, self.to_columns())
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote."""
+        return cls.from_columns(read_arrow_document(path, {cls.FORMAT: cls.VERSION}), path)
 
 
 def _values(column: Any) -> Any:

@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.immutable import Immutable
-from noisyor.io.documents import read_arrow_document, write_arrow_document
+from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices
 from noisyor.structure import Structure
 
-FORMAT = "noisyor.plan"
-VERSION = 1
 
-
-class MomentPlan(Immutable):
+class MomentPlan(ArrowSaved, Immutable):
     """The sets of symptoms to count; immutable, without repeats, in canonical order.
 
     Each row is sorted, and the rows are sorted among each other.
@@ -47,6 +44,7 @@ class MomentPlan(Immutable):
     __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",
                  "triplet_symptom_rows", "triplets")  # fmt: skip
 
+    FORMAT, VERSION = "noisyor.plan", 1
     structure: Structure
     symptoms: Indices
     pairs: Indices
@@ -159,15 +157,6 @@ class MomentPlan(Immutable):
             for n, word in zip(self.sizes, words, strict=True)
         )
         return f"MomentPlan({counted})"
-
-    def save(self, path: PathLike) -> None:
-        """Write as an Arrow file (docs/formats.md)."""
-        write_arrow_document(path, FORMAT, VERSION, self.to_columns())
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote."""
-        return cls.from_columns(read_arrow_document(path, {FORMAT: VERSION}), path)
 
     def to_columns(self) -> dict[str, Any]:
         """Return the arrays of a file that holds this plan and its structure."""

@@ -1,8 +1,8 @@
 """Counting many files so that an interrupted run can be resumed: finished files are not read again.
 
-    counting = ResumableCount(plan, form, Path("site.moments.partial"))
-    left = counting.open(files, resume=True)
-    moments = counting.run(left)
+counting = ResumableCount(plan, form, Path("site.moments.partial"))
+left = counting.open(files, resume=True)
+moments = counting.run(left)
 """
 
 import tempfile
