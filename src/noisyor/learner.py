@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from noisyor.em.runs import EMSettings
@@ -66,8 +67,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     n_groups
         Groups of records for standard errors.
     random_state
-        A whole number, for "refined", which samples, and for random starts; the same one gives the
-        same network.
+        For "refined", which samples, and for random starts; the same number gives the same
+        network. None: another one each time.
     n_jobs
         Threads; None: as many as there are cores.
     verbose
@@ -111,7 +112,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "tol": [Interval(Real, 0, 1, closed="left"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
-        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
@@ -128,7 +129,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         tol: float | None = None,
         n_init: int = 4,
         n_groups: int = N_GROUPS,
-        random_state: int = 0,
+        random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -272,7 +273,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         network = self.network_
         check_width(X, network.structure.n_symptoms)
         return posteriors(
-            network, X, method=method, budget=budget, rng=self.random_state, n_jobs=self.n_jobs,
+            network, X, method=method, budget=budget, seed=self._seed(), n_jobs=self.n_jobs,
             progress=progress, **options,
         )  # fmt: skip
 
@@ -359,9 +360,14 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             self._validate_params()
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
-        seed = int(self.random_state)
-        em = EMSettings(self.max_iter, self.tol, self.n_init, seed, self.n_jobs)
+        em = EMSettings(self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs)
         return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
+
+    def _seed(self) -> int:
+        state = self.random_state
+        return int(
+            state if isinstance(state, Integral) else check_random_state(state).randint(2**31)
+        )
 
     def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
         self._fixed = fixed

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import Expected, RecordTotals, inside, maximise
-from noisyor.em.runs import EMSettings, Run
+from noisyor.em.runs import Limits, Run
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 
@@ -49,18 +49,17 @@ def climb(
     expectation: Expectation,
     step: Maximise,
     start: NoisyOrNetwork,
-    settings: EMSettings,
+    limits: Limits,
     progress: Callable[[int], None],
 ) -> Run:
     """Climb by plain EM until the likelihood hardly rises; it is that of the network returned."""
-    assert settings.max_iter is not None and settings.tol is not None
     network, values, is_settled = start, list[float](), False
-    for number in range(settings.max_iter):
+    for number in range(limits.max_iter):
         expected = expectation.expect(network)
         progress(int(expectation.totals.n_records))
         values.append(expected.log_likelihood)
-        is_settled = len(values) > 1 and _is_small(values, settings.tol)
-        if is_settled or number + 1 == settings.max_iter:
+        is_settled = len(values) > 1 and _is_small(values, limits.tol)
+        if is_settled or number + 1 == limits.max_iter:
             break
         network = step(expected, network)
     return Run(network, values, is_settled)
@@ -90,14 +89,13 @@ class ExactAscent:
         self._progress(int(self._expectation.totals.n_records))
         return self._expectation.expect(network)
 
-    def by_leaps(self, network: NoisyOrNetwork, settings: EMSettings) -> Run:
+    def by_leaps(self, start: NoisyOrNetwork, limits: Limits) -> Run:
         """Climb by EM steps and leaps."""
-        assert settings.max_iter is not None and settings.tol is not None
-        expected = self.expect(network)
+        network, expected = start, self.expect(start)
         values = [expected.log_likelihood]
         is_small = self._structure.n_parameters <= MOST_SCORED
         damping = 1.0
-        for _ in range(settings.max_iter):
+        for _ in range(limits.max_iter):
             one = maximise(expected.trials, network, self._fixed)
             after_one = self.expect(one)
             two = maximise(after_one.trials, one, self._fixed)
@@ -111,7 +109,7 @@ class ExactAscent:
                 network, expected = two, self.expect(two)
                 damping = min(32.0 * damping, LARGEST_DAMPING)
             values.append(expected.log_likelihood)
-            if _is_small(values, settings.tol):
+            if _is_small(values, limits.tol):
                 return Run(network, values, True)
         return Run(network, values, False)
 
@@ -142,11 +140,10 @@ class ExactAscent:
             return two
         return self._network(at + 2.0 * length * first + length**2 * change)
 
-    def by_gradients(self, start: NoisyOrNetwork, settings: EMSettings) -> Run:
+    def by_gradients(self, start: NoisyOrNetwork, limits: Limits) -> Run:
         """Climb by a quasi-Newton method."""
         from scipy.optimize import minimize
 
-        assert settings.max_iter is not None
         n_records = self._expectation.totals.n_records
         is_free = ~self._fixed.mask.vector
         values = [self.expect(start).log_likelihood]
@@ -167,11 +164,11 @@ class ExactAscent:
         def keep(intermediate_result: Any) -> None:  # scipy looks at the name
             values.append(-float(intermediate_result.fun) * n_records)
 
-        largest, n = LARGEST_BY_GRADIENT, settings.max_iter
+        largest, n = LARGEST_BY_GRADIENT, limits.max_iter
         found = minimize(
             downhill, _position(start)[is_free], jac=True, method="L-BFGS-B", callback=keep,
             bounds=[(-largest, largest)] * int(is_free.sum()),
-            options={"maxiter": n, "maxfun": 2 * n, "ftol": 1e-14, "gtol": 1e-9},
+            options={"maxiter": n, "maxfun": 2 * n, "ftol": limits.tol, "gtol": 1e-9},
         )  # fmt: skip
         return Run(network_at(found.x), values, bool(found.success))
 

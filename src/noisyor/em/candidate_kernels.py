@@ -4,9 +4,9 @@ Given the other diseases, with a_j = P(finding j absent | the others), disease i
 
     p / (1 - p)  prod_{absent j} f_ij  prod_{present j} (1 - a_j f_ij) / (1 - a_j)
 
-With the log odds log(p / (1 - p)) + sum_j log f_ij over all children, each present finding multiplies
-by (1/f - a) / (1 - a) = w/f - h, where w = 1 / (1 - a) and h = a / (1 - a): no division for each
-edge. An unknown finding has w = 1 and h = 0, which takes its f out of them again.
+With the log odds log(p / (1 - p)) + sum_j log f_ij over all children, each present finding
+multiplies by (1/f - a) / (1 - a) = w/f - h, where w = 1 / (1 - a) and h = a / (1 - a): no division
+for each edge. An unknown finding has w = 1 and h = 0, which takes its f out of them again.
 
 Most diseases are nearly impossible for a record. They are screened all at once; only the others,
 its candidates, are sampled one by one.
@@ -117,7 +117,9 @@ def set_bit(words: Words, element: int, value: bool) -> None:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def open_record(net: FlatNetwork, records: SampledRecords, record: int, workspace: CandidateWorkspace) -> NDArray[np.int32]:
+def open_record(
+    net: FlatNetwork, records: SampledRecords, record: int, workspace: CandidateWorkspace
+) -> NDArray[np.int32]:
     """Open a record with the diseases that it has; return its findings."""
     here = slice(records.offsets[record], records.offsets[record + 1])
     symptoms, is_unknown = records.listed[here], records.is_unknown[here]
@@ -182,7 +184,9 @@ def find_odds(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: Candidat
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def explain(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace, state: Words) -> None:
+def explain(
+    net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace, state: Words
+) -> None:
     """Start a record: turn on the most probable disease while one is more probable than not."""
     for _ in range(len(workspace.odds)):
         find_odds(net, symptoms, workspace)
@@ -199,7 +203,11 @@ def explain(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateW
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def screen(
-    net: FlatNetwork, symptoms: NDArray[np.int32], negligible: float, workspace: CandidateWorkspace, candidates: Words
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    negligible: float,
+    workspace: CandidateWorkspace,
+    candidates: Words,
 ) -> None:
     """Let the diseases that are on or not negligible be candidates; set the odds of those to 0."""
     find_odds(net, symptoms, workspace)
@@ -236,7 +244,12 @@ def probability_of(net: FlatNetwork, disease: int, workspace: CandidateWorkspace
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def draw(
-    net: FlatNetwork, disease: int, probability: float, random: np.uint64, workspace: CandidateWorkspace, state: Words
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    random: np.uint64,
+    workspace: CandidateWorkspace,
+    state: Words,
 ) -> np.uint64:
     """Turn a disease on with a probability, else off; return the state of the random numbers."""
     random, uniform = next_uniform(random)
@@ -271,7 +284,11 @@ def score(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def enumerate_states(
-    net: FlatNetwork, symptoms: NDArray[np.int32], n_chosen: int, workspace: CandidateWorkspace, state: Words
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    state: Words,
 ) -> None:
     """Sum over all states of a record's candidates, one flip after the other (Gray code).
 
@@ -352,7 +369,9 @@ def flip(net: FlatNetwork, index: int, turned_on: bool, workspace: CandidateWork
 
 
 @numba.njit(nogil=True, cache=True)
-def add_state(on: int, n_chosen: int, n_findings: int, weight: float, workspace: CandidateWorkspace) -> None:
+def add_state(
+    on: int, n_chosen: int, n_findings: int, weight: float, workspace: CandidateWorkspace
+) -> None:
     """Add a state, given as bits of the candidates, to the sums."""
     for x in range(n_findings):
         workspace.inverses[x] += weight / (1.0 - workspace.absent[x])
@@ -360,7 +379,9 @@ def add_state(on: int, n_chosen: int, n_findings: int, weight: float, workspace:
         if (on >> index) & 1:
             workspace.probabilities[index] += weight
             for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
-                workspace.with_disease[entry] += weight / (1.0 - workspace.absent[workspace.entry_places[entry]])
+                workspace.with_disease[entry] += weight / (
+                    1.0 - workspace.absent[workspace.entry_places[entry]]
+                )
 
 
 @numba.njit(nogil=True, cache=True)

@@ -24,7 +24,11 @@ Integers = NDArray[np.int64]
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def expect_records(
-    net: FlatNetwork, records: Records, first: int, last: int, counts: ExpectedCounts,
+    net: FlatNetwork,
+    records: Records,
+    first: int,
+    last: int,
+    counts: ExpectedCounts,
     evidences: Floats,
 ) -> None:
     """Add the expected counts of records; write the log evidence of each.

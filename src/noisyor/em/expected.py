@@ -119,7 +119,7 @@ class BetaPriors:
         )
 
     def derivatives(self, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
-        """Return first and (negative) second derivatives by the log odds: n (m - x), n x (1 - x)."""
+        """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""
         values, sizes = network.parameters.vector, self.sizes.vector
         return sizes * (self.means.vector - values), sizes * values * (1.0 - values)
 

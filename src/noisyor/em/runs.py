@@ -1,6 +1,6 @@
 """Runs from several random starts, of which the best is kept: settings, starts and the trace."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -60,13 +60,19 @@ class EMSettings:
         if tol is not None and not (isinstance(tol, int | float) and 0.0 <= tol < 1.0):
             raise ParameterError(f"tol must be in [0, 1), not {tol!r}.")
 
-    def with_defaults(self, max_iter: int, tol: float) -> "EMSettings":
-        """Return the same with what was left open to the method."""
-        return replace(
-            self,
-            max_iter=max_iter if self.max_iter is None else self.max_iter,
-            tol=tol if self.tol is None else self.tol,
+    def limits(self, max_iter: int, tol: float) -> "Limits":
+        """Return when a run ends, with a method's own values for what was left open."""
+        return Limits(
+            max_iter if self.max_iter is None else self.max_iter,
+            tol if self.tol is None else self.tol,
         )
+
+
+class Limits(NamedTuple):
+    """When a run ends."""
+
+    max_iter: int
+    tol: float
 
 
 class Run(NamedTuple):

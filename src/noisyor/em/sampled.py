@@ -102,7 +102,10 @@ class RecordSampler:
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> ExpectedCounts:
         """Sample the diseases of the first blocks; return the expected counts."""
-        net, sweeps = flatten(network), self._sweeps(n_sweeps, seed)._replace(must_screen=must_screen)
+        net, sweeps = (
+            flatten(network),
+            self._sweeps(n_sweeps, seed)._replace(must_screen=must_screen),
+        )
         n_parts = max(min(n_blocks, SUMMED_PARTS), 1)
         bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
 

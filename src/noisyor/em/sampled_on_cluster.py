@@ -11,11 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.cluster.jobs import Cluster
-from noisyor.errors import ParameterError
-from noisyor.findings import Findings
-from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
-from noisyor.findings.reading import RecordFormat, wide_blocks
-from noisyor.io.tables import open_table
 from noisyor.em.expected import ExpectedCounts
 from noisyor.em.sampled import (
     RecordSampler,
@@ -26,6 +21,17 @@ from noisyor.em.sampled import (
 )
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.em.stochastic import StochasticSettings
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.findings.cluster_reading import (
+    frame_blocks,
+    frame_jobs,
+    is_frame,
+    part_blocks,
+    split_records,
+)
+from noisyor.findings.reading import RecordFormat
+from noisyor.io.parts import Part
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -119,14 +125,14 @@ def _loaded(
 # --- what workers do ---
 
 
-def _load_rows(how: tuple[Structure, RecordFormat], parts: list[RowsOf]) -> Findings:
+def _load_rows(how: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
     structure, form = how
-    return Findings(structure, [b for rows in parts for b in blocks_of(rows, structure, form)])
+    return Findings(structure, part_blocks(parts, structure, form))
 
 
 def _load_frame(how: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
     structure, form = how
-    return Findings(structure, wide_blocks([open_table(frame)], structure, form))
+    return Findings(structure, frame_blocks(frame, first_row, structure, form))
 
 
 def _size_of(findings: Findings) -> tuple[int, Floats]:

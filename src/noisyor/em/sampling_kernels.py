@@ -6,9 +6,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.em.expected import ExpectedCounts
-from noisyor.inference.flat import FlatNetwork
-from noisyor.inference.random_kernels import seed_of
 from noisyor.em.candidate_kernels import (
     MOST_ENUMERATED,
     CandidateWorkspace,
@@ -26,6 +23,9 @@ from noisyor.em.candidate_kernels import (
     score,
     screen,
 )
+from noisyor.em.expected import ExpectedCounts
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.random_kernels import seed_of
 
 NOTHING = 1e-7
 """Probabilities that are not worth the time to count them."""
@@ -181,7 +181,12 @@ def gather_information(
 
 @numba.njit(nogil=True, cache=True)
 def inform(
-    net: FlatNetwork, disease: int, probability: float, share: float, workspace: CandidateWorkspace, matrix: Floats
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    share: float,
+    workspace: CandidateWorkspace,
+    matrix: Floats,
 ) -> None:
     """Add a record's information on one disease to the lower triangle of its matrix."""
     m = net.child_offsets[disease + 1] - net.child_offsets[disease] + 1
@@ -246,7 +251,11 @@ def gather_scores(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def add_scores(
-    net: FlatNetwork, disease: int, probability: float, workspace: CandidateWorkspace, scores: Floats
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    workspace: CandidateWorkspace,
+    scores: Floats,
 ) -> None:
     """Add the scores of a disease's failures and prior, times its probability."""
     score(net, disease, workspace)
@@ -258,7 +267,11 @@ def add_scores(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def score_sums(
-    net: FlatNetwork, symptoms: NDArray[np.int32], n_chosen: int, workspace: CandidateWorkspace, scores: Floats
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    scores: Floats,
 ) -> None:
     """Write down a record's scores over all states of its candidates."""
     n_edges, n_diseases = len(net.failures), len(net.priors)
@@ -280,7 +293,11 @@ def score_sums(
 
 @numba.njit(nogil=True, cache=True)
 def list_touched(
-    net: FlatNetwork, symptoms: NDArray[np.int32], n_chosen: int, workspace: CandidateWorkspace, touched: Integers
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    touched: Integers,
 ) -> int:
     """Write down the parameters that a record has scores of; return how many there are."""
     n_edges, n_diseases, n_touched = len(net.failures), len(net.priors), 0

@@ -6,9 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork, Records
 from noisyor.inference.record_kernels import (
-    FlatNetwork,
-    Records,
     cost_of_present,
     listed,
     new_workspace,
@@ -55,7 +54,9 @@ def solve_records(
         symptoms, is_present = listed(records, record)
         present = present_of(symptoms, is_present)
         answers.methods[record], answers.errors[record] = EXACT, np.nan
-        log_evidence = weigh_absent(net, symptoms, is_present, records.others_unknown[record], workspace)
+        log_evidence = weigh_absent(
+            net, symptoms, is_present, records.others_unknown[record], workspace
+        )
         if log_evidence > -np.inf:
             if cost_of_present(net, present, workspace) > most_operations:
                 answers.methods[record] = REFUSED

@@ -1,6 +1,5 @@
 """Answers for records: exactly where that is possible, else by bounds or sampling."""
 
-import os
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,9 +21,10 @@ from noisyor.inference.answer_kernels import (
     write_causes,
 )
 from noisyor.inference.bounds import Bounded, Settings, bound_record
-from noisyor.inference.record_kernels import FlatNetwork, Records, is_possible, listed, new_workspace
-from noisyor.inference.flat import flat_network, in_threads
+from noisyor.inference.flat import FlatNetwork, Records, flat_network
+from noisyor.inference.record_kernels import is_possible, listed, new_workspace
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def answer_all(
     *,
     with_bounds: bool = False,
     with_causes: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AllAnswers:
     """Let threads answer all records."""
@@ -137,7 +137,7 @@ def answer_all(
 
     try:
         starts = range(0, n, ANSWERED_TOGETHER)
-        in_threads(answer_chunk, starts, threads or os.cpu_count() or 1)
+        in_threads(answer_chunk, starts, n_jobs)
     except BaseException:
         work.is_stopped.set()  # threads end with the record they are at
         raise
@@ -175,7 +175,9 @@ class Answering:
         request, answers = self._request, self._answers
         symptoms, is_present = listed(self._records, record)
         others_unknown = bool(self._records.others_unknown[record])
-        if not is_possible(self._net, symptoms, is_present, others_unknown, new_workspace(self._net)):
+        if not is_possible(
+            self._net, symptoms, is_present, others_unknown, new_workspace(self._net)
+        ):
             answers.methods[record] = IMPOSSIBLE
             answers.log_evidences[record] = answers.log_uppers[record] = -np.inf
             return
@@ -225,7 +227,9 @@ class Answering:
         random = np.uint64(seed_of(self._request.seed, self._request.first + record))
         row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
         sampling = Sampling(N_CHAINS, N_BATCHES, self._n_sweeps(symptoms[is_present]))
-        sample_record(net, symptoms, is_present, others_unknown, sampling, random, workspace, row, errors)
+        sample_record(
+            net, symptoms, is_present, others_unknown, sampling, random, workspace, row, errors
+        )
         if len(answers.caused):
             present = symptoms[is_present]
             write_causes(net, present, workspace.caused, workspace.leaked, record, answers)

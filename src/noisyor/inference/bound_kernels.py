@@ -18,11 +18,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork
 from noisyor.inference.record_kernels import (
     Booleans,
-    Workspace,
-    FlatNetwork,
     Listed,
+    Workspace,
     is_active,
     weigh,
     weigh_all,
@@ -211,7 +211,7 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) -> None:
-    """Move xi to where the derivative of the upper bound vanishes, if posteriors stay as they are."""
+    """Move xi to where the upper bound is lowest, if posteriors stay as they are."""
     for x in np.flatnonzero(is_replaced):
         mean, variance = _spread(entries, int(x), on)
         xi = entries.xi[x]
@@ -219,7 +219,9 @@ def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) 
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def shared_factors(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tuple[Floats, float]:
+def shared_factors(
+    entries: Entries, is_replaced: Booleans, workspace: Workspace
+) -> tuple[Floats, float]:
     """Return what absent and replaced findings say of each disease, and a constant."""
     log_factors, log_sum = workspace.log_absent.copy(), 0.0
     for x in np.flatnonzero(is_replaced):
@@ -244,8 +246,8 @@ def log_present(theta0: float, x: float) -> float:
 def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) -> None:
     """Give more of a finding to the parents that gain most by it.
 
-    Shares are multiplied by their derivatives, which is always uphill (the gain is a variance); half as
-    far where that is too far.
+    Shares are multiplied by their derivatives, which is always uphill (the gain is a variance);
+    half as far where that is too far.
     """
     n = len(theta)
     if n < 2:

@@ -19,17 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.record_kernels import (
-    Booleans,
-    Workspace,
-    FlatNetwork,
-    Listed,
-    cost_of_present,
-    new_workspace,
-    solve_present,
-    weigh_absent,
-    weigh_all,
-)
 from noisyor.inference.bound_kernels import (
     SMALLEST_LOG,
     Entries,
@@ -41,6 +30,17 @@ from noisyor.inference.bound_kernels import (
     start_shares,
     tighten,
     tilted,
+)
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.record_kernels import (
+    Booleans,
+    Listed,
+    Workspace,
+    cost_of_present,
+    new_workspace,
+    solve_present,
+    weigh_absent,
+    weigh_all,
 )
 
 Floats = NDArray[np.float64]

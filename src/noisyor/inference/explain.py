@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import answer_all, make_request
+from noisyor.inference.flat import indices_of, list_records
 from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.posterior import check_answered
-from noisyor.inference.flat import indices_of, list_records
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 

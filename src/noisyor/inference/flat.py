@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block, Words, words_for
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
@@ -31,7 +32,7 @@ class FlatNetwork(NamedTuple):
     """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
     edge_symptoms: Integers
     parent_offsets: Integers
-    """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next three."""
+    """Symptom j has the parents `parent_offsets[j] : parent_offsets[j + 1]` of the next three."""
     parent_diseases: Integers
     parent_edges: Integers
     inverse_failures: Floats
@@ -148,8 +149,6 @@ def block_records(block: Block) -> Records:
     offsets, symptoms, is_unknown = block.listed()
     is_present, others_unknown = ~is_unknown, False
     if block.unknown is not None and 2 * int(is_unknown.sum()) > n_records * n_symptoms:
-        from noisyor.findings.kernels import list_bits
-
         known = ~block.unknown & _all_records(n_records)
         offsets, symptoms = list_bits(known, n_records)
         numbers = np.repeat(np.arange(n_records), np.diff(offsets))

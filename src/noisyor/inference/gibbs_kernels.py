@@ -12,19 +12,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.piece_kernels import Piece, parents_of
+from noisyor.inference.random_kernels import next_uniform
 from noisyor.inference.record_kernels import (
     Booleans,
-    Workspace,
-    FlatNetwork,
     Listed,
+    Workspace,
     close_finding,
     make_piece,
     open_findings,
     present_of,
     weigh_absent,
 )
-from noisyor.inference.piece_kernels import Piece, parents_of
-from noisyor.inference.random_kernels import next_uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -149,12 +149,20 @@ def _compare_chains(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _close_batch(
-    net: FlatNetwork, present: Listed, before: Floats, batches: Batches, batch: int, workspace: Workspace
+    net: FlatNetwork,
+    present: Listed,
+    before: Floats,
+    batches: Batches,
+    batch: int,
+    workspace: Workspace,
 ) -> None:
     """Find the posteriors that follow from one batch, in the workspace."""
     workspace.on[:] = before
     for j in present:
-        workspace.if_caused[j], workspace.if_not[j] = batches.if_caused[batch, j], batches.if_not[batch, j]
+        workspace.if_caused[j], workspace.if_not[j] = (
+            batches.if_caused[batch, j],
+            batches.if_not[batch, j],
+        )
         close_finding(net, j, workspace)
     for disease in range(len(before)):
         if workspace.piece_of[disease] >= 0:

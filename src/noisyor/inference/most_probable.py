@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import ENTRIES_PER_SECOND, answer_all, make_request
-from noisyor.inference.bounds import Leaf
-from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.record_kernels import FlatNetwork, new_workspace, weigh_absent
-from noisyor.inference.posterior import check_answered
-from noisyor.inference.flat import flat_network, indices_of, list_records
 from noisyor.inference.bound_kernels import SMALLEST_LOG, list_entries, tighten, tilted
+from noisyor.inference.bounds import Leaf
+from noisyor.inference.flat import FlatNetwork, flat_network, indices_of, list_records
+from noisyor.inference.intervals import Learned, network_of
+from noisyor.inference.posterior import check_answered
+from noisyor.inference.record_kernels import new_workspace, weigh_absent
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure

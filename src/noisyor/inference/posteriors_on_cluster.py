@@ -7,11 +7,11 @@ from typing import Any
 
 from noisyor.cluster.jobs import Cluster, Job
 from noisyor.errors import FileError, ParameterError
-from noisyor.findings.blocks import Block
-from noisyor.findings.parts import RowsOf, blocks_of, split_records, with_counted_rows
+from noisyor.findings.cluster_reading import part_blocks, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
-from noisyor.io.writing import write_batches
+from noisyor.io.parts import Part
+from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
 How = tuple[NoisyOrNetwork, RecordFormat, int | None, dict[str, Any]]
@@ -75,20 +75,15 @@ def _numbered(jobs: list[Job], folder: Path) -> Iterator[Job]:
         first += job.size
 
 
-def _diagnose(how: How, parts: list[RowsOf], first: int, path: str) -> dict[str, int]:
+def _diagnose(how: How, parts: list[Part], first: int, path: str) -> dict[str, int]:
     """Write the posteriors of some parts; return how many were found in which way."""
     network, form, top, request = how
     counts = MethodCounts()
-    blocks = _blocks(parts, network, form)
+    blocks = part_blocks(parts, network.structure, form)
     start = next(blocks, None)
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)
     remaining = blocks if start is None else itertools.chain([start], blocks)
-    batches = writer.batches(remaining, counts, first, threads=1, **request)
+    batches = writer.batches(remaining, counts, first, n_jobs=1, **request)
     write_batches(path, writer.schema, batches, "parquet")
     return counts.counts
-
-
-def _blocks(parts: list[RowsOf], network: NoisyOrNetwork, form: RecordFormat) -> Iterator[Block]:
-    for rows in parts:
-        yield from blocks_of(rows, network.structure, form)

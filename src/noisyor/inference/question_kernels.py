@@ -4,20 +4,20 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork
 from noisyor.inference.gibbs_kernels import Sampling, run_chain, settle_chains
+from noisyor.inference.piece_kernels import parents_of
+from noisyor.inference.random_kernels import next_uniform
 from noisyor.inference.record_kernels import (
     Booleans,
-    Workspace,
-    FlatNetwork,
     Listed,
+    Workspace,
     is_active,
     make_piece,
     open_findings,
     present_of,
     weigh_absent,
 )
-from noisyor.inference.piece_kernels import parents_of
-from noisyor.inference.random_kernels import next_uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

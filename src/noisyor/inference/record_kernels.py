@@ -81,7 +81,11 @@ def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_record(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
 ) -> float:
     """Find posteriors and causes of one record, in the workspace; return its log evidence."""
     log_evidence = weigh_absent(net, symptoms, is_present, others_unknown, workspace)
@@ -103,7 +107,11 @@ def present_of(symptoms: Listed, is_present: Booleans) -> Listed:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh_absent(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
 ) -> float:
     """Find P(disease | absent findings), in the workspace; return the log probability of those."""
     log_absent = workspace.log_absent
@@ -309,7 +317,11 @@ def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def is_possible(
-    net: FlatNetwork, symptoms: Listed, is_present: Booleans, others_unknown: bool, workspace: Workspace
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
 ) -> bool:
     """Return True if a record can occur: each present finding has a cause, each absent one none."""
     if weigh_absent(net, symptoms, is_present, others_unknown, workspace) == -np.inf:
@@ -318,7 +330,9 @@ def is_possible(
     open_findings(net, present, workspace)
     n_unexplained = 0
     for j in present:
-        n_unexplained += 1 if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace) else 0
+        n_unexplained += (
+            1 if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace) else 0
+        )
     return n_unexplained == 0
 
 
@@ -393,6 +407,9 @@ def make_piece(
                 is_here = True
         if is_here:
             findings[n_findings] = j
-            piece.absent[n_findings], piece.present[n_findings] = workspace.absent[j], workspace.present[j]
+            piece.absent[n_findings], piece.present[n_findings] = (
+                workspace.absent[j],
+                workspace.present[j],
+            )
             n_findings += 1
     return with_findings(piece, n_findings), diseases, findings[:n_findings], edges

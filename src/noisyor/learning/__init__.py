@@ -11,6 +11,7 @@ from noisyor.learning.likelihood import (
     learn_uniform,
     learn_variational_em,
 )
+from noisyor.learning.methods import METHODS, LearningSettings, fit, plan_for
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.pooled.learn import learn_pooled, plan_triplets
 from noisyor.learning.precision import Precision, predict_precision
@@ -18,14 +19,17 @@ from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 
 __all__ = [
+    "METHODS",
     "EMSettings",
     "Estimate",
     "Flag",
     "Learned",
+    "LearningSettings",
     "Misfits",
     "Precision",
     "Trace",
     "decompose_triplet",
+    "fit",
     "learn_exact_em",
     "learn_maximum_likelihood",
     "learn_observed",
@@ -34,6 +38,7 @@ __all__ = [
     "learn_sequential",
     "learn_uniform",
     "learn_variational_em",
+    "plan_for",
     "plan_triplets",
     "predict_precision",
     "remove_influence",

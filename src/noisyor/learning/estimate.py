@@ -293,7 +293,7 @@ class Estimate:
 
     def save_summary(self, path: PathLike) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.writing import write_table
+        from noisyor.io.tables import write_table
 
         write_table(path, self.summary())
 

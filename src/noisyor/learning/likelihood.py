@@ -1,4 +1,4 @@
-"""Learning by maximum likelihood, exactly or by a bound, and with the diseases seen; for comparison.
+"""Learning by likelihood, exactly or by a bound, and with the diseases seen; for comparison.
 
 The methods people would use instead of moments: settings of one engine, EM. All return estimates.
 """
@@ -54,7 +54,6 @@ def learn_exact_em(
     >>> learn_exact_em(findings, network.structure, settings=EMSettings(n_init=1))
     Estimate(exact_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    settings = settings.with_defaults(max_iter=5000, tol=1e-11)
     return _exactly("exact_em", findings, structure, fixed, settings, progress)
 
 
@@ -79,7 +78,6 @@ def learn_maximum_likelihood(
     >>> learn_maximum_likelihood(findings, network.structure, settings=EMSettings(n_init=1))
     Estimate(maximum_likelihood: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    settings = settings.with_defaults(max_iter=2000, tol=1e-14)
     return _exactly("maximum_likelihood", findings, structure, fixed, settings, progress)
 
 
@@ -100,9 +98,12 @@ def _exactly(
         n_jobs=settings.n_jobs,
     )
     ascent = ExactAscent(expectation, known, progress or _ignore)
-    run = ascent.by_leaps if method == "exact_em" else ascent.by_gradients
+    if method == "exact_em":
+        run, limits = ascent.by_leaps, settings.limits(max_iter=5000, tol=1e-11)
+    else:
+        run, limits = ascent.by_gradients, settings.limits(max_iter=2000, tol=1e-14)
     starts = random_starts(findings, structure, known, settings)
-    network, trace = best_run([run(start, settings) for start in starts], "log likelihood")
+    network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
     errors = information_errors(network, expectation.information(network), known, 1e-3)
     return _estimate(method, network, errors, findings.n_records, known, trace)
 
@@ -129,7 +130,7 @@ def learn_variational_em(
     Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     _check(findings, structure)
-    settings = settings.with_defaults(max_iter=500, tol=1e-6)
+    limits = settings.limits(max_iter=500, tol=1e-6)
     known = as_fixed(fixed, structure)
     expectation = VariationalExpectation(findings.with_structure(structure), settings.n_jobs)
 
@@ -139,7 +140,7 @@ def learn_variational_em(
     runs = []
     for start in random_starts(findings, structure, known, settings):
         expectation.restart()
-        runs.append(climb(expectation, step, start, settings, progress or _ignore))
+        runs.append(climb(expectation, step, start, limits, progress or _ignore))
     network, trace = best_run(runs, "lower bound of the log likelihood")
     errors = Parameters.full(structure, np.nan)
     return _estimate("variational_em", network, errors, findings.n_records, known, trace)
@@ -172,7 +173,7 @@ def learn_observed(
     _check(findings, structure)
     if method not in get_args(ObservedMethod):
         raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
-    settings = settings.with_defaults(max_iter=200, tol=1e-7)
+    limits = settings.limits(max_iter=200, tol=1e-7)
     seen = check_diseases(diseases, findings.n_records, structure)
     known = as_fixed(fixed, structure)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)
@@ -186,7 +187,7 @@ def learn_observed(
         p, f, leaks = network.parameters
         start = inside(Parameters(p, np.clip(f, 0.01, 0.99), np.clip(leaks, 1e-4, 0.99)))
         start_network = network.with_parameters(start).with_fixed(known)
-        run = climb(expectation, step, start_network, settings, progress or _ignore)
+        run = climb(expectation, step, start_network, limits, progress or _ignore)
         network, trace = best_run([run], "log likelihood given the diseases")
     is_weak = errors.map(lambda error: np.zeros(len(error), dtype=np.uint16))
     weak_failures = np.where(np.isnan(errors.failures), Flag.WEAK, 0).astype(np.uint16)

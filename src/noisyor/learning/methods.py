@@ -1,4 +1,4 @@
-"""fit: one way to learn by any method, and a table of the methods with what each needs and can do."""
+"""fit: learning by any method, and the table of methods with what each needs and can do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -40,11 +40,11 @@ class LearningSettings:
     shrink: bool = True
     em: EMSettings = EMSettings()
 
-    def schedule(self, structure: Structure, fixed: Fixed, choice: Choice | None = None) -> Schedule:
+    def schedule(
+        self, structure: Structure, fixed: Fixed, choice: Choice | None = None
+    ) -> Schedule:
         """Find the schedule that these settings ask for."""
-        return find_schedule(
-            structure, pairs=self.pairs, choice=choice or self.choice, fixed=fixed
-        )
+        return find_schedule(structure, pairs=self.pairs, choice=choice or self.choice, fixed=fixed)
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,9 @@ _TABLE = [
     Method(
         "variational_em",
         "variational EM, the paper's baseline",
-        _by_likelihood(lambda problem, x, **more: learn_variational_em(x, problem.structure, **more)),
+        _by_likelihood(
+            lambda problem, x, **more: learn_variational_em(x, problem.structure, **more)
+        ),
     ),
     Method(
         "maximum_likelihood",

@@ -13,7 +13,8 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import RecordFormat
-from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.moments import MomentPlan, Moments
+from noisyor.moments.counting import count_records
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
@@ -44,11 +45,9 @@ class RecordSource:
 
     def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
         """Count moments of all records."""
-        # Findings in memory are in their blocks already: there is nothing to be read.
-        form = {} if isinstance(self.records, Findings) else self.form.options()
-        return count_moments(
-            self.records, plan, n_groups=n_groups, n_jobs=n_jobs, progress=self.progress,
-            client=self.client, skip_broken=self.skip_broken, **form,
+        return count_records(
+            self.records, plan, self.form, n_groups=n_groups, n_jobs=n_jobs,
+            progress=self.progress, client=self.client, skip_broken=self.skip_broken,
         )  # fmt: skip
 
     def findings(self) -> Findings:
@@ -60,6 +59,7 @@ class RecordSource:
             )
         if not isinstance(self.records, Findings):
             self.records = read_findings(self.records, self.structure, self.form)
+            self.form = RecordFormat()  # what it says of files has been done
         return self.records
 
     def sampler(self) -> Findings | Sampler:

@@ -1,7 +1,7 @@
 """Compiled loops that count. A plane is a row of bits per symptom, 64 records to a word.
 
-All of them take a range of words, so that a plane can be counted piece by piece, and add to
-their results, so that pieces add up. Rows are cut to that range first: loops from 0 are the ones
+All of them take a range of words, so that a plane can be counted slice by slice, and add
+to their results, so that slices add up. Rows are cut to that range first: loops from 0 are the ones
 that LLVM turns into vector instructions.
 """
 
@@ -84,7 +84,7 @@ def count_triplets_and_pairs(
 ) -> None:
     """Count some triplets together with those of their pairs ab, ac and bc that they own.
 
-    `owned_pairs` has the places of the three pairs, -1 where another triplet counts it.
+    `owned_pairs` has the indices of the three pairs, -1 where another triplet counts it.
     """
     for row in rows:
         a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]

@@ -2,13 +2,14 @@
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from noisyor.cluster.jobs import Cluster, Job, Skipped
 from noisyor.errors import FileError, FindingsError, NoisyOrWarning, ParameterError, some_of
 from noisyor.findings.blocks import Block
-from noisyor.findings.reading import RecordFormat, match_columns, wide_blocks
+from noisyor.findings.reading import RecordFormat
+from noisyor.findings.wide import match_columns, wide_blocks
 from noisyor.io.parts import (
     Part,
     SplitFile,
@@ -20,6 +21,7 @@ from noisyor.io.parts import (
     split_file,
     with_rows,
 )
+from noisyor.io.tables import ArrowTable
 from noisyor.structure import Structure
 
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
@@ -41,13 +43,6 @@ class SplitRecords(NamedTuple):
     def n_rows(self) -> int:
         """How many rows there are, about: those of some parts are guessed."""
         return sum(job.size for job in self.jobs)
-
-
-class RowsOf(NamedTuple):
-    """A part of a file, and the name that its rows go by."""
-
-    part: Part
-    file_name: str
 
 
 def split_records(
@@ -102,19 +97,13 @@ def _scanned(cluster: Cluster, file: SplitFile) -> SplitFile:
 
 
 def _check_alike(files: list[SplitFile], structure: Structure, form: RecordFormat) -> bool:
-    """Raise an error where files do not go together; say whether they have a row per finding."""
+    """Raise an error where files do not go together; return whether they have a row per finding."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError(
             "n_records and all_records are not known on a cluster: count those files on one "
             "machine, and merge the moments."
         )
-    tables = [_Columns(file.source, file.column_names) for file in files]
-    long = [form.is_long(table, structure) for table in tables]  # type: ignore[arg-type]
-    if any(long) and not all(long):
-        raise FindingsError(
-            f"{files[long.index(True)].source} is long (a row per finding) and "
-            f"{files[long.index(False)].source} is wide (a column per symptom); read them apart."
-        )
+    is_long = form.are_long([(file.source, file.column_names) for file in files], structure)
     kinds = {file.id_type: file.source for file in files}
     if len(kinds) > 1:
         (one, first), (other, second) = list(kinds.items())[:2]
@@ -122,63 +111,44 @@ def _check_alike(files: list[SplitFile], structure: Structure, form: RecordForma
             f"the column {form.record!r} of ids is {one or 'missing'} in {first} and "
             f"{other or 'missing'} in {second}; write them alike."
         )
-    if not long[0]:
-        for table in tables:
-            match_columns(table, structure, form)  # type: ignore[arg-type]
-    return long[0]
-
-
-class _Columns(NamedTuple):
-    """A table of which only the names of the columns are known."""
-
-    name: str
-    column_names: tuple[str, ...]
+    if not is_long:
+        for file in files:
+            match_columns(file.source, file.column_names, structure, form)
+    return is_long
 
 
 def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Iterator[Job]:
     """Deal out parts, as many to a job as have enough rows; several small files if allowed."""
-    taken: list[RowsOf] = []
+    taken: list[Part] = []
     n_rows = 0
     for file in files:
         for part in file.parts:
             more = part.n_rows if part.n_rows is not None else UNKNOWN_ROWS
-            is_other = bool(taken) and taken[-1].part.source != file.source
+            is_other = bool(taken) and taken[-1].source != file.source
             if taken and (n_rows + more > most_rows or (is_other and one_file_a_job)):
                 yield _job(taken, n_rows)
                 taken, n_rows = [], 0
-            taken.append(RowsOf(part, file.file_name))
+            taken.append(part)
             n_rows += more
     if taken:
         yield _job(taken, n_rows)
 
 
-def _job(rows: list[RowsOf], size: int) -> Job:
-    names = {each.part.source: each.file_name for each in rows}
-    parts = joined([each.part for each in rows])
-    whole = [RowsOf(part, names[part.source]) for part in parts]
-    return Job((whole,), size, parts[0].source)
+def _job(parts: list[Part], size: int) -> Job:
+    return Job((joined(parts),), size, parts[0].source)
 
 
 def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
     """Return jobs whose sizes are their numbers of rows, which are counted where not known."""
-    parts = [rows.part for job in jobs for rows in job.arguments[0]]
+    parts = [part for job in jobs for part in job.arguments[0]]
     counted = iter(cluster.map(count_rows, [(part,) for part in parts]))
     return [job._replace(size=sum(next(counted) for _ in job.arguments[0])) for job in jobs]
 
 
-def check_frame(frame: Any, structure: Structure, form: RecordFormat) -> None:
-    """Refuse a frame of Dask with a row per finding."""
-    columns = _Columns("the frame of Dask", tuple(map(str, frame.columns)))
-    if form.is_long(columns, structure):  # type: ignore[arg-type]
-        raise ParameterError(
-            "a frame of Dask with a row per finding is not taken; write it to Parquet files."
-        )
-
-
-def blocks_of(rows: RowsOf, structure: Structure, form: RecordFormat) -> Iterator[Block]:
-    """Read the records of a part, which has a column per symptom."""
-    lead = -rows.part.first_row % 64  # then blocks stand as those of the whole file do
-    return wide_blocks([rows.part.open()], structure, form, lead)
+def part_blocks(parts: Iterable[Part], structure: Structure, form: RecordFormat) -> Iterator[Block]:
+    """Read the records of parts that have a column per symptom."""
+    for part in parts:
+        yield from wide_blocks(part.open(), structure, form)
 
 
 def tell_skipped(skipped: list[Skipped]) -> None:
@@ -192,12 +162,27 @@ def tell_skipped(skipped: list[Skipped]) -> None:
         )
 
 
-# --- frames of Dask ---
+# --- Dask frames ---
 
 
 def is_frame(source: Any) -> bool:
-    """Say whether something is a DataFrame of Dask, without importing Dask."""
+    """Return True if something is a Dask DataFrame, without importing Dask."""
     return hasattr(source, "to_delayed") and hasattr(source, "npartitions")
+
+
+def check_frame(frame: Any, structure: Structure, form: RecordFormat) -> None:
+    """Refuse a Dask frame with a row per finding."""
+    if form.is_long(map(str, frame.columns), structure):
+        raise ParameterError(
+            "a Dask frame with a row per finding is not taken; write it to Parquet files."
+        )
+
+
+def frame_blocks(
+    frame: Any, first_row: int, structure: Structure, form: RecordFormat
+) -> Iterator[Block]:
+    """Read the records of a partition, which begins at some row of its frame."""
+    return wide_blocks(ArrowTable(frame, first_row), structure, form)
 
 
 def frame_jobs(cluster: Cluster, frame: Any) -> list[Job]:

@@ -9,21 +9,20 @@ import pyarrow as pa
 from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
 from noisyor.errors import FileError, FindingsError
 from noisyor.findings.blocks import Block
-from noisyor.findings.parts import (
-    RowsOf,
+from noisyor.findings.cluster_reading import (
     SplitRecords,
-    blocks_of,
     check_frame,
+    frame_blocks,
     frame_jobs,
     is_frame,
+    part_blocks,
     split_records,
     tell_skipped,
 )
-from noisyor.findings.reading import RecordFormat, read_blocks, wide_blocks
-from noisyor.io.columns import ids_array
-from noisyor.io.hashing import hash_ids
-from noisyor.io.parts import read_columns
-from noisyor.io.tables import open_table
+from noisyor.findings.findings import open_records
+from noisyor.findings.reading import RecordFormat
+from noisyor.io.columns import hash_ids, ids_array
+from noisyor.io.parts import Part, read_columns
 from noisyor.moments.counting import MomentCounter
 from noisyor.moments.moments import Margins, Moments, sum_moments
 from noisyor.moments.plan import MomentPlan
@@ -65,14 +64,14 @@ def count_on_cluster(
     """
     cluster = Cluster(client)
     work: Callable[..., PartialCounts]
-    shared = cluster.share(plan), cluster.share((form, n_groups))
+    shared = cluster.share(plan), cluster.share(Request(form, n_groups))
     skipped: list[Skipped] = []
     if is_frame(source):
         check_frame(source, plan.structure, form)
         work, jobs = _count_frame, frame_jobs(cluster, source)
     else:
         split = split_records(cluster, source, plan.structure, form, one_file_a_job=skip_broken)
-        work, jobs, skipped = _count_rows, split.jobs, split.skipped
+        work, jobs, skipped = _count_parts, split.jobs, split.skipped
         if split.is_long:
             work, jobs, broken = _long_jobs(cluster, split, form, skip_broken)
             skipped = skipped + broken
@@ -95,9 +94,9 @@ def _long_jobs(
     if form.ids_per_file:
         sizes: dict[str, int] = {}
         for job in split.jobs:
-            for rows in job.arguments[0]:
-                sizes[rows.part.source] = sizes.get(rows.part.source, 0) + (rows.part.n_rows or 0)
-        return _count_file, [Job((source,), size, source) for source, size in sizes.items()], []
+            for part in job.arguments[0]:
+                sizes[part.source] = sizes.get(part.source, 0) + (part.n_rows or 0)
+        return _count_source, [Job((source,), size, source) for source, size in sizes.items()], []
     n_rows = max(split.n_rows, 1)
     n_buckets = max(1, -(-n_rows // ROWS_OF_BUCKET))
     columns = [form.record, form.symptom, form.state]
@@ -113,9 +112,9 @@ def _long_jobs(
     return _count_bucket, jobs, skipped
 
 
-def deal_rows(parts: list[RowsOf], columns: list[str], n_buckets: int) -> list[Any]:
+def deal_rows(parts: list[Part], columns: list[str], n_buckets: int) -> list[Any]:
     """Deal rows with a finding each to buckets, by their records' ids."""
-    tables = [read_columns(rows.part, columns) for rows in parts]
+    tables = [read_columns(part, columns) for part in parts]
     table = pa.concat_tables(tables).combine_chunks()
     ids = ids_array(table.column(columns[0]).combine_chunks(), columns[0])
     hashes = hash_ids(ids) // np.uint64(1 << 20)  # other bits than those of the groups
@@ -123,8 +122,15 @@ def deal_rows(parts: list[RowsOf], columns: list[str], n_buckets: int) -> list[A
     return [table.take(pa.array(np.flatnonzero(bucket == each))) for each in range(n_buckets)]
 
 
+class Request(NamedTuple):
+    """What all workers are told, besides the plan."""
+
+    form: RecordFormat
+    n_groups: int
+
+
 def _count_bucket(
-    plan: MomentPlan, how: tuple[RecordFormat, int], pieces: list[Any], record: str
+    plan: MomentPlan, request: Request, pieces: list[Any], record: str
 ) -> PartialCounts:
     """Count the records of a bucket, whose rows come from many files."""
     if len({piece.schema for piece in pieces}) > 1:
@@ -132,50 +138,32 @@ def _count_bucket(
             "the columns of record, symptom and state hold different kinds of values in different "
             "files (numbers, texts, true and false); write them alike."
         )
-    table = pa.concat_tables(pieces).sort_by(record)
-    return _count_blocks(plan, how, read_blocks(table, plan.structure, how[0]))
+    return _count_source(plan, request, pa.concat_tables(pieces).sort_by(record))
 
 
-def _count_file(plan: MomentPlan, how: tuple[RecordFormat, int], source: str) -> PartialCounts:
-    """Count the records of a file whose ids mean nothing in other files."""
-    return _count_blocks(plan, how, read_blocks(source, plan.structure, how[0]))
+def _count_source(plan: MomentPlan, request: Request, source: Any) -> PartialCounts:
+    """Count the records of a table, or of a file whose ids mean nothing in other files."""
+    streams = open_records(source, plan.structure, request.form)
+    return _count_blocks(plan, request, (block for each in streams for block in each.blocks))
 
 
-def _count_frame(
-    plan: MomentPlan, how: tuple[RecordFormat, int], frame: Any, first_row: int
-) -> PartialCounts:
+def _count_frame(plan: MomentPlan, request: Request, frame: Any, first_row: int) -> PartialCounts:
     """Count the records of a frame that is a part of a larger one."""
-    lead = -first_row % 64
-    blocks = wide_blocks([open_table(frame)], plan.structure, how[0], lead)
-    return _count_blocks(plan, how, blocks, first_row)
+    blocks = frame_blocks(frame, first_row, plan.structure, request.form)
+    return _count_blocks(plan, request, blocks)
 
 
-def _count_blocks(
-    plan: MomentPlan,
-    how: tuple[RecordFormat, int],
-    blocks: Iterable[Block],
-    first_row: int = 0,
-) -> PartialCounts:
-    """Count records that go by their ids, or belong to no file."""
-    counter = MomentCounter(plan, how[1], threads=1)
-    counter.add_blocks("", blocks, first_row=first_row)
+def _count_parts(plan: MomentPlan, request: Request, parts: list[Part]) -> PartialCounts:
+    """Count the records of some parts of files."""
+    return _count_blocks(plan, request, part_blocks(parts, plan.structure, request.form))
+
+
+def _count_blocks(plan: MomentPlan, request: Request, blocks: Iterable[Block]) -> PartialCounts:
+    counter = MomentCounter(plan, request.n_groups, n_jobs=1)
+    counter.add_blocks(blocks)
     return PartialCounts.of(counter.take())
 
 
-def _count_rows(
-    plan: MomentPlan, how: tuple[RecordFormat, int], parts: list[RowsOf]
-) -> PartialCounts:
-    """Count the records of some parts, in this thread."""
-    form, n_groups = how
-    counter = MomentCounter(plan, n_groups, threads=1)
-    for rows in parts:
-        blocks = blocks_of(rows, plan.structure, form)
-        counter.add_blocks(rows.file_name, blocks, first_row=rows.part.first_row)
-    return PartialCounts.of(counter.take())
-
-
-def merge_counts(
-    plan: MomentPlan, how: tuple[RecordFormat, int], parts: list[PartialCounts]
-) -> PartialCounts:
+def merge_counts(plan: MomentPlan, request: Request, parts: list[PartialCounts]) -> PartialCounts:
     """Add up the counts of some jobs."""
     return PartialCounts.of(sum_moments([PartialCounts(*part).with_plan(plan) for part in parts]))
