@@ -559,8 +559,8 @@ def precision(name):
     found = predict_precision(network_of(name), 5000, 1)
     return {
         "errors": found.standard_errors.vector,
-        "from_records": np.concatenate(found.without_weak_priors),
-        "needed": np.concatenate(found.records_needed(0.02)),
+        "from_records": found.without_weak_priors.vector,
+        "needed": found.records_needed(0.02).vector,
     }
 
 
