@@ -15,6 +15,7 @@ SOURCE = Path(noisyor.__file__).parent
 ROOMS = [
     "_version",
     "errors",
+    "flags",
     "immutable",
     "io",
     "cluster",

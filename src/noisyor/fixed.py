@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, ParameterError
+from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.paths import PathLike
 from noisyor.names import Name
@@ -223,8 +224,10 @@ def parameter_rows(path: PathLike, wanted: str) -> Any:
         wanted: ColumnKind.NUMBER,
     }
     need_columns(table, columns)
-    if wanted == "value" and "flags" in table.column_names:
-        columns["flags"] = ColumnKind.TEXT
+    flag_columns = [
+        name for name in FLAG_COLUMNS if wanted == "value" and name in table.column_names
+    ]
+    columns |= dict.fromkeys(flag_columns, ColumnKind.TEXT)
     row = 0
     for batch in table.batches(columns):
         for parameter, disease, symptom, value, *flags in zip(
@@ -235,7 +238,8 @@ def parameter_rows(path: PathLike, wanted: str) -> Any:
             unneeded = {"prior": symptom, "leak": disease}.get(parameter)
             if unneeded:
                 raise FileError(f"{place}: a {parameter} has nothing to do with {unneeded!r}.")
-            if flags and "not learned" in (flags[0] or ""):
+            found, _ = flags_of_row(place, dict(zip(flag_columns, flags, strict=True)))
+            if found & Flag.NOT_LEARNED:
                 raise FileError(
                     f"{place}: the value was not learned, but is a neutral one; leave the row out."
                 )

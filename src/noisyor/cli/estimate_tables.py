@@ -52,7 +52,7 @@ def show_estimate(estimate: "Estimate") -> None:
     from rich.table import Table
 
     from noisyor.cli.output import show
-    from noisyor.learning.estimate import REASONS
+    from noisyor.flags import REASONS
     from noisyor.report.content import NEUTRAL
     from noisyor.report.overview import fit_in_words
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.learning.estimate import REASONS
+from noisyor.flags import REASONS
 from noisyor.report.content import Content, Part
 
 SHORT = {text: (flag.name or "").lower().replace("_", " ") for flag, text in REASONS.items()}
