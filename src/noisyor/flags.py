@@ -73,7 +73,7 @@ class Flag(IntFlag):
 REASONS = {
     Flag.CLIPPED: "outside of [0.000001, 0.999999], clipped to the bound",
     Flag.RESTS_ON_CLIPPED: "rests on a parameter that was clipped",
-    Flag.COMPLEX: "not learned: its triplet is no mixture of two (complex eigenvalues)",
+    Flag.COMPLEX: "not learned: its triplet is not a mixture of two (complex eigenvalues)",
     Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
     Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
     Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
@@ -84,7 +84,7 @@ REASONS = {
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
     Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
-    Flag.FIXED: "held at the value that was given",
+    Flag.FIXED: "fixed at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }
 

@@ -48,7 +48,7 @@ def report(
     from noisyor.cli.progress import working
     from noisyor.io.paths import check_writable
     from noisyor.report.content import content_of
-    from noisyor.report.writing import check_ending, write_page
+    from noisyor.report.page import check_ending, write_page
 
     check_ending(output)
     inputs = filter(None, [Path(network), summary, misfits, Path(truth) if truth else None])

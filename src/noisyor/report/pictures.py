@@ -35,8 +35,8 @@ def histogram(bars: Sequence[Bar], *, label: str, axis: str) -> str:
     left = (width - len(bars) * step) / 2
     pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{height - bottom}" '
               f'y2="{height - bottom}"/>']  # fmt: skip
-    for place, bar in enumerate(bars):
-        pieces.append(_bar(bar, left + place * step, step, (height - bottom - top) / most, height))
+    for number, bar in enumerate(bars):
+        pieces.append(_bar(bar, left + number * step, step, (height - bottom - top) / most, height))
     pieces.append(
         f'<text class="axis-title" x="{width / 2:.0f}" y="{height - 6}">{text(axis)}</text>'
     )
@@ -85,14 +85,14 @@ class Axis(NamedTuple):
     """What lies outside is drawn at the end."""
     is_logarithmic: bool
 
-    def places(self, values: NDArray[np.float64]) -> list[float]:
+    def positions(self, values: NDArray[np.float64]) -> list[float]:
         """Return where values stand, from the left or from below."""
         inside = np.clip(values, *self.ends)
         low, high = self.ends
         if self.is_logarithmic:
             inside, low, high = np.log10(inside), math.log10(low), math.log10(high)
-        places: list[float] = (MARGIN + (inside - low) / (high - low) * (FAR - MARGIN)).tolist()
-        return places
+        positions: list[float] = (MARGIN + (inside - low) / (high - low) * (FAR - MARGIN)).tolist()
+        return positions
 
 
 def _axis(part: Part, logarithmic: bool) -> Axis:
@@ -123,11 +123,11 @@ def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
     """Return learned values over true ones; flagged ones stand out."""
     assert part.true_values is not None
     chosen, axis = _thinned(part), _axis(part, logarithmic)
-    places = axis.places(part.true_values[chosen]), axis.places(part.values[chosen])
+    positions = axis.positions(part.true_values[chosen]), axis.positions(part.values[chosen])
     dots = [
         f'<circle class="dot{" flagged" if flagged else ""}" cx="{x:.1f}" cy="{SIZE - y:.1f}" '
         f'r="{2.6 if len(chosen) < 400 else 1.8}"/>'
-        for x, y, flagged in zip(*places, part.is_flagged[chosen].tolist(), strict=True)
+        for x, y, flagged in zip(*positions, part.is_flagged[chosen].tolist(), strict=True)
     ]
     middle = (MARGIN + FAR) // 2
     pieces = [
@@ -156,7 +156,7 @@ def _thinned(part: Part) -> NDArray[np.int64]:
 
 def _ticks(axis: Axis) -> list[str]:
     pieces = []
-    for label, at in zip(axis.labels, axis.places(np.array(axis.ticks)), strict=True):
+    for label, at in zip(axis.labels, axis.positions(np.array(axis.ticks)), strict=True):
         across = SIZE - at
         pieces.append(
             f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="12" y2="{SIZE - MARGIN}"/>'
