@@ -12,13 +12,24 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import ExchangeError
-from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
-from noisyor.exchange.packages import check_distinct, imported
-from noisyor.exchange.states import present_state
-from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
+from noisyor.exchange.nodes import (
+    STATES,
+    Node,
+    check_distinct,
+    check_layers,
+    imported,
+    network_from_nodes,
+    present_state,
+)
+from noisyor.exchange.tables import (
+    MOST_PARENTS,
+    Floats,
+    present_last,
+    symptom_table,
+    table_parameters,
+)
 from noisyor.network import NoisyOrNetwork
 
-STATES = ["absent", "present"]
 MOST_PARENTS_READ = 16
 MOST_PARENTS_WRITTEN = 62
 """pyAgrum counts the entries of a table in 64 bits, also where it does not hold them."""
@@ -37,7 +48,7 @@ def to_pyagrum(network: NoisyOrNetwork) -> Any:
     check_distinct(structure, "pyAgrum")
     model = pyagrum.BayesNet("noisyor")
     for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):
-        node = model.add(pyagrum.LabelizedVariable(name, name, STATES))
+        node = model.add(pyagrum.LabelizedVariable(name, name, list(STATES)))
         model.cpt(node).fillWith([1.0 - prior, prior])
     for symptom in range(structure.n_symptoms):
         _add_symptom(pyagrum, model, network, symptom)
@@ -47,7 +58,7 @@ def to_pyagrum(network: NoisyOrNetwork) -> Any:
 def _add_symptom(pyagrum: Any, model: Any, network: NoisyOrNetwork, symptom: int) -> None:
     structure = network.structure
     variable = pyagrum.LabelizedVariable(
-        structure.symptoms[symptom], structure.symptoms[symptom], STATES
+        structure.symptoms[symptom], structure.symptoms[symptom], list(STATES)
     )
     parents = structure.parents(symptom).tolist()
     start = int(structure.parent_offsets[symptom])
@@ -112,7 +123,4 @@ def _table(model: Any, node: int, axes: tuple[str, ...], present: dict[str, int]
     # Not `toarray`, which gives whatever the memory holds where a table is computed, as noisy-ors
     # are (pyAgrum 3.3.1). Axes come in the reverse order of the names.
     table = np.array(model.cpt(node).tolist(), dtype=np.float64)
-    for axis, name in enumerate(axes):
-        if present[name] == 0:
-            table = np.flip(table, axis)
-    return table
+    return present_last(table, [present[name] for name in axes])

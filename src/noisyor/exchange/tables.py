@@ -12,7 +12,7 @@ array([0.09, 0.91])
 (0.1, (0.5, 0.2))
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def noisy_or_table(failures: Sequence[float], leak: float) -> Floats:
 
 
 def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, wanted: str) -> Floats:
-    """Return the table of a network's symptom, or say that it has too many parents for one."""
+    """Return the table of a network's symptom, refuse one with too many parents."""
     structure = network.structure
     edges = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
     count = edges.stop - edges.start
@@ -57,36 +57,47 @@ def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, want
     return noisy_or_table(failures.tolist(), float(network.leaks[symptom]))
 
 
-def table_parameters(table: Floats, place: str, name: str) -> tuple[float, tuple[float, ...]]:
-    """Return the leak and the failures of a table, or an error where it is no noisy-or.
+def symptom_tables(network: NoisyOrNetwork, most_parents: int, wanted: str) -> list[Floats]:
+    """Return the tables of all symptoms."""
+    n_symptoms = network.structure.n_symptoms
+    return [symptom_table(network, each, most_parents, wanted) for each in range(n_symptoms)]
+
+
+def present_last(table: Floats, present: Iterable[int]) -> Floats:
+    """Return a table with absent, present on each axis, given which state means present there."""
+    return np.flip(table, tuple(axis for axis, state in enumerate(present) if state == 0))
+
+
+def table_parameters(table: Floats, location: str, name: str) -> tuple[float, tuple[float, ...]]:
+    """Return the leak and the failures of a table, or an error where it is not a noisy-or.
 
     Where the leak is 1 a table does not tell failures; they are read as 1 (without effect).
     """
-    _check_probabilities(table, place, name)
+    _check_probabilities(table, location, name)
     n_parents = table.ndim - 1
     none = (0,) * n_parents
     absent, leak = table[none]
     alone = [(*none[:k], 1, *none[k + 1 :]) for k in range(n_parents)]
     failures = tuple(float(table[row][0] / absent) if absent > 0 else 1.0 for row in alone)
-    _check_fit(table, failures, float(absent), place, name)
+    _check_fit(table, failures, float(absent), location, name)
     return min(float(leak), 1.0), tuple(min(failure, 1.0) for failure in failures)
 
 
-def _check_probabilities(table: Floats, place: str, name: str) -> None:
+def _check_probabilities(table: Floats, location: str, name: str) -> None:
     if not ((table >= 0) & (table <= 1 + TOLERANCE)).all():
-        raise ExchangeError(f"{place}: node {name!r} has a number that is not between 0 and 1.")
+        raise ExchangeError(f"{location}: node {name!r} has a number that is not between 0 and 1.")
     sums = table.sum(axis=-1)
     wrong = np.argwhere(np.abs(sums - 1) > SIX_DIGITS)
     if len(wrong):
         total = sums[tuple(wrong[0])]
         raise ExchangeError(
-            f"{place}: the probabilities of node {name!r} add up to {total:.7g}, not to 1"
+            f"{location}: the probabilities of node {name!r} add up to {total:.7g}, not to 1"
             f"{_in_row(wrong[0])}."
         )
 
 
 def _check_fit(
-    table: Floats, failures: tuple[float, ...], absent: float, place: str, name: str
+    table: Floats, failures: tuple[float, ...], absent: float, location: str, name: str
 ) -> None:
     expected = noisy_or_table(failures, 0.0)[..., 0] * absent
     given = table[..., 0]
@@ -96,14 +107,14 @@ def _check_fit(
     if len(wrong):
         row = tuple(wrong[0])
         raise ExchangeError(
-            f"{place}: the table of node {name!r} is no noisy-or: P(absent) is {given[row]:.7g}"
-            f"{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
+            f"{location}: the table of node {name!r} is not a noisy-or: P(absent) is "
+            f"{given[row]:.7g}{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
         )
     above = [number for number, failure in enumerate(failures) if failure > 1 + tolerance]
     if above:
         raise ExchangeError(
-            f"{place}: the table of node {name!r} is no noisy-or: parent {above[0] + 1} makes it "
-            "less probable, and a disease can only cause a symptom."
+            f"{location}: the table of node {name!r} is not a noisy-or: parent {above[0] + 1} "
+            "makes it less probable, and a disease can only cause a symptom."
         )
 
 
