@@ -23,7 +23,7 @@ ROOMS = [
     "structure",
     "findings",
     "network",
-    "fixed",
+    "parameters",
     "datasets",
     "exchange",
     "inference",

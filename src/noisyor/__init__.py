@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         write_model,
     )
     from noisyor.findings import Findings
-    from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
     from noisyor.inference import (
         Explanation,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
+    from noisyor.parameters import Fixed
     from noisyor.report import write_report
     from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
@@ -61,7 +61,7 @@ _HOMES = {
     "Estimate": "noisyor.learning",
     "Explanation": "noisyor.inference",
     "Findings": "noisyor.findings",
-    "Fixed": "noisyor.fixed",
+    "Fixed": "noisyor.parameters",
     "Identifiability": "noisyor.identifiability",
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",

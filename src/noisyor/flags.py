@@ -31,7 +31,7 @@ class Flag(IntFlag):
     WEAK = 256
     UNCERTIFIED = 512
     FIXED = 1024
-    ENTANGLED = 2048
+    WEAKLY_IDENTIFIED = 2048
     SWAPPABLE = 4096
     AMBIGUOUS = 8192
     NO_ERROR = 16384
@@ -80,7 +80,7 @@ REASONS = {
     Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
     Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
-    Flag.ENTANGLED: "the records hardly tell its disease from others: it may be far off",
+    Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
     Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
@@ -98,7 +98,7 @@ SENTENCES_0_1_0 = {
     "not learned: neither a schedule nor the clean-up teaches it": Flag.NOT_SCHEDULED,
     "the records say little of it: it is mainly what the other parameters show": Flag.WEAK,
     "neither a schedule nor the clean-up shows that it can be known": Flag.UNCERTIFIED,
-    "the records hardly tell its disease from others: it may be far off": Flag.ENTANGLED,
+    "the records hardly tell its disease from others: it may be far off": Flag.WEAKLY_IDENTIFIED,
     "its disease has the same symptoms as another: which is which is not known": Flag.SWAPPABLE,
     "another explanation fits the moments nearly as well": Flag.AMBIGUOUS,
     "how exact it is, is not known: fewer than 10 groups hold records": Flag.NO_ERROR,

@@ -72,7 +72,7 @@ def test_fixed_parameters_count_as_known(rng):
         result = check_identifiability(structure, fixed=fixed)
         edges = [tuple(edge) for edge in structure.edges.tolist()]
         rows = naive.moment_jacobian(edges, 3, 5, 3, random_numbers(number))
-        held = np.concatenate([fixed.holds(kind) for kind in ("priors", "failures", "leaks")])
+        held = fixed.mask.vector
         free = np.flatnonzero(~held)
         basis = naive.null_space([[row[k] for k in free] for row in rows], len(free))
         is_open = np.array([any(v[k] for v in basis) for k in range(len(free))])

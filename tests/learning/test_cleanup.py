@@ -242,7 +242,7 @@ def test_diseases_that_differ_in_nothing_are_called_entangled():
     for method in METHODS:
         learner = NoisyOrLearner(structure, method=method).fit(network.sample(20_000, seed=0))
         part = learner.estimate_.failures
-        unsure = (part.flags & (Flag.ENTANGLED | Flag.AMBIGUOUS)) != 0
+        unsure = (part.flags & (Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS)) != 0
         assert (unsure | ~part.is_learned).all()
 
 
@@ -304,7 +304,7 @@ def test_true_values_that_are_held_do_not_harm(method):
     for seed in range(10):
         network = random_network(structure, np.random.default_rng(seed))
         fixed = Fixed.of(network, "failures")
-        held = np.where(np.arange(12) < 1 + seed % 2, fixed.failures, np.nan)
+        held = np.where(np.arange(12) < 1 + seed % 2, fixed.values.failures, np.nan)
         estimate = learned_from_exact(network, method, Fixed(structure, failures=held))
         assert estimate.network.failures == pytest.approx(network.failures, abs=1e-5)
         assert estimate.network.priors == pytest.approx(network.priors, abs=1e-5)
@@ -374,7 +374,9 @@ def test_two_explanations_with_the_same_misfit_are_noticed():
         estimate = learned_from_exact(network, "pooled")
         wrong = np.abs(np.sort(estimate.network.priors) - np.sort(network.priors)).max() > 0.01
         n_wrong += wrong
-        assert not wrong or (estimate.failures.flags & (Flag.AMBIGUOUS | Flag.ENTANGLED)).all()
+        assert (
+            not wrong or (estimate.failures.flags & (Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED)).all()
+        )
     assert n_wrong  # else the test would show nothing
 
 
@@ -384,7 +386,7 @@ def test_leaks_share_the_doubts_about_their_parents():
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
     learner = NoisyOrLearner(structure, method="pooled").fit(network.sample(5000, seed=0))
     estimate = learner.estimate_
-    doubt = Flag.AMBIGUOUS | Flag.ENTANGLED
+    doubt = Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED
     assert (estimate.failures.flags & doubt).any()
     assert (estimate.leaks.flags & doubt).all()
 

@@ -22,15 +22,15 @@ from noisyor.baselines.runs import (
     to_log_odds,
 )
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.inference.exact import (
     MOST_OPERATIONS,
     ExactInference,
     Expected,
 )
-from noisyor.learning.estimate import Estimate, StandardErrors
+from noisyor.learning.estimate import Estimate
 from noisyor.learning.polish.fisher import information_errors
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -134,7 +134,7 @@ class EmSteps:
             failures = np.where(at_risk > 0.0, 1.0 - sums.caused / at_risk, network.failures)
             leaks = np.where(self._known > 0, sums.leaked / self._known, network.leaks)
         found = inside(structure, sums.cases / self._n_records, failures, leaks)
-        return self._fixed.applied_to(found)
+        return found.with_fixed(self._fixed)
 
     def run(self, network: NoisyOrNetwork, tolerance: float, max_steps: int) -> Run:
         """Climb from a start until the likelihood hardly rises."""
@@ -176,7 +176,7 @@ class EmSteps:
         information.flat[:: len(position) + 1] += damping * diagonal + ridge
         move = np.linalg.solve(information, self.gradient(expected, network))
         position += move * min(1.0, LONGEST_MOVE / max(np.abs(move).max(), 1e-300))
-        return self._fixed.applied_to(from_log_odds(structure, position))
+        return from_log_odds(structure, position).with_fixed(self._fixed)
 
     def _leap(
         self, start: NoisyOrNetwork, one: NoisyOrNetwork, two: NoisyOrNetwork
@@ -189,7 +189,7 @@ class EmSteps:
         if length <= 1.0:
             return two
         position = at + 2.0 * length * first + length**2 * change
-        return self._fixed.applied_to(from_log_odds(self._structure, position))
+        return from_log_odds(self._structure, position).with_fixed(self._fixed)
 
     def gradient(self, expected: Expected, network: NoisyOrNetwork) -> Floats:
         """Return the slopes of the log likelihood by all log odds: priors, failures, leaks.
@@ -207,8 +207,8 @@ class EmSteps:
             ]
         )
 
-    def standard_errors(self, network: NoisyOrNetwork) -> StandardErrors:
+    def standard_errors(self, network: NoisyOrNetwork) -> Parameters:
         """Return standard errors from the records' scores."""
         information = self._inference.information(network)
         failures, priors, leaks = information_errors(network, information, self._fixed, 1e-3)
-        return StandardErrors(priors, failures, leaks)
+        return Parameters(priors, failures, leaks)

@@ -17,10 +17,10 @@ from noisyor.baselines.runs import (
     to_log_odds,
 )
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.inference.exact import MOST_OPERATIONS
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, as_fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -70,8 +70,7 @@ class _Climber:
         self._structure = structure
         self._fixed = fixed
         self._n_records = n_records
-        kinds = "priors", "failures", "leaks"
-        self._is_free = ~np.concatenate([fixed.holds(kind) for kind in kinds])
+        self._is_free = ~fixed.mask.vector
 
     def run(self, start: NoisyOrNetwork, max_steps: int) -> Run:
         """Climb from a start."""
@@ -98,7 +97,7 @@ class _Climber:
     def _network(self, position: Floats) -> NoisyOrNetwork:
         log_odds = np.zeros(len(self._is_free))
         log_odds[self._is_free] = position
-        return self._fixed.applied_to(from_log_odds(self._structure, log_odds))
+        return from_log_odds(self._structure, log_odds).with_fixed(self._fixed)
 
     def _climb(self, position: Floats) -> tuple[float, Floats]:
         """Return the log likelihood and its gradient, which the E-step's sums give (Fisher)."""

@@ -19,9 +19,9 @@ from noisyor.baselines.runs import (
 )
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.estimate import Estimate, Flag, StandardErrors, Trace
+from noisyor.learning.estimate import Estimate, Flag, Trace
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -159,7 +159,7 @@ class _Records:
 
 def _ratios(
     records: _Records, structure: Structure, fixed: Fixed
-) -> tuple[NoisyOrNetwork, StandardErrors]:
+) -> tuple[NoisyOrNetwork, Parameters]:
     """Return the network in closed form, and standard errors by the delta method."""
     j, cases, both = structure.edges[:, 1], records.at_risk, records.with_finding
     controls = records.known[j] - cases
@@ -172,7 +172,7 @@ def _ratios(
         of_failures = np.minimum(raw, 1.0) * np.sqrt(spread)
     failures = np.where(np.isfinite(raw), np.minimum(raw, 1.0), 0.5)
     priors = records.cases / records.n_records
-    errors = StandardErrors(
+    errors = Parameters(
         np.sqrt(priors * (1.0 - priors) / records.n_records),
         np.where(np.isfinite(of_failures), of_failures, np.nan),
         np.full(structure.n_symptoms, np.nan),
@@ -184,7 +184,7 @@ def _ratios(
     np.multiply.at(explained, j, 1.0 - share * (1.0 - failures))
     leaks = 1.0 - np.nan_to_num(absent, nan=1.0) / np.maximum(explained, 1e-12)
     network = NoisyOrNetwork(structure, priors, failures, np.clip(leaks, SMALLEST_LEAK, 1.0))
-    return fixed.applied_to(network), errors
+    return network.with_fixed(fixed), errors
 
 
 def _regress(
@@ -193,10 +193,10 @@ def _regress(
     """Maximise the likelihood of the findings given the diseases, by EM."""
     structure = network.structure
     at_risk, absent = records.at_risk, records.known - records.present
-    network = fixed.applied_to(
+    network = (
         inside(structure, network.priors, np.clip(network.failures, 0.01, 0.99),
                np.clip(network.leaks, 1e-4, 0.99))
-    )  # fmt: skip
+    ).with_fixed(fixed)  # fmt: skip
     values: list[float] = []
     is_settled = False
     for _ in range(max_steps):
@@ -209,7 +209,7 @@ def _regress(
             break
         failures = np.where(at_risk > 0.0, 1.0 - causes.caused / np.maximum(at_risk, 1.0), 0.5)
         leaks = causes.leaked / np.maximum(records.known, 1.0)
-        network = fixed.applied_to(inside(structure, network.priors, failures, leaks))
+        network = inside(structure, network.priors, failures, leaks).with_fixed(fixed)
     trace = Trace(
         "log likelihood given the diseases", np.array(values), np.array(values[-1:]), is_settled
     )

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed
 from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup.clean import Cleaned
-from noisyor.learning.estimate import Estimate, Flag, Learned, StandardErrors, Trace
+from noisyor.learning.estimate import Estimate, Flag, Trace
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -77,7 +77,7 @@ def starts(
             rng.uniform(0.2, 0.8, structure.n_edges),
             np.clip(frequencies * rng.uniform(0.1, 0.5, structure.n_symptoms), 1e-3, 0.5),
         )
-        found.append(fixed.applied_to(network))
+        found.append(network.with_fixed(fixed))
     return found
 
 
@@ -117,7 +117,7 @@ def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
 def to_estimate(
     method: str,
     network: NoisyOrNetwork,
-    errors: StandardErrors,
+    errors: Parameters,
     n_records: int,
     fixed: Fixed,
     trace: Trace | None = None,
@@ -144,18 +144,17 @@ def to_estimate(
     for each, error, own in zip(values, errors, flags, strict=True):
         at_bound = (each < AT_BOUND) | (each > 1.0 - AT_BOUND)
         found = np.where(at_bound & (own == 0), own | np.uint16(Flag.CLIPPED), own)
-        none = np.full(len(each), -1)
-        known = np.where(found == 0, error, np.nan)
-        sources = ("records",) * len(each)
-        parts.append(Learned(np.array(each), known, none, none.copy(), found, sources))
-    priors, failures, leaks = parts
+        parts.append((np.where(found == 0, error, np.nan), found))
+    errors, all_flags = (Parameters(*each) for each in zip(*parts, strict=True))
     estimate = Estimate(
-        structure, method, n_records, priors, failures, leaks, schedule, trace=trace
-    )
-    return Cleaned.nothing(structure, swaps).marked(estimate).holding(fixed)
+        structure, method, n_records, network.parameters, errors,
+        Parameters.full(structure, -1), all_flags, schedule,
+        sources=Parameters.full(structure, "records", object), trace=trace,
+    )  # fmt: skip
+    return Cleaned.nothing(structure, swaps).marked(estimate).fixing(fixed)
 
 
-def no_errors(structure: Structure) -> StandardErrors:
+def no_errors(structure: Structure) -> Parameters:
     """Return that no standard errors are known."""
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
-    return StandardErrors(*(np.full(size, np.nan) for size in sizes))
+    return Parameters(*(np.full(size, np.nan) for size in sizes))

@@ -4,15 +4,13 @@ import numpy as np
 
 from noisyor.baselines.runs import check_input, no_errors, to_estimate
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.estimate import (
-    NEUTRAL_FAILURE,
-    NEUTRAL_LEAK,
-    NEUTRAL_PRIOR,
+    NEUTRAL,
     Estimate,
     Flag,
 )
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.structure import Structure
 
 
@@ -29,12 +27,7 @@ def learn_uniform(
     array([0.5, 0.5])
     """
     check_input(findings, structure)
-    network = NoisyOrNetwork(
-        structure,
-        np.full(structure.n_diseases, NEUTRAL_PRIOR),
-        np.full(structure.n_edges, NEUTRAL_FAILURE),
-        np.full(structure.n_symptoms, NEUTRAL_LEAK),
-    )
+    network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL))
     held = as_fixed(fixed, structure)
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
     priors, failures, leaks = (np.full(size, Flag.NOT_SCHEDULED, np.uint16) for size in sizes)

@@ -37,10 +37,10 @@ from noisyor.baselines.runs import (
     to_estimate,
 )
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.inference.records import CHUNK, distinct_records, in_threads
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, as_fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -211,7 +211,7 @@ class _Climber:
         absent = self._known - self._present
         edge_bounds = SMALLEST_THETA, LARGEST_THETA
         self._in_parts(raise_edges, structure.n_edges, model, survived, edge_bounds)
-        held = self._fixed.holds("failures")
+        held = self._fixed.mask.failures
         model.theta[held] = -np.log(network.failures[held])
         leak_bounds = SMALLEST_LEAK, LARGEST_THETA
         self._in_parts(raise_leaks, structure.n_symptoms, model, absent, leak_bounds)
@@ -220,8 +220,8 @@ class _Climber:
         frequencies = self._present / np.maximum(self._known, 1.0)
         leaks[alone] = np.clip(frequencies, SMALLEST_LEAK, 1.0 - SMALLEST)[alone]
         priors = np.clip(cases / self._n_records, SMALLEST, 1.0 - SMALLEST)
-        return self._fixed.applied_to(
-            NoisyOrNetwork(structure, priors, np.exp(-model.theta), leaks)
+        return NoisyOrNetwork(structure, priors, np.exp(-model.theta), leaks).with_fixed(
+            self._fixed
         )
 
     def _in_parts(

@@ -183,11 +183,11 @@ class Patient:
 
     def _source(self) -> "NoisyOrNetwork | Learned":
         from noisyor.inference.intervals import NetworkWithErrors
-        from noisyor.learning.estimate import StandardErrors
+        from noisyor.parameters import read_standard_errors
 
         if self._errors is None:
             return self._network
-        read = StandardErrors.load(self._errors, self._network.structure)
+        read = read_standard_errors(self._errors, self._network.structure)
         return NetworkWithErrors(self._network, read)
 
     def _explain(self, rows: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:

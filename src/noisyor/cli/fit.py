@@ -27,10 +27,10 @@ from noisyor.cli.options import (
 if TYPE_CHECKING:
     from noisyor.cli.inputs import Source
     from noisyor.findings.reading import ReadOptions
-    from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
     from noisyor.learning.misfits import Misfits
+    from noisyor.parameters import Fixed
     from noisyor.structure import Structure
 
 
@@ -194,7 +194,7 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     """Read the values to be held, from a table or a network."""
     from noisyor.cli.inputs import is_built_in, read_network
     from noisyor.errors import FileError, ParameterError
-    from noisyor.fixed import KINDS, Fixed
+    from noisyor.parameters import KINDS, Fixed
 
     is_network = source is not None and (
         is_built_in(source) or Path(source).is_dir() or source.lower().endswith(".json")

@@ -42,10 +42,10 @@ def identify(
     """
     from noisyor.cli.inputs import read_structure
     from noisyor.errors import ParameterError
-    from noisyor.fixed import Fixed
     from noisyor.identifiability import check_identifiability
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind, write_table
+    from noisyor.parameters import Fixed
 
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")

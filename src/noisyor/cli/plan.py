@@ -61,10 +61,10 @@ def plan(
     """
     from noisyor.cli.inputs import read_structure
     from noisyor.errors import ParameterError
-    from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
     from noisyor.io.writing import table_kind
     from noisyor.learner import NoisyOrLearner
+    from noisyor.parameters import Fixed
 
     if output is None and network is None:
         raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")

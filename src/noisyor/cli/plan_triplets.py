@@ -27,9 +27,9 @@ def plan_triplets(
     from noisyor.cli.merge import merged_moments
     from noisyor.cli.output import tell
     from noisyor.errors import NoisyOrError, some_of
-    from noisyor.fixed import Fixed
     from noisyor.io.paths import check_writable
     from noisyor.learning import plan_triplets as choose
+    from noisyor.parameters import Fixed
     from noisyor.schedule import find_schedule
 
     files = expand_files(moments)

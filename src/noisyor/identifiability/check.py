@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
 from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
+from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -100,7 +100,7 @@ class Identifiability:
         for piece in pieces_left(schedule, fixed):
             self._look_at(piece)
         for found, kind in zip(self.orders, ("priors", "failures", "leaks"), strict=True):
-            found[fixed.holds(kind)] = 0
+            found[getattr(fixed.mask, kind)] = 0
         self.swaps = _equal_diseases(schedule, self.orders, fixed)
 
     def _look_at(self, piece: Unknowns) -> None:
@@ -253,22 +253,20 @@ def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
 
     structure = schedule.structure
     owners, symptoms = structure.edges.T
-    edges = (schedule.depths < 0) & ~fixed.holds("failures")
-    priors = (schedule.prior_depths < 0) & ~fixed.holds("priors")
+    edges = (schedule.depths < 0) & ~fixed.mask.failures
+    priors = (schedule.prior_depths < 0) & ~fixed.mask.priors
     left = priors.copy()
     left[owners[edges]] = True
     of_left = left[owners]
     shape = structure.n_diseases, structure.n_symptoms
     # One symptom is enough if its leak is known: then it counts twice.
-    counts = np.where(fixed.holds("leaks")[symptoms[of_left]], 2, 1).astype(np.int32)
+    counts = np.where(fixed.mask.leaks[symptoms[of_left]], 2, 1).astype(np.int32)
     matrix = csr_array((counts, (owners[of_left], symptoms[of_left])), shape)
     meets = (matrix @ matrix.T) > 1
     part_of = connected_components(meets, directed=False)[1]
     diseases = np.flatnonzero(left)
     return [
-        Unknowns(
-            structure, diseases[part_of[diseases] == part], priors, edges, ~fixed.holds("leaks")
-        )
+        Unknowns(structure, diseases[part_of[diseases] == part], priors, edges, ~fixed.mask.leaks)
         for part in np.unique(part_of[diseases])
     ]
 
@@ -300,7 +298,7 @@ def _equal_diseases(schedule: Schedule, orders: Orders, fixed: Fixed) -> list[tu
     groups: dict[bytes, list[int]] = {}
     for disease in np.flatnonzero(schedule.prior_depths < 0).tolist():
         edges = structure.edges_of(disease)
-        is_told = fixed.holds("priors")[disease] or fixed.holds("failures")[edges].any()
+        is_told = fixed.mask.priors[disease] or fixed.mask.failures[edges].any()
         if not is_told and orders.priors[disease] >= 0 and edges.stop > edges.start:
             groups.setdefault(structure.children(disease).tobytes(), []).append(disease)
     return [tuple(group) for group in groups.values() if len(group) > 1]

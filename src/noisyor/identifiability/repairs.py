@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from noisyor.errors import some_of
-from noisyor.fixed import Fixed
+from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.findings.sources import as_source, read_findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.learner.columns import check_width, in_order, names_brought, structure_of
 from noisyor.learner.diagnosing import Diagnosing
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
@@ -32,6 +31,7 @@ from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.fixed import MARGIN, Fixed
-from noisyor.learning.estimate import StandardErrors
 from noisyor.learning.polish.em import RecordSampler
 from noisyor.learning.polish.fisher import information_errors
 from noisyor.learning.polish.learn import (
@@ -26,6 +24,7 @@ from noisyor.learning.polish.learn import (
     standard_errors,
 )
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import MARGIN, Fixed, Parameters
 from noisyor.schedule import Schedule, find_schedule
 
 if TYPE_CHECKING:
@@ -46,17 +45,17 @@ class Precision:
 
     network: NoisyOrNetwork
     n_records: int
-    standard_errors: StandardErrors
+    standard_errors: Parameters
     """Predicted; NaN for diseases too rare to be seen in the sample."""
-    without_weak_priors: StandardErrors
+    without_weak_priors: Parameters
     """From the records alone, which is what more records make smaller."""
     schedule: Schedule
 
-    def records_needed(self, standard_error: float) -> StandardErrors:
+    def records_needed(self, standard_error: float) -> Parameters:
         """Return how many records would give each parameter a standard error."""
         if not isinstance(standard_error, float | int) or not standard_error > 0.0:
             raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
-        return StandardErrors(
+        return Parameters(
             *(self.n_records * (part / standard_error) ** 2 for part in self.without_weak_priors)
         )
 
@@ -72,13 +71,13 @@ class Precision:
         network, structure = self.network, self.network.structure
         lost = np.zeros(structure.n_symptoms, dtype=np.bool_)
         lost[structure.edges[self.schedule.depths < 0, 1]] = True
-        needed = np.concatenate(self.records_needed(wanted))
+        needed = self.records_needed(wanted).vector
         certified = [self.schedule.prior_depths >= 0, self.schedule.depths >= 0, ~lost]
         return pa.table(
             {
                 **structure.parameter_names(),
-                "value": np.concatenate([network.priors, network.failures, network.leaks]),
-                "standard_error": pa.array(np.concatenate(self.standard_errors), from_pandas=True),
+                "value": network.parameters.vector,
+                "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
                 "records_needed": pa.array(np.ceil(needed), from_pandas=True),
                 "certified": np.concatenate(certified),
             }
@@ -137,7 +136,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
         information.matrices[:] *= grown
         information.leaks[:] *= grown
 
-    def errors(share: float) -> StandardErrors:
+    def errors(share: float) -> Parameters:
         if small:
             failures, priors, leaks = information_errors(inside, scores, nothing, share)
         else:
@@ -146,7 +145,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
                 inside, information, n_records, known, nothing, share
             )
         priors[too_rare] = failures[too_rare[structure.edges[:, 0]]] = np.nan
-        return StandardErrors(priors, failures, leaks)
+        return Parameters(priors, failures, leaks)
 
     return Precision(
         network, int(n_records), errors(1.0), errors(UNSHRUNK), find_schedule(structure)

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.cleanup.clean import Cleaned, How, clean_up
 from noisyor.learning.cleanup.pieces import Piece, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
-from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
+from noisyor.learning.estimate import Estimate, Flag, leak_depths
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
 from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve
 from noisyor.learning.steps import step_tables
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
 
 Floats = NDArray[np.float64]
@@ -81,8 +81,9 @@ def learn_sequential(
         cleaned = _clean_up(moments, pieces, source, all_solved, cleanup, checked.swaps)
     estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
     if standard_errors and not replicates and not moments.is_exact:
-        estimate = estimate.without_errors()
-    return replace(estimate.holding(held), moments=moments)
+        no_reason = estimate.flags.map(lambda flags: flags == 0)
+        estimate = estimate.flagging(Flag.NO_ERROR, no_reason)
+    return replace(estimate.fixing(held), moments=moments)
 
 
 def _clean_up(
@@ -189,17 +190,26 @@ def _estimate(
     prior_depths = np.where(cleaned.priors, schedule.n_rounds, rounds[solved.priors.steps])
     of_leaks = leak_depths(structure, failure_depths)
     of_leaks[solved.leaks.is_unlearned] = -1
-    depths = prior_depths, failure_depths, of_leaks
-    parts = [
-        _learned(part, [getattr(each, name) for each in replicates], sizes, depth)
-        for (name, part), depth in zip(vars(solved).items(), depths, strict=True)
+    judged = [
+        _judged(getattr(solved, kind), [getattr(each, kind) for each in replicates], sizes)
+        for kind in KINDS
     ]
-    priors, failures, leaks = parts
-    estimate = Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
+    errors, flags = (Parameters(*each) for each in zip(*judged, strict=True))
+    values, steps = (
+        Parameters(*(getattr(getattr(solved, kind), name) for kind in KINDS))
+        for name in ("values", "steps")
+    )
+    depths = Parameters(prior_depths, failure_depths, of_leaks)
+    estimate = Estimate(
+        structure, "sequential", n_records, values, errors, depths, flags, schedule, steps
+    )
     return cleaned.marked(estimate)
 
 
-def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: Indices) -> Learned:
+def _judged(
+    solved: Values, replicates: list[Values], sizes: Indices
+) -> tuple[Floats, NDArray[np.uint16]]:
+    """Return standard errors, and flags with what the replicates show."""
     errors = np.full(len(solved.values), np.nan)
     flags = solved.flags.copy()
     if replicates:
@@ -210,4 +220,4 @@ def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: I
         failed &= np.uint16(Flag.NOT_LEARNED | Flag.CLIPPED)
         flags[(failed != 0) & ~solved.is_unlearned] |= np.uint16(Flag.UNSTABLE)
     errors[flags != 0] = np.nan
-    return Learned(solved.values, errors, depths, solved.steps, flags)
+    return errors, flags

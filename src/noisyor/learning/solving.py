@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import Fixed
 from noisyor.learning.adjust import adjusted_excesses, leaks_from
 from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
-from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR, Flag
+from noisyor.learning.estimate import NEUTRAL, Flag
 from noisyor.learning.steps import StepTable
 from noisyor.names import Indices
+from noisyor.parameters import KINDS, Fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -38,10 +38,10 @@ class Values:
     """One kind of parameter as it is being learned."""
 
     def __init__(self, fixed: Fixed, kind: str, neutral: float) -> None:
-        held = fixed.holds(kind)
-        self.values = fixed.apply(kind, np.full(len(held), neutral))
-        self.flags = np.where(held, Flag.FIXED, Flag.NOT_SCHEDULED).astype(np.uint16)
-        self.steps = np.full(len(held), -1, dtype=np.int64)
+        is_fixed = getattr(fixed.mask, kind)
+        self.values = fixed.apply(kind, np.full(len(is_fixed), neutral))
+        self.flags = np.where(is_fixed, Flag.FIXED, Flag.NOT_SCHEDULED).astype(np.uint16)
+        self.steps = np.full(len(is_fixed), -1, dtype=np.int64)
 
     @property
     def is_unlearned(self) -> Booleans:
@@ -81,9 +81,9 @@ class Solved:
     """All parameters as they are being learned."""
 
     def __init__(self, fixed: Fixed) -> None:
-        self.priors = Values(fixed, "priors", NEUTRAL_PRIOR)
-        self.failures = Values(fixed, "failures", NEUTRAL_FAILURE)
-        self.leaks = Values(fixed, "leaks", NEUTRAL_LEAK)
+        self.priors, self.failures, self.leaks = (
+            Values(fixed, kind, neutral) for kind, neutral in zip(KINDS, NEUTRAL, strict=True)
+        )
 
     def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint16]:
         """Return a flag for what rests on the prior and the edges (-1: none) of each row."""

@@ -12,7 +12,7 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import Table, need_columns, open_table
 from noisyor.io.writing import write_csv
-from noisyor.network.sampling import Parameters
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure, read_edges
 
 Floats = NDArray[np.float64]

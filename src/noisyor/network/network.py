@@ -13,7 +13,8 @@ from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name
 from noisyor.network.joint import joint_distribution
-from noisyor.network.sampling import Parameters, SampledBlock, Seed, sample_blocks
+from noisyor.network.sampling import SampledBlock, Seed, sample_blocks
+from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
 MAX_JOINT_ORDER = 20
@@ -98,7 +99,7 @@ class NoisyOrNetwork(Immutable):
             self.structure.parent_offsets,
             self.structure.parent_diseases,
             self.structure.parent_edges,
-            *self._parameters,
+            *self.parameters,
             moments,
         )
         return moments
@@ -135,7 +136,7 @@ class NoisyOrNetwork(Immutable):
                 f"the joint distribution of {len(chosen)} symptoms is too large; at most "
                 f"{MAX_JOINT_ORDER}."
             )
-        return joint_distribution(self.structure, *self._parameters, chosen)
+        return joint_distribution(self.structure, *self.parameters, chosen)
 
     # --- sampling ---
 
@@ -168,7 +169,7 @@ class NoisyOrNetwork(Immutable):
         if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
             raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
         return sample_blocks(
-            self.structure, self._parameters, int(records), seed, keep_diseases=keep_diseases
+            self.structure, self.parameters, int(records), seed, keep_diseases=keep_diseases
         )
 
     # --- files ---
@@ -210,7 +211,7 @@ class NoisyOrNetwork(Immutable):
         """
         from noisyor.network.csv_files import write_network
 
-        write_network(self.structure, self._parameters, edges, priors, leaks)
+        write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
@@ -223,8 +224,17 @@ class NoisyOrNetwork(Immutable):
     # --- what it is ---
 
     @property
-    def _parameters(self) -> Parameters:
+    def parameters(self) -> Parameters:
+        """Priors, failures and leaks together."""
         return Parameters(self.priors, self.failures, self.leaks)
+
+    def with_fixed(self, fixed: Fixed) -> Self:
+        """Return the network with fixed values put in, a little inside of 0 and 1."""
+        return self.with_parameters(fixed.apply_to(self.parameters))
+
+    def with_parameters(self, parameters: Parameters) -> Self:
+        """Return a network of the same structure with other parameters."""
+        return type(self)(self.structure, *parameters)
 
     def _distinct(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms, which must differ."""
@@ -238,16 +248,13 @@ class NoisyOrNetwork(Immutable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NoisyOrNetwork):
             return NotImplemented
-        return self.structure == other.structure and all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in zip(self._parameters, other._parameters, strict=True)
-        )
+        return self.structure == other.structure and self.parameters == other.parameters
 
     def __hash__(self) -> int:
-        return hash((self.structure, *(array.tobytes() for array in self._parameters)))
+        return hash((self.structure, self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, *self._parameters)
+        return type(self), (self.structure, *self.parameters)
 
     def __repr__(self) -> str:
         structure = self.structure

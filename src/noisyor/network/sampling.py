@@ -12,19 +12,11 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
-Floats = NDArray[np.float64]
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 """A number, a generator to draw from, or None for a seed from the operating system."""
-
-
-class Parameters(NamedTuple):
-    """The numbers of a network: one prior per disease, failure per edge, leak per symptom."""
-
-    priors: Floats
-    failures: Floats
-    leaks: Floats
 
 
 class SampledBlock(NamedTuple):

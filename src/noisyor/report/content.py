@@ -16,22 +16,19 @@ from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, ParameterError, StructureError
 from noisyor.evaluation import in_order_of
-from noisyor.fixed import parameter_index
-from noisyor.flags import FLAG_COLUMNS, REASONS, Flag, flags_of_row
+from noisyor.flags import REASONS, Flag, flags_of_row
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import Place, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import (
-    NEUTRAL_FAILURE,
-    NEUTRAL_LEAK,
-    NEUTRAL_PRIOR,
-    StandardErrors,
+    NEUTRAL_VALUES,
     leak_depths,
 )
 from noisyor.learning.misfits import Misfits
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Parameters, parameter_rows, read_standard_errors
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -40,13 +37,10 @@ Floats = NDArray[np.float64]
 ESTIMATE, SUMMARY, NETWORK = "estimate", "summary", "network"
 """What a page was made from."""
 NEUTRAL = (
-    f"What was not learned has a neutral value: {NEUTRAL_PRIOR} for priors, {NEUTRAL_FAILURE} "
-    f"for failures, {NEUTRAL_LEAK:f} for leaks."
+    f"What was not learned has a neutral value: {NEUTRAL_VALUES[0]} for priors, "
+    f"{NEUTRAL_VALUES[1]} for failures, {NEUTRAL_VALUES[2]:f} for leaks."
 )
 SUMMARY_COLUMNS = {
-    "parameter": ColumnKind.TEXT,
-    "disease": ColumnKind.NAME,
-    "symptom": ColumnKind.NAME,
     "value": ColumnKind.NUMBER,
     "depth": ColumnKind.NUMBER,
     "flags": ColumnKind.TEXT,
@@ -169,7 +163,7 @@ class Content:
 def content_of(
     source: Estimate | NoisyOrNetwork,
     *,
-    errors: StandardErrors | PathLike | None = None,
+    errors: Parameters | PathLike | None = None,
     misfits: Any = None,
     truth: NoisyOrNetwork | None = None,
     title: str | None = None,
@@ -227,13 +221,13 @@ def _parts_of_estimate(estimate: Estimate) -> dict[str, Part]:
 
 
 def _parts_of_network(
-    network: NoisyOrNetwork, schedule: Schedule, errors: StandardErrors | None
+    network: NoisyOrNetwork, schedule: Schedule, errors: Parameters | None
 ) -> dict[str, Part]:
     """Return what is known without a summary: the depths, from the structure alone."""
     structure = network.structure
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
     if errors is None:
-        errors = StandardErrors(*(np.full(n, np.nan) for n in sizes))
+        errors = Parameters(*(np.full(n, np.nan) for n in sizes))
     lengths = tuple(len(np.atleast_1d(each)) for each in errors)
     if lengths != sizes:
         raise ParameterError(
@@ -259,21 +253,21 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Part
     structure = network.structure
     parts = {}
     for name, errors in zip(
-        ("prior", "failure", "leak"), StandardErrors.load(path, structure), strict=True
+        ("prior", "failure", "leak"), read_standard_errors(path, structure), strict=True
     ):
         n = len(errors)
         depths, flags = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint16)
         parts[name] = Part(getattr(network, f"{name}s"), errors, depths, flags, {})
     is_missing = {name: np.ones(len(part.values), dtype=np.bool_) for name, part in parts.items()}
-    for location, kind, name, value, depth, (flags, unknown) in _summary_rows(path):
+    for row in parameter_rows(path, structure, SUMMARY_COLUMNS):
+        kind = row.kind.removesuffix("s")
         part = parts[kind]
-        index = parameter_index(structure, f"{kind}s", name)
-        _check_value(location, value, float(part.values[index]))
-        part.depths[index] = _as_depth(location, depth)
-        part.flags[index] = flags
+        _check_value(row.location, row.cells["value"], float(part.values[row.index]))
+        part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
+        part.flags[row.index], unknown = flags_of_row(row.location, row.cells)
         if unknown:
-            part.unknown_flags[index] = unknown
-        is_missing[kind][index] = False
+            part.unknown_flags[row.index] = unknown
+        is_missing[kind][row.index] = False
     n_missing = sum(int(each.sum()) for each in is_missing.values())
     if n_missing:
         raise FileError(
@@ -281,24 +275,6 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Part
             "give the summary that was written with it (noisyor fit --summary)."
         )
     return parts
-
-
-def _summary_rows(path: PathLike) -> Iterator[tuple[Any, ...]]:
-    """Yield location, kind, name, value, depth and flags of each row."""
-    table = open_table(path)
-    need_columns(table, SUMMARY_COLUMNS)
-    columns = dict(SUMMARY_COLUMNS)
-    columns |= {name: ColumnKind.TEXT for name in FLAG_COLUMNS if name in table.column_names}
-    row = 0
-    for batch in table.batches(columns):
-        for cells in batch.to_pylist():
-            location = Place(table, row)
-            disease, symptom = cells["disease"], cells["symptom"]
-            names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
-            kind = cells["parameter"]
-            flags = flags_of_row(location, cells)
-            yield location, kind, names[kind], cells["value"], cells["depth"], flags
-            row += 1
 
 
 def _check_value(location: Place, stated: float | None, value: float) -> None:

@@ -21,9 +21,9 @@ from noisyor.report.markup import text
 
 if TYPE_CHECKING:
     from noisyor.learning import Estimate
-    from noisyor.learning.estimate import StandardErrors
     from noisyor.learning.misfits import Misfits
     from noisyor.network import NoisyOrNetwork
+    from noisyor.parameters import Parameters
 
 SCRIPTS = "parameters.js", "drawing.js", "table.js", "neighbourhood.js", "disease.js"
 """The page's script, in parts that need each other in this order."""
@@ -33,7 +33,7 @@ def write_report(
     source: "Estimate | NoisyOrNetwork",
     path: PathLike,
     *,
-    errors: "StandardErrors | PathLike | None" = None,
+    errors: "Parameters | PathLike | None" = None,
     misfits: "Misfits | PathLike | None" = None,
     truth: "NoisyOrNetwork | None" = None,
     title: str | None = None,

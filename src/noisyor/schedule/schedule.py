@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 
 from noisyor.errors import FileError, NoisyOrError
-from noisyor.fixed import Fixed
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.moments import MomentPlan
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
 from noisyor.schedule.steps import Given, NamedStep, Step, check_numbers, step_from_list
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks

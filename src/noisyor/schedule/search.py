@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.names import Indices
+from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule.schedule import Schedule
 from noisyor.schedule.steps import Given
 from noisyor.structure import Structure

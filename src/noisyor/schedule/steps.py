@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ScheduleError
-from noisyor.fixed import Fixed
+from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 
@@ -19,7 +19,7 @@ class Given(NamedTuple):
     @classmethod
     def of(cls, fixed: Fixed) -> Self:
         """Return which priors and edges have fixed values."""
-        return cls(fixed.holds("priors"), fixed.given_edges)
+        return cls(fixed.mask.priors.copy(), fixed.edges)
 
     @classmethod
     def from_lists(cls, structure: Structure, listed: Any) -> Self:

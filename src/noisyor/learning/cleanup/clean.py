@@ -15,6 +15,7 @@ from noisyor.learning.cleanup.joint import JointFit
 from noisyor.learning.cleanup.pieces import Booleans, Fitted, Piece, is_counted
 from noisyor.learning.estimate import Estimate, Explained, Flag
 from noisyor.moments import Moments
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -44,10 +45,16 @@ class Cleaned:
         """Return an estimate that tells how well the parts fit, with flags on what is not sure."""
         is_in = partial(_is_in, n_diseases=len(self.priors))
         ambiguous = [part.diseases for part in self.parts if part.is_ambiguous]
-        doubtful = [part.diseases if part.is_poor else part.vague for part in self.parts]
-        estimate = estimate.marking(Flag.AMBIGUOUS, is_in(ambiguous), with_leaks=True)
-        estimate = estimate.marking(Flag.ENTANGLED, is_in(doubtful), with_leaks=True)
-        estimate = estimate.marking(Flag.SWAPPABLE, is_in(self.swaps))
+        doubtful = [
+            part.diseases if part.is_poor else part.weakly_identified for part in self.parts
+        ]
+        for flag, diseases, with_leaks in (
+            (Flag.AMBIGUOUS, ambiguous, True),
+            (Flag.WEAKLY_IDENTIFIED, doubtful, True),
+            (Flag.SWAPPABLE, self.swaps, False),
+        ):
+            here = Parameters.of_diseases(estimate.structure, is_in(diseases), leaks=with_leaks)
+            estimate = estimate.flagging(flag, here)
         return replace(estimate, explained=tuple(self.parts)) if self.parts else estimate
 
     def _add(self, piece: Piece, found: Fitted) -> None:

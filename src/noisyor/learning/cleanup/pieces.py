@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import Fixed
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
+from noisyor.parameters import Fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -95,7 +95,7 @@ def find_pieces(schedule: Schedule, fixed: Fixed) -> tuple[list[Piece], Identifi
     The fit does not look at single symptoms, so known leaks do not help it.
     """
     structure = schedule.structure
-    held = Fixed(structure, priors=fixed.priors, failures=fixed.failures)
+    held = Fixed(structure, priors=fixed.values.priors, failures=fixed.values.failures)
     result = check_identifiability(structure, fixed=held, schedule=schedule)
     found = []
     rng = np.random.default_rng(0)
@@ -113,20 +113,20 @@ def find_pieces(schedule: Schedule, fixed: Fixed) -> tuple[list[Piece], Identifi
         shared[structure.edges[owned, 1]] = True
         is_along = np.isin(structure.edges[:, 0], kin) & shared[structure.edges[:, 1]]
         is_along &= schedule.depths >= 0
-        edges = np.flatnonzero((is_left | is_along) & ~fixed.holds("failures"))
+        edges = np.flatnonzero((is_left | is_along) & ~fixed.mask.failures)
         fitted = np.union1d(unknown_priors, kin)
-        priors = fitted[~fixed.holds("priors")[fitted]]
+        priors = fitted[~fixed.mask.priors[fitted]]
         if len(edges) + len(priors) > MOST_UNKNOWNS:
             continue
         sets = [_sets_of(structure, diseases, size, rng) for size in (2, 3)]
         kept_edges = is_left[edges] & (result.orders.failures[edges] >= 0)
         kept_priors = np.isin(priors, diseases) & (result.orders.priors[priors] >= 0)
-        is_tied = (owned | is_along) & fixed.holds("failures")
+        is_tied = (owned | is_along) & fixed.mask.failures
         tied = np.flatnonzero(is_tied & np.isin(structure.edges[:, 0], priors))
         found.append(
             Piece(
-                diseases, kin, edges, priors, kept_edges, kept_priors, tied, fixed.failures[tied],
-                *sets,
+                diseases, kin, edges, priors, kept_edges, kept_priors, tied,
+                fixed.values.failures[tied], *sets,
             )
         )  # fmt: skip
     return found, result

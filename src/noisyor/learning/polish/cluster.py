@@ -15,7 +15,6 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
 from noisyor.findings.reading import RecordFormat, wide_blocks
-from noisyor.fixed import Fixed
 from noisyor.io.tables import open_table
 from noisyor.learning.cleanup.clean import Cleaned
 from noisyor.learning.estimate import Estimate
@@ -31,6 +30,7 @@ from noisyor.learning.polish.em import (
 )
 from noisyor.learning.polish.learn import least_odds, refine
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Block
-from noisyor.fixed import Fixed
 from noisyor.learning.pooled.shrink import beta_prior
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def maximise(
     at_risk = cases[diseases] - expected.unknown
     causes = (expected.caused + size * mean) / (at_risk + size)
     leaks = (expected.leaked + share * network.leaks.mean()) / (known + share)
-    return fixed.applied_to(NoisyOrNetwork(structure, priors, 1.0 - causes, leaks))
+    return NoisyOrNetwork(structure, priors, 1.0 - causes, leaks).with_fixed(fixed)
 
 
 def failure_prior(network: NoisyOrNetwork, share: float = 1.0) -> tuple[float, float]:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.polish.em import Sampler, failure_prior
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import MARGIN, Fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ def fisher_scoring(
     information = np.zeros((len(position), len(position)))
     last_move, damping = np.zeros(len(position)), 1.0
     for step in range(MOST_STEPS):
-        network = fixed.applied_to(_network(structure, position))
+        network = _network(structure, position).with_fixed(fixed)
         if step % SCREEN_EVERY == 0:  # as parameters move, other diseases become possible
             sampler.expect(
                 network,
@@ -79,7 +79,7 @@ def fisher_scoring(
         is_small = (np.abs(move) * np.sqrt(np.diag(whole))).max() < ENOUGH
         if is_small if is_exact else step + 1 == STEPS:
             break
-    network = fixed.applied_to(_network(structure, position))
+    network = _network(structure, position).with_fixed(fixed)
     slopes = _slopes(network)
     plain = information / slopes[:, np.newaxis] / slopes
     return Fitted(network, *information_errors(network, plain, fixed, share))
@@ -101,7 +101,7 @@ def information_errors(
 
 
 def _held(fixed: Fixed) -> NDArray[np.bool_]:
-    return np.concatenate([fixed.holds(kind) for kind in ("failures", "priors", "leaks")])
+    return np.concatenate([getattr(fixed.mask, kind) for kind in ("failures", "priors", "leaks")])
 
 
 def without(held: NDArray[np.bool_], matrix: Floats) -> Floats:

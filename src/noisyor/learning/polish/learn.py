@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.learning.cleanup.clean import Cleaned
-from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
+from noisyor.learning.estimate import Estimate, Flag, leak_depths
 from noisyor.learning.polish.em import Information, RecordSampler, Sampler, failure_prior, maximise
 from noisyor.learning.polish.fisher import fisher_scoring, without
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -123,7 +123,7 @@ def refine(
     run = _Run(sampler, known, held, share, seed, screen_every, progress or (lambda _: None))
     n_blocks = len(sampler.starts) - 1
     n_warm = int(np.searchsorted(sampler.starts, WARM_UP_RECORDS))
-    network, n_rounds = held.applied_to(start), ROUNDS
+    network, n_rounds = start.with_fixed(held), ROUNDS
     if n_warm < n_blocks:
         network = run.rounds(network, WARM_UPS, n_warm)[-1]
         n_rounds = ROUNDS // 2
@@ -143,11 +143,11 @@ def refine(
     is_entangled = np.zeros(structure.n_diseases, dtype=np.bool_)
     if not small:  # Fisher scoring has settled
         seen = learned.priors * (1.0 - learned.priors) / n_records
-        is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.holds("priors")
+        is_entangled = ~(seen >= LEAST_TOLD * errors.priors**2) & ~held.mask.priors
     errors = _at_least_if_seen(errors, learned, n_records, known)
     beyond = cleaned or Cleaned.nothing(structure)
     estimate = _estimate(learned, errors, n_records, schedule, beyond, is_entangled, share)
-    return beyond.marked(estimate).holding(held)
+    return beyond.marked(estimate).fixing(held)
 
 
 def is_small(structure: Structure) -> bool:
@@ -226,7 +226,7 @@ def standard_errors(
     f, p = network.failures, network.priors
     of_prior = size * (1.0 - mean) / f**2 + size * mean / (1.0 - f) ** 2
     priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
-    held_priors, held_failures = fixed.holds("priors"), fixed.holds("failures")
+    held_priors, held_failures = fixed.mask.priors, fixed.mask.failures
     for disease in range(structure.n_diseases):
         edges = structure.edges_of(disease)
         m = edges.stop - edges.start + 1
@@ -290,17 +290,31 @@ def _estimate(
     few = n_records * network.priors < FEWEST_CASES
     by_entangled = np.zeros(structure.n_symptoms, dtype=np.bool_)
     by_entangled[symptoms[is_entangled[diseases]]] = True
+    sizes = share, size, share
+    is_weak = [
+        _is_weak(values, error, each)
+        for values, error, each in zip(
+            network.parameters, (errors.priors, errors.failures, errors.leaks), sizes, strict=True
+        )
+    ]
+    is_weak[0] |= few
+    beyond = Parameters(prior_depths < 0, depths < 0, lost)
+    unidentified = Parameters(is_entangled, is_entangled[diseases], by_entangled)
+    flags = beyond.map(
+        lambda here, weak, other: (
+            here * Flag.UNCERTIFIED + weak * Flag.WEAK + other * Flag.WEAKLY_IDENTIFIED
+        ).astype(np.uint16),
+        Parameters(*is_weak),
+        unidentified,
+    )
     return Estimate(
-        structure,
-        "refined",
-        n_records,
-        _learned(network.priors, errors.priors, prior_depths, prior_depths < 0,
-                 few | _is_weak(network.priors, errors.priors, share), is_entangled),
-        _learned(network.failures, errors.failures, depths, depths < 0,
-                 _is_weak(network.failures, errors.failures, size), is_entangled[diseases]),
-        _learned(network.leaks, errors.leaks, leak_depths(structure, depths), lost,
-                 _is_weak(network.leaks, errors.leaks, share), by_entangled),
-        schedule,
+        structure, "refined", n_records, network.parameters,
+        beyond.map(
+            lambda here, error: np.where(here, np.nan, error),
+            Parameters(errors.priors, errors.failures, errors.leaks),
+        ),
+        Parameters(prior_depths, depths, leak_depths(structure, depths)), flags, schedule,
+        sources=Parameters.full(structure, "records", object),
     )  # fmt: skip
 
 
@@ -308,20 +322,3 @@ def _is_weak(values: Floats, errors: Floats, size: float) -> NDArray[np.bool_]:
     """Say where a weak prior of a size makes up most of the precision, or none is known."""
     with np.errstate(invalid="ignore"):
         return ~(errors**2 * size <= WEAK * values * (1.0 - values))
-
-
-def _learned(
-    values: Floats,
-    errors: Floats,
-    depths: NDArray[np.int64],
-    beyond: NDArray[np.bool_],
-    is_weak: NDArray[np.bool_],
-    is_entangled: NDArray[np.bool_],
-) -> Learned:
-    flags = np.where(beyond, Flag.UNCERTIFIED, 0).astype(np.uint16)
-    flags[is_entangled] |= np.uint16(Flag.ENTANGLED)
-    flags[is_weak] |= np.uint16(Flag.WEAK)
-    return Learned(
-        np.array(values), np.where(beyond, np.nan, errors), np.array(depths),
-        np.full(len(values), -1), flags, ("records",) * len(values),
-    )  # fmt: skip

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.decompose import lambdas_of, priors_of
 from noisyor.learning.jackknife import jackknife_errors
+from noisyor.parameters import MARGIN, Fixed
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ def lambdas_with_known_failures(
 ) -> tuple[Floats, Floats]:
     """Return the lambdas, and those without each group, with what fixed failures tell of them."""
     owners = fixed.structure.edges[:, 0]
-    free = ~fixed.holds("priors")
-    telling = np.flatnonzero(fixed.holds("failures") & free[owners] & (whole.strengths > 0))
+    free = ~fixed.mask.priors
+    telling = np.flatnonzero(fixed.mask.failures & free[owners] & (whole.strengths > 0))
     if not len(telling):
         return whole.lambdas, groups.lambdas
     errors = Observed(
@@ -60,7 +60,7 @@ def _fit(fixed: Fixed, telling: NDArray[np.int64], observed: Observed, errors: O
     n = len(observed.lambdas)
     owners, f = (
         fixed.structure.edges[telling, 0],
-        np.clip(fixed.failures[telling], MARGIN, 1.0 - MARGIN),
+        np.clip(fixed.values.failures[telling], MARGIN, 1.0 - MARGIN),
     )
     v, v_error = observed.strengths[telling], errors.strengths[telling]
     known = np.isfinite(observed.lambdas) & np.isfinite(errors.lambdas)

@@ -13,19 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.fixed import Fixed, as_fixed
 from noisyor.identifiability import Identifiability
 from noisyor.learning.adjust import leaks_from
 from noisyor.learning.cleanup.clean import Cleaned, clean_up
 from noisyor.learning.cleanup.pieces import Piece, cleanup_plan, find_pieces
 from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
-    NEUTRAL_FAILURE,
-    NEUTRAL_LEAK,
-    NEUTRAL_PRIOR,
+    NEUTRAL,
     Estimate,
     Flag,
-    Learned,
     leak_depths,
 )
 from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
@@ -46,6 +42,7 @@ from noisyor.learning.pooled.triplets import (
 )
 from noisyor.moments import MomentPlan, Moments
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -183,7 +180,7 @@ def learn_pooled(
     fitted = pairs or fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
     fit = fit_pooled(fitted, schedule, triplets or moments, with_groups=True)
     estimate = to_estimate(fit, fitted.moments, schedule, fitted.fixed, shrink)
-    return replace(estimate.holding(fitted.fixed), moments=moments)
+    return replace(estimate.fixing(fitted.fixed), moments=moments)
 
 
 def fit_pooled(
@@ -303,48 +300,50 @@ def _estimate(
     prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
     depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    lost_leaks[symptoms[lost_failures & ~(fixed.holds("failures") & ~lost_priors[diseases])]] = True
+    lost_leaks[symptoms[lost_failures & ~(fixed.mask.failures & ~lost_priors[diseases])]] = True
     has_errors = len(fit.group_lambdas) > 0
     flag = Flag(0) if has_errors or moments.is_exact else Flag.NO_ERROR
-    sources = (
-        [
-            "clean-up" if is_cleaned else f"{n:,} triplets"
-            for n, is_cleaned in zip(fit.n_triplets, cleaned.priors, strict=True)
-        ],
-        [
-            "clean-up" if is_cleaned else f"{n:,} pairs"
-            for n, is_cleaned in zip(fit.n_pairs, cleaned.edges, strict=True)
-        ],
-        ["marginal"] * structure.n_symptoms,
-    )
-    parts = [
-        _learned(part, lost, neutral, depths, has_errors, flag, source)
-        for part, lost, neutral, depths, source in zip(
-            (priors, failures, leaks),
-            (lost_priors, lost_failures, lost_leaks),
-            (NEUTRAL_PRIOR, NEUTRAL_FAILURE, NEUTRAL_LEAK),
-            (prior_depths, depths, leak_depths(structure, depths)),
-            sources,
-            strict=True,
+    lost = Parameters(lost_priors, lost_failures, lost_leaks)
+    reason = (Flag.NOT_SCHEDULED, Flag.NOT_SCHEDULED, Flag.RESTS_ON_UNLEARNED)
+    shrunk = priors, failures, leaks
+    flags = Parameters(
+        *(
+            np.where(here, why, flag | np.where(part.is_weak, Flag.WEAK, 0)).astype(np.uint16)
+            for here, why, part in zip(lost, reason, shrunk, strict=True)
         )
-    ]
-    flags = parts[2].flags.copy()
-    flags[lost_leaks] = Flag.RESTS_ON_UNLEARNED
-    learned_leaks = replace(parts[2], flags=flags)
-    estimate = Estimate(
-        structure, "pooled", moments.n_records, parts[0], parts[1], learned_leaks, schedule
     )
+    values = Parameters(
+        *(
+            np.where(here, neutral, part.values)
+            for here, neutral, part in zip(lost, NEUTRAL, shrunk, strict=True)
+        )
+    )
+    errors = lost.map(
+        lambda here, error: np.where(here | (not has_errors), np.nan, error),
+        Parameters(*(part.standard_errors for part in shrunk)),
+    )
+    all_depths = lost.map(
+        lambda here, depth: np.where(here, -1, depth),
+        Parameters(prior_depths, depths, leak_depths(structure, depths)),
+    )
+    sources = Parameters(
+        _sources(fit.n_triplets, "triplets", cleaned.priors),
+        _sources(fit.n_pairs, "pairs", cleaned.edges),
+        np.full(structure.n_symptoms, "marginal", dtype=object),
+    )
+    estimate = Estimate(
+        structure, "pooled", moments.n_records, values, errors, all_depths, flags, schedule,
+        sources=sources,
+    )  # fmt: skip
     return cleaned.marked(estimate)
 
 
-def _learned(
-    shrunk: Shrunk, lost: NDArray[np.bool_], neutral: float, depths: NDArray[np.int64],
-    has_errors: bool, flag: Flag, sources: list[str],
-) -> Learned:  # fmt: skip
-    flags = np.where(lost, Flag.NOT_SCHEDULED, flag).astype(np.uint16)
-    flags[shrunk.is_weak & ~lost] |= np.uint16(Flag.WEAK)
-    errors = np.where(lost | (not has_errors), np.nan, shrunk.standard_errors)
-    return Learned(
-        np.where(lost, neutral, shrunk.values), errors, np.where(lost, -1, depths),
-        np.full(len(flags), -1), flags, tuple(sources),
-    )  # fmt: skip
+def _sources(
+    numbers: NDArray[np.int64], kind: str, is_cleaned: NDArray[np.bool_]
+) -> NDArray[np.object_]:
+    """Return in words what each parameter was learned from."""
+    texts = [
+        "clean-up" if by_cleanup else f"{n:,} {kind}"
+        for n, by_cleanup in zip(numbers, is_cleaned, strict=True)
+    ]
+    return np.array(texts, dtype=object)

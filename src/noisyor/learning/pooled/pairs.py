@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.decompose import edge_strengths
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
+from noisyor.parameters import MARGIN, Fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -84,7 +84,7 @@ class PairFit:
 
     def __init__(self, moments: Moments, table: PairTable, fixed: Fixed) -> None:
         values = moments.values(2)
-        self.is_held = fixed.given_edges
+        self.is_held = fixed.edges
         """Edges whose strengths are known; the others' are fitted."""
         self._table = table
         self._n_records = np.minimum(values.n_records, MANY_RECORDS)
@@ -181,8 +181,8 @@ class PairFit:
 
 def _given_strengths(fixed: Fixed) -> Floats:
     """Return v = sqrt(q) t of the edges that are given with their priors, else NaN."""
-    p = np.clip(fixed.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
-    return edge_strengths(p, fixed.failures)
+    p = np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
+    return edge_strengths(p, fixed.values.failures)
 
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:

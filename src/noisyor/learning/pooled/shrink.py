@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import MARGIN
 from noisyor.learning.decompose import lambdas_of
+from noisyor.parameters import MARGIN
 
 Floats = NDArray[np.float64]
 

@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.fixed import MARGIN, Fixed
 from noisyor.learning.decompose import lambdas_of
 from noisyor.learning.pooled.pairs import NEVER, PairTable
 from noisyor.learning.steps import edge_numbers
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
+from noisyor.parameters import MARGIN, Fixed
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
 
@@ -131,7 +131,7 @@ class LambdaFit:
 
     def __init__(self, moments: Moments, table: TripletTable, fixed: Fixed) -> None:
         self._moments = moments
-        self._given = lambdas_of(np.clip(fixed.priors, MARGIN, 1.0 - MARGIN))
+        self._given = lambdas_of(np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN))
         self._table = table
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
