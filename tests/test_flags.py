@@ -76,7 +76,7 @@ def test_other_words_for_a_flag_change_nothing(unlearned, tmp_path, monkeypatch)
     with pytest.raises(FileError, match="line 2: the value was not learned"):
         Fixed.load(path, unlearned.structure)
     rewritten(path, lambda row: {**row, "flags": "not learned", "flag_codes": "weak"})
-    assert Fixed.load(path, unlearned.structure).holds("priors").all()
+    assert Fixed.load(path, unlearned.structure).mask.priors.all()
 
 
 def test_a_summary_of_version_0_1_0_is_read_by_its_sentences(unlearned, tmp_path):
@@ -86,4 +86,4 @@ def test_a_summary_of_version_0_1_0_is_read_by_its_sentences(unlearned, tmp_path
     with pytest.raises(FileError, match="line 2: the value was not learned"):
         Fixed.load(path, unlearned.structure)
     rewritten(path, lambda row: {**row, "flags": "not learned, as it were"})
-    assert Fixed.load(path, unlearned.structure).holds("priors").all()
+    assert Fixed.load(path, unlearned.structure).mask.priors.all()

@@ -1,7 +1,8 @@
 """Parameters: one entry per prior, failure and leak, in this order; and which of them are fixed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,8 +87,13 @@ class Parameters(Immutable):
         """Return a function of the entries, and of those of others, kind by kind."""
         return Parameters(*(function(*each) for each in zip(self, *others, strict=True)))
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Priors, failures, leaks."""
+        return self.priors, self.failures, self.leaks
+
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        return iter((self.priors, self.failures, self.leaks))
+        return iter(self.arrays)
 
     def __len__(self) -> int:
         return sum(len(part) for part in self)
@@ -321,7 +327,8 @@ def _no_values(structure: Structure) -> dict[str, Floats]:
 # --- tables with a row per parameter ---
 
 
-class ParameterRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ParameterRow:
     """A row of a table of parameters."""
 
     location: Place

@@ -19,7 +19,7 @@ from noisyor import (
 )
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
-from noisyor.learning.estimate import NEUTRAL
+from noisyor.learning.estimate import NEUTRAL_VALUES
 
 
 def assert_recovered(network, depth_0=1e-9, deeper=1e-6, **options):
@@ -180,9 +180,9 @@ def test_what_was_not_learned_holds_neutral_values_and_says_why():
     with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B'"):
         estimate = learn_sequential(moments, schedule)
     assert not estimate.is_complete
-    assert (estimate.priors.values == NEUTRAL[0]).all()
-    assert (estimate.failures.values == NEUTRAL[1]).all()
-    assert (estimate.leaks.values == NEUTRAL[2]).all()
+    assert (estimate.priors.values == NEUTRAL_VALUES[0]).all()
+    assert (estimate.failures.values == NEUTRAL_VALUES[1]).all()
+    assert (estimate.leaks.values == NEUTRAL_VALUES[2]).all()
     assert (estimate.failures.flags == Flag.NOT_SCHEDULED).all()
     assert (estimate.leaks.flags == Flag.RESTS_ON_UNLEARNED).all()
     for part in estimate.parts.values():

@@ -13,7 +13,8 @@ from noisyor import (
     datasets,
     write_report,
 )
-from noisyor.learning.estimate import Flag, StandardErrors
+from noisyor.flags import Flag
+from noisyor.parameters import Parameters
 from report.pages import HOSTILE, read_page
 
 
@@ -74,7 +75,7 @@ def test_only_the_own_script_may_run(page_of, rng, tmp_path):
 
 def test_a_network_of_qmrs_size_fits_a_mail(tmp_path):
     network = datasets.qmr_shaped(0)
-    errors = StandardErrors(network.priors / 7, network.failures / 7, network.leaks / 7)
+    errors = Parameters(network.priors / 7, network.failures / 7, network.leaks / 7)
     size = write_report(network, tmp_path / "qmr.html", errors=errors, truth=network)
     assert size == (tmp_path / "qmr.html").stat().st_size < 4_000_000
     assert len(read_page(tmp_path / "qmr.html").data["edges"]) == network.structure.n_edges

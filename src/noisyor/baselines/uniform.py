@@ -5,7 +5,7 @@ import numpy as np
 from noisyor.baselines.runs import check_input, no_errors, to_estimate
 from noisyor.findings import Findings
 from noisyor.learning.estimate import (
-    NEUTRAL,
+    NEUTRAL_VALUES,
     Estimate,
     Flag,
 )
@@ -27,7 +27,7 @@ def learn_uniform(
     array([0.5, 0.5])
     """
     check_input(findings, structure)
-    network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL))
+    network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL_VALUES))
     held = as_fixed(fixed, structure)
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
     priors, failures, leaks = (np.full(size, Flag.NOT_SCHEDULED, np.uint16) for size in sizes)

@@ -113,6 +113,8 @@ def _save(predicted: "Precision", wanted: float, path: Path) -> None:
 def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
     import numpy as np
 
+    from noisyor.parameters import KINDS
+
     needed = predicted.records_needed(wanted)
     return {
         "records": predicted.n_records,
@@ -124,9 +126,7 @@ def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
                 "records_needed_for_half": int(np.ceil(np.nanmedian(of_kind))),
                 "records_needed_for_all": int(np.ceil(np.nanmax(of_kind))),
             }
-            for kind, errors, of_kind in zip(
-                predicted.standard_errors._fields, predicted.standard_errors, needed, strict=True
-            )
+            for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True)
             if np.isfinite(errors).any()
         },
     }
@@ -138,6 +138,7 @@ def _show(predicted: "Precision", wanted: float) -> None:
     from rich.table import Table
 
     from noisyor.cli.output import show
+    from noisyor.parameters import KINDS
 
     table = Table()
     titles = (
@@ -147,9 +148,7 @@ def _show(predicted: "Precision", wanted: float) -> None:
     for title in titles:
         table.add_column(title, justify="left" if title == "parameter" else "right")
     needed = predicted.records_needed(wanted)
-    for kind, errors, of_kind in zip(
-        predicted.standard_errors._fields, predicted.standard_errors, needed, strict=True
-    ):
+    for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True):
         if np.isfinite(errors).any():
             parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
             table.add_row(kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts)

@@ -1,7 +1,7 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-NEUTRAL = (0.5, 0.5, 1e-6)
+NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
 """Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
 
 
@@ -176,7 +176,7 @@ class Estimate:
     def fixing(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
 
-        def put(value: object, parameters: Parameters) -> Parameters:
+        def put(value: Any, parameters: Parameters) -> Parameters:
             return fixed.mask.map(lambda here, each: np.where(here, value, each), parameters)
 
         return replace(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.learning.adjust import adjusted_excesses, leaks_from
 from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
-from noisyor.learning.estimate import NEUTRAL, Flag
+from noisyor.learning.estimate import NEUTRAL_VALUES, Flag
 from noisyor.learning.steps import StepTable
 from noisyor.names import Indices
 from noisyor.parameters import KINDS, Fixed
@@ -82,7 +82,8 @@ class Solved:
 
     def __init__(self, fixed: Fixed) -> None:
         self.priors, self.failures, self.leaks = (
-            Values(fixed, kind, neutral) for kind, neutral in zip(KINDS, NEUTRAL, strict=True)
+            Values(fixed, kind, neutral)
+            for kind, neutral in zip(KINDS, NEUTRAL_VALUES, strict=True)
         )
 
     def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint16]:

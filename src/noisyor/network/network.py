@@ -99,7 +99,7 @@ class NoisyOrNetwork(Immutable):
             self.structure.parent_offsets,
             self.structure.parent_diseases,
             self.structure.parent_edges,
-            *self.parameters,
+            *self.parameters.arrays,
             moments,
         )
         return moments
@@ -136,7 +136,7 @@ class NoisyOrNetwork(Immutable):
                 f"the joint distribution of {len(chosen)} symptoms is too large; at most "
                 f"{MAX_JOINT_ORDER}."
             )
-        return joint_distribution(self.structure, *self.parameters, chosen)
+        return joint_distribution(self.structure, *self.parameters.arrays, chosen)
 
     # --- sampling ---
 

@@ -64,7 +64,8 @@ def sample_blocks(
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
         rng = np.random.Generator(np.random.PCG64(stream))
-        sample_block(rng, size, structure.child_offsets, children, *parameters, present, diseases)
+        values = parameters.arrays
+        sample_block(rng, size, structure.child_offsets, children, *values, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
     n_threads = threads or os.cpu_count() or 1

@@ -19,7 +19,7 @@ from noisyor.learning.cleanup.clean import Cleaned, clean_up
 from noisyor.learning.cleanup.pieces import Piece, cleanup_plan, find_pieces
 from noisyor.learning.decompose import failures_of, priors_of
 from noisyor.learning.estimate import (
-    NEUTRAL,
+    NEUTRAL_VALUES,
     Estimate,
     Flag,
     leak_depths,
@@ -315,7 +315,7 @@ def _estimate(
     values = Parameters(
         *(
             np.where(here, neutral, part.values)
-            for here, neutral, part in zip(lost, NEUTRAL, shrunk, strict=True)
+            for here, neutral, part in zip(lost, NEUTRAL_VALUES, shrunk, strict=True)
         )
     )
     errors = lost.map(
