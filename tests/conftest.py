@@ -37,6 +37,15 @@ def flu():
     )
 
 
+def random_structure(rng):
+    """Up to 8 diseases, from sparse to full, some with equal or no children."""
+    n_diseases, n_symptoms = int(rng.integers(1, 9)), int(rng.integers(1, 15))
+    matrix = rng.random((n_diseases, n_symptoms)) < rng.choice([0.15, 0.3, 0.5, 0.8])
+    if rng.random() < 0.2:
+        matrix[-1] = matrix[0]
+    return Structure.from_matrix(matrix)
+
+
 def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
     """A network with random edges; with `extremes` some parameters are 0 or 1."""
     n_diseases = n_diseases or int(rng.integers(1, 7))

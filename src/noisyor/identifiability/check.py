@@ -16,6 +16,7 @@ from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
+from noisyor.schedule.steps import FixedMasks, StepArrays
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -234,13 +235,11 @@ def check_identifiability(
 
 
 def _empty_schedule(structure: Structure, fixed: Fixed) -> Schedule:
-    from noisyor.schedule.steps import Given
-
     none = np.empty(0, dtype=np.int64)
-    return Schedule(
-        structure, none, none, none.reshape(0, 3), np.full(structure.n_edges, -1),
-        none.reshape(0, 2), pairs=True, choice="first", given=Given.of(fixed),
-    )  # fmt: skip
+    steps = StepArrays(
+        none, none, none.reshape(0, 3), np.full(structure.n_edges, -1), none.reshape(0, 2)
+    )
+    return Schedule(structure, steps, pairs=True, choice="first", fixed=FixedMasks.of(fixed))
 
 
 def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
