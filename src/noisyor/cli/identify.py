@@ -134,7 +134,7 @@ def _show(result: "Identifiability") -> None:
     from noisyor.errors import some_of
 
     table = Table()
-    titles = "parameter", "given", "certified", "local", "not identifiable"
+    titles = "parameter", "fixed", "certified", "local", "not identifiable"
     for title in titles:
         table.add_column(title, justify="left" if title == "parameter" else "right")
     rows = result.verdicts().select(["parameter", "verdict"]).to_pylist()

@@ -17,7 +17,7 @@ MOST_SYMPTOMS = 3
 MOST_EDGES = 60
 """Edges that are tried as absent."""
 ANY = 0.5
-"""The value of a parameter that is taken as known: which one does not matter."""
+"""The value of a parameter that is taken as fixed: which one does not matter."""
 
 
 class Repair(NamedTuple):
@@ -52,13 +52,13 @@ def _edge(name: tuple[str, ...]) -> str:
 
 def find_repairs(result: "Identifiability", tradeoff: "Tradeoff") -> list[Repair]:
     """Return the smallest repairs of each kind that make a set of parameters identifiable."""
-    bench = _Bench(result, tradeoff)
-    found = [bench.know(), bench.add(), bench.drop()]
+    trial = _Trial(result, tradeoff)
+    found = [trial.know(), trial.add(), trial.drop()]
     return [repair for repair in found if repair is not None]
 
 
-class _Bench:
-    """The part of a network that a set belongs to, with what else is known taken as given."""
+class _Trial:
+    """The part of a network that a set belongs to, with what else is known taken as fixed."""
 
     def __init__(self, result: "Identifiability", tradeoff: "Tradeoff") -> None:
         whole = result.structure
@@ -89,7 +89,7 @@ class _Bench:
         priors: tuple[str, ...] = (),
         failures: tuple[tuple[str, str], ...] = (),
     ) -> bool:
-        """Say whether all of the set can be known, in a structure with more values known."""
+        """Return True if all of the set can be known, in a structure with more values fixed."""
         from noisyor.identifiability.check import check_identifiability
 
         here = structure or self.structure
@@ -126,12 +126,12 @@ class _Bench:
     def _leave_out(self, priors: list[str], failures: list[tuple[str, str]]) -> None:
         """Leave out again what turns out not to be needed."""
         for name in list(priors):
-            rest = tuple(other for other in priors if other != name)
-            if self.is_repaired(priors=rest, failures=tuple(failures)):
+            others = tuple(other for other in priors if other != name)
+            if self.is_repaired(priors=others, failures=tuple(failures)):
                 priors.remove(name)
         for edge in list(failures):
-            others = tuple(other for other in failures if other != edge)
-            if self.is_repaired(priors=tuple(priors), failures=others):
+            other_edges = tuple(other for other in failures if other != edge)
+            if self.is_repaired(priors=tuple(priors), failures=other_edges):
                 failures.remove(edge)
 
     def add(self) -> Repair | None:
@@ -161,8 +161,8 @@ class _Bench:
         """Return the edges each of which would do, were it known to be absent."""
         found = []
         for name in self.edges[:MOST_EDGES]:
-            rest = np.delete(self.structure.edges, self.structure.edge_index(*name), axis=0)
-            without = Structure(self.structure.diseases, self.structure.symptoms, rest)
+            edges = np.delete(self.structure.edges, self.structure.edge_index(*name), axis=0)
+            without = Structure(self.structure.diseases, self.structure.symptoms, edges)
             if self.is_repaired(without):
                 found.append(name)
         return Repair("drop", tuple(found), 1) if found else None
