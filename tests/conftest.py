@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import naive
 from noisyor import NoisyOrNetwork, Structure
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
@@ -72,3 +73,8 @@ def random_records(rng, n_records, n_symptoms, unknown=0.0):
     records = (rng.random((n_records, n_symptoms)) < rng.random()).astype(float)
     records[rng.random(records.shape) < unknown] = np.nan
     return records
+
+
+def learnable_rounds(structure, pairs=True):
+    """The edges that each round learns and those that are left, the obvious way."""
+    return naive.learnable_rounds([tuple(edge) for edge in structure.edges.tolist()], pairs)

@@ -58,7 +58,7 @@ def test_other_software_writes_otherwise(tmp_path):
         ("probability ( cold ) { table 0.8 0.2 ; }", "", "line 5: 'cold' has no table"),
         ("probability ( cold )", "probability ( cod )", "line 9: there is no variable 'cod'"),
         ("probability ( cold )", "probability ( flu )", "line 9: a second table for 'flu'"),
-        ("variable fever", "variable flu", "the variable 'flu' stands twice"),
+        ("variable fever", "variable flu", "the variable 'flu' appears twice"),
         ("variable fever", "something fever", "line 7: found 'something' where a block"),
         ('"cold"', '"cold', "line .* does not end"),
         ("0.55, 0.1;\n}\n", "0.55", "ends where ';' should stand; the file may be truncated"),

@@ -97,7 +97,7 @@ def test_names_that_do_not_differ_give_way_to_identifiers(tmp_path):
         ('<state id="Absent"/>', '<state id="Absent"/><state id="x"/>', "'Cough' has 3 states"),
         ('<cpt id="Cold">', '<equation id="Cold">', "mismatched tag"),
         ("cpt", "decision", "line 4: node 'Flu' is a <decision>; expected <cpt>"),
-        ('id="Cold"', 'id="Flu"', "the id 'Flu' stands twice"),
+        ('id="Cold"', 'id="Flu"', "the id 'Flu' appears twice"),
         ('id="Cold"', 'name="Cold"', "line 5: a <cpt> has no id"),
         ("0 1 1 0<", "0 1 1 1<", "strengths that are not an order of two states"),
         ("0 1 1 0<", "0 1 0 1<", "caused by the absence of its parent 'Cold'"),

@@ -274,7 +274,7 @@ def _blocks(parser: BifParser, variables: dict[str, Variable]) -> dict[str, Prob
     if len(variables) < len(parser.variables):
         names = [variable.name for variable in parser.variables]
         twice = next(each for each in parser.variables if names.count(each.name) > 1)
-        raise FileError(f"{parser.path}: the variable {twice.name!r} stands twice.")
+        raise FileError(f"{parser.path}: the variable {twice.name!r} appears twice.")
     blocks: dict[str, Probability] = {}
     for block in parser.probabilities:
         location = f"{parser.path}, line {block.line}"

@@ -219,7 +219,7 @@ def _nodes(root: Element, path: str) -> list[XdslNode]:
             )
     if len(set(keys)) < len(keys):
         twice = next(key for number, key in enumerate(keys) if key in keys[:number])
-        raise FileError(f"{path}: the id {twice!r} stands twice.")
+        raise FileError(f"{path}: the id {twice!r} appears twice.")
     extensions = root.child("extensions")
     shown = extensions.descendants("node") if extensions is not None else []
     given = {node.attributes.get("id", ""): node.text_of("name") for node in shown}
