@@ -111,7 +111,7 @@ FLAG_COLUMNS = "flags", "flag_codes"
 """The columns of a summary: sentences for people, codes for programs."""
 
 
-def flags_of_row(place: object, cells: Mapping[str, str | None]) -> tuple[Flag, tuple[str, ...]]:
+def flags_of_row(location: object, cells: Mapping[str, str | None]) -> tuple[Flag, tuple[str, ...]]:
     """Return the flags in a row of a summary, and sentences that are those of no flag.
 
     The codes decide. Only where a file has no such column, because version 0.1.0 wrote it, are
@@ -121,7 +121,7 @@ def flags_of_row(place: object, cells: Mapping[str, str | None]) -> tuple[Flag, 
         try:
             return Flag.from_codes(cells["flag_codes"] or ""), ()
         except ParameterError as error:
-            raise FileError(f"{place}, column 'flag_codes': {error}") from None
+            raise FileError(f"{location}, column 'flag_codes': {error}") from None
     flags, unknown = Flag(0), []
     for sentence in filter(None, (cells.get("flags") or "").split("; ")):
         if sentence in SENTENCES_0_1_0:

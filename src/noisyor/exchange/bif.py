@@ -25,15 +25,14 @@ from noisyor.exchange.nodes import (
     check_layers,
     identifiers,
     names_or_identifiers,
-    network_from_nodes,
     present_state,
 )
 from noisyor.exchange.tables import (
     MOST_PARENTS,
     Floats,
+    network_from_tables,
     present_last,
     symptom_tables,
-    table_parameters,
 )
 from noisyor.exchange.text_files import read_text, write_lines
 from noisyor.io.paths import PathLike
@@ -249,20 +248,24 @@ def read_bif(path: PathLike) -> NoisyOrNetwork:
         str(path),
     )
     name_of = dict(zip(keys, names, strict=True))
-    location_of = {key: f"{path}, line {block.line}" for key, block in blocks.items()}
-    check_layers([(key, name_of[key], location_of[key], blocks[key].parents) for key in keys])
+    nodes = [
+        Node(
+            key,
+            name_of[key],
+            f"{path}, line {block.line}",
+            block.parents,
+            {"disease": True, "symptom": False}.get(_kind(variables[key])),
+        )
+        for key, block in ((key, blocks[key]) for key in keys)
+    ]
+    check_layers(nodes)
     present = {
         key: present_state(variables[key].states, f"{path}, line {variables[key].line}", name)
         for key, name in name_of.items()
     }
-    nodes = []
-    for key, name in name_of.items():
-        table = _table(blocks[key], variables, present, path)
-        probability, failures = table_parameters(table, location_of[key], name)
-        is_disease = {"disease": True, "symptom": False}.get(_kind(variables[key]))
-        parents = blocks[key].parents
-        nodes.append(Node(key, name, location_of[key], probability, parents, failures, is_disease))
-    return network_from_nodes(nodes, str(path))
+    return network_from_tables(
+        nodes, lambda key: _table(blocks[key], variables, present, path), str(path)
+    )
 
 
 def _kind(variable: Variable) -> str:

@@ -202,7 +202,7 @@ class ModelFormat(NamedTuple):
     read: Callable[[PathLike], Model]
     write: Callable[[Any, PathLike], None]
     endings: tuple[str, ...] = ()
-    """By which a file's format is told."""
+    """Endings that files of it have."""
 
 
 TABLE_ENDINGS = ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq"

@@ -44,18 +44,18 @@ class Node:
     """What parents are referred to by: unique in its source."""
     name: str
     location: str
-    """Where it stands, for errors: a file and line, or an object."""
-    probability: float
-    """P(present) when no parent is present: a disease's prior, a symptom's leak."""
+    """Where it was found, for errors: a file and line, or an object."""
     parents: tuple[str, ...] = ()
-    failures: tuple[float, ...] = ()
     is_disease: bool | None = None
-    """For a node without parents and children; None: the source does not tell."""
+    """For a node without parents and children; None: the source does not say."""
+    probability: float = 0.0
+    """P(present) when no parent is present: a disease's prior, a symptom's leak."""
+    failures: tuple[float, ...] = ()
 
 
 def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
     """Make a network: first the diseases, then the symptoms, each in the order of the nodes."""
-    check_layers([(node.key, node.name, node.location, node.parents) for node in nodes])
+    check_layers(nodes)
     has_children = {parent for node in nodes for parent in node.parents}
     diseases = [node for node in nodes if node.key in has_children or _is_lone_disease(node)]
     taken = {node.key for node in diseases}
@@ -84,14 +84,12 @@ def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
         raise FileError(f"{source}: {error}") from None
 
 
-def check_layers(nodes: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> None:
-    """Raise an error unless all parents exist, differ, and have no parents themselves.
-
-    Nodes are given as (key, name, location, parents).
-    """
-    known = {key: (name, parents) for key, name, _, parents in nodes}
-    for _, name, location, parents in nodes:
-        for parent in parents:
+def check_layers(nodes: Sequence[Node]) -> None:
+    """Raise an error unless all parents exist, differ, and have no parents themselves."""
+    known = {node.key: node for node in nodes}
+    for node in nodes:
+        name, location = node.name, node.location
+        for parent in node.parents:
             if parent not in known:
                 hint = (
                     nearest_name(parent, list(known)) or "; every parent needs a node of its own."
@@ -100,13 +98,13 @@ def check_layers(nodes: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> None
                     f"{location}: node {name!r} has the parent {parent!r}, which is not a "
                     f"node{hint}"
                 )
-            if known[parent][1]:
+            if known[parent].parents:
                 raise ExchangeError(
-                    f"{location}: node {name!r} has the parent {known[parent][0]!r}, which has "
+                    f"{location}: node {name!r} has the parent {known[parent].name!r}, which has "
                     "parents itself. A bipartite network has two layers, with edges only from "
                     "diseases to symptoms."
                 )
-        if len(set(parents)) < len(parents):
+        if len(set(node.parents)) < len(node.parents):
             raise ExchangeError(f"{location}: node {name!r} names a parent twice.")
 
 
@@ -115,7 +113,7 @@ def _is_lone_disease(node: Node) -> bool:
 
 
 def present_state(states: Sequence[str], location: str, name: str) -> int:
-    """Return the number of the state that means present, told by the states' names.
+    """Return the index of the state that means present, by the names of the states.
 
     >>> present_state(["No", "Yes"], "the example", "fever")
     1
@@ -132,7 +130,7 @@ def present_state(states: Sequence[str], location: str, name: str) -> int:
 
 
 def present_by_name(states: Sequence[str]) -> int | None:
-    """Return the number of the state whose name means present, or None where names do not tell."""
+    """Return the index of the state whose name means present; None where no name does."""
     folded = [state.strip().casefold() for state in states]
     for number in range(2):
         if (folded[number], folded[1 - number]) in zip(PRESENT, ABSENT, strict=True):

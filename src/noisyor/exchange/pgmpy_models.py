@@ -5,21 +5,13 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import ExchangeError
-from noisyor.exchange.nodes import (
-    STATES,
-    Node,
-    check_distinct,
-    check_layers,
-    imported,
-    network_from_nodes,
-    present_state,
-)
+from noisyor.exchange.nodes import STATES, Node, check_distinct, imported, present_state
 from noisyor.exchange.tables import (
     MOST_PARENTS,
     Floats,
+    network_from_tables,
     present_last,
     symptom_tables,
-    table_parameters,
 )
 from noisyor.network import NoisyOrNetwork
 
@@ -75,13 +67,10 @@ def from_pgmpy(model: Any) -> NoisyOrNetwork:
     for name, cpd in tables.items():
         if cpd is None:
             raise ExchangeError(f"{SOURCE}: node {name!r} has no table (add_cpds).")
-    parents = {name: tuple(map(str, cpd.variables[1:])) for name, cpd in tables.items()}
-    check_layers([(name, name, SOURCE, parents[name]) for name in tables])
-    nodes = []
-    for name, cpd in tables.items():
-        probability, failures = table_parameters(_table(cpd), SOURCE, name)
-        nodes.append(Node(name, name, SOURCE, probability, parents[name], failures))
-    return network_from_nodes(nodes, SOURCE)
+    nodes = [
+        Node(name, name, SOURCE, tuple(map(str, cpd.variables[1:]))) for name, cpd in tables.items()
+    ]
+    return network_from_tables(nodes, lambda name: _table(tables[name]), SOURCE)
 
 
 def _table(cpd: Any) -> Floats:

@@ -12,21 +12,13 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import ExchangeError
-from noisyor.exchange.nodes import (
-    STATES,
-    Node,
-    check_distinct,
-    check_layers,
-    imported,
-    network_from_nodes,
-    present_state,
-)
+from noisyor.exchange.nodes import STATES, Node, check_distinct, imported, present_state
 from noisyor.exchange.tables import (
     MOST_PARENTS,
     Floats,
+    network_from_tables,
     present_last,
     symptom_table,
-    table_parameters,
 )
 from noisyor.network import NoisyOrNetwork
 
@@ -93,19 +85,9 @@ def from_pyagrum(model: Any) -> NoisyOrNetwork:
     >>> from_pyagrum(pyagrum.loadBN("clinic.bif"))  # doctest: +SKIP
     NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ...)
     """
-    names = {node: str(model.variable(node).name()) for node in sorted(model.nodes())}
-    parents = {node: _parents(model, node) for node in names}
-    check_layers([(name, name, SOURCE, parents[node]) for node, name in names.items()])
-    present = {
-        name: present_state(list(model.variable(node).labels()), SOURCE, name)
-        for node, name in names.items()
-    }
-    nodes = []
-    for node, name in names.items():
-        table = _table(model, node, (*parents[node], name), present)
-        probability, failures = table_parameters(table, SOURCE, name)
-        nodes.append(Node(name, name, SOURCE, probability, parents[node], failures))
-    return network_from_nodes(nodes, SOURCE)
+    names = {str(model.variable(node).name()): node for node in sorted(model.nodes())}
+    nodes = [Node(name, name, SOURCE, _parents(model, node)) for name, node in names.items()]
+    return network_from_tables(nodes, lambda name: _table(model, names[name], names), SOURCE)
 
 
 def _parents(model: Any, node: int) -> tuple[str, ...]:
@@ -119,8 +101,12 @@ def _parents(model: Any, node: int) -> tuple[str, ...]:
     return tuple(str(name) for name in model.cpt(node).names[1:][::-1])
 
 
-def _table(model: Any, node: int, axes: tuple[str, ...], present: dict[str, int]) -> Floats:
+def _table(model: Any, node: int, names: dict[str, int]) -> Floats:
     # Not `toarray`, which gives whatever the memory holds where a table is computed, as noisy-ors
     # are (pyAgrum 3.3.1). Axes come in the reverse order of the names.
     table = np.array(model.cpt(node).tolist(), dtype=np.float64)
-    return present_last(table, [present[name] for name in axes])
+    axes = (*_parents(model, node), str(model.variable(node).name()))
+    present = [
+        present_state(list(model.variable(names[name]).labels()), SOURCE, name) for name in axes
+    ]
+    return present_last(table, present)

@@ -12,12 +12,14 @@ array([0.09, 0.91])
 (0.1, (0.5, 0.2))
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ExchangeError
+from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]
@@ -42,14 +44,14 @@ def noisy_or_table(failures: Sequence[float], leak: float) -> Floats:
     return np.stack([absent, present], axis=-1)
 
 
-def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, wanted: str) -> Floats:
+def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, target: str) -> Floats:
     """Return the table of a network's symptom, refuse one with too many parents."""
     structure = network.structure
     edges = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
     count = edges.stop - edges.start
     if count > most_parents:
         raise ExchangeError(
-            f"symptom {structure.symptoms[symptom]!r} has {count} parents: {wanted} holds a table "
+            f"symptom {structure.symptoms[symptom]!r} has {count} parents: {target} holds a table "
             f"of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
             "parents. Formats that know noisy-or keep any number: .xdsl, .json, a folder."
         )
@@ -57,15 +59,27 @@ def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, want
     return noisy_or_table(failures.tolist(), float(network.leaks[symptom]))
 
 
-def symptom_tables(network: NoisyOrNetwork, most_parents: int, wanted: str) -> list[Floats]:
+def symptom_tables(network: NoisyOrNetwork, most_parents: int, target: str) -> list[Floats]:
     """Return the tables of all symptoms."""
     n_symptoms = network.structure.n_symptoms
-    return [symptom_table(network, each, most_parents, wanted) for each in range(n_symptoms)]
+    return [symptom_table(network, each, most_parents, target) for each in range(n_symptoms)]
 
 
 def present_last(table: Floats, present: Iterable[int]) -> Floats:
     """Return a table with absent, present on each axis, given which state means present there."""
     return np.flip(table, tuple(axis for axis, state in enumerate(present) if state == 0))
+
+
+def network_from_tables(
+    nodes: Sequence[Node], table_of: Callable[[str], Floats], source: str
+) -> NoisyOrNetwork:
+    """Make a network of nodes, given by their keys, whose parameters stand in tables."""
+    check_layers(nodes)
+    found = []
+    for node in nodes:
+        probability, failures = table_parameters(table_of(node.key), node.location, node.name)
+        found.append(replace(node, probability=probability, failures=failures))
+    return network_from_nodes(found, source)
 
 
 def table_parameters(table: Floats, location: str, name: str) -> tuple[float, tuple[float, ...]]:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from noisyor.errors import ExchangeError, FileError
-from noisyor.exchange.nodes import Node, check_binary, check_layers, network_from_nodes
-from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_tables, table_parameters
+from noisyor.exchange.nodes import Node, check_binary, check_layers
+from noisyor.exchange.tables import MOST_PARENTS, Floats, network_from_tables, symptom_tables
 from noisyor.exchange.text_files import read_text, write_lines
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
@@ -109,25 +109,13 @@ def read_uai(path: PathLike) -> NoisyOrNetwork:
         raise ExchangeError(f"{path}: two tables end in the same variable, so one has none.")
     location_of = {scope[-1]: location for scope, location in zip(scopes, locations, strict=True)}
     names = _names(parents_of)
-    check_layers([(str(v), names[v], location_of[v], parents_of[v]) for v in range(count)])
-    tables = {scope[-1]: _read_table(words, len(scope), names[scope[-1]]) for scope in scopes}
+    nodes = [Node(str(v), names[v], location_of[v], parents_of[v]) for v in range(count)]
+    check_layers(nodes)
+    tables = {str(scope[-1]): _read_table(words, len(scope), names[scope[-1]]) for scope in scopes}
     if words.position < len(words.words):
         words.position += 1
         raise FileError(f"{words.location}: more numbers than the tables have entries.")
-    return network_from_nodes(
-        [
-            _node(variable, names[variable], location_of[variable], parents_of[variable], tables)
-            for variable in range(count)
-        ],
-        str(path),
-    )
-
-
-def _node(
-    variable: int, name: str, location: str, parents: tuple[str, ...], tables: dict[int, Floats]
-) -> Node:
-    probability, failures = table_parameters(tables[variable], location, name)
-    return Node(str(variable), name, location, probability, parents, failures)
+    return network_from_tables(nodes, tables.__getitem__, str(path))
 
 
 def _read_scopes(words: _Words) -> tuple[list[list[int]], list[str]]:

@@ -164,7 +164,7 @@ class XdslNode:
         return int(order[1])
 
     def numbers(self, tag: str, wanted: int) -> Floats:
-        """Return the numbers of a child element, of which there must be as many as wanted."""
+        """Return the numbers of a child element, of which there must be a certain number."""
         text = self.element.text_of(tag).split()
         try:
             numbers = np.array([float(word) for word in text], dtype=np.float64)
@@ -187,7 +187,7 @@ def read_xdsl(path: PathLike) -> NoisyOrNetwork:
         raise FileError(f"{path} is XML, but not XDSL: it has no <smile> with <nodes>.")
     nodes = _nodes(root, str(path))
     _refuse_pyagrum(root, nodes, str(path))
-    check_layers([(node.key, node.name, node.location, node.parents) for node in nodes])
+    check_layers([Node(node.key, node.name, node.location, node.parents) for node in nodes])
     present = _present_states(nodes)
     return network_from_nodes([_read_node(node, present) for node in nodes], str(path))
 
@@ -279,15 +279,8 @@ def _read_node(node: XdslNode, present: dict[str, int]) -> Node:
         leak, failures = _noisy_parameters(node, present)
     else:
         leak, failures = _table_parameters(node, present)
-    return Node(
-        node.key,
-        node.name,
-        node.location,
-        leak,
-        node.parents,
-        failures,
-        is_disease=not node.is_noisy,
-    )
+    is_disease = not node.is_noisy
+    return Node(node.key, node.name, node.location, node.parents, is_disease, leak, failures)
 
 
 def _table_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, tuple[float, ...]]:

@@ -158,8 +158,8 @@ def _row(name: str, depth: int | None, part: Part, chosen: NDArray[np.bool_]) ->
         return ErrorRow(name, depth, 0, np.nan, np.nan, np.nan)
     lower, upper = (bound[chosen] for bound in part.intervals())
     known = np.isfinite(lower)
-    held = (lower <= true) & (true <= upper)
-    covered = float(held[known].mean()) if known.any() else np.nan
+    is_covered = (lower <= true) & (true <= upper)
+    covered = float(is_covered[known].mean()) if known.any() else np.nan
     return ErrorRow(
         name, depth, int(chosen.sum()), float(errors.mean()), float(errors.max()), covered
     )
