@@ -15,8 +15,7 @@ from noisyor.exchange.uai import read_uai, write_uai
 from noisyor.exchange.xdsl import read_xdsl, write_xdsl
 from noisyor.io.documents import read_document
 from noisyor.io.paths import PathLike, check_writable
-from noisyor.io.tables import open_table
-from noisyor.io.writing import write_table
+from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
 

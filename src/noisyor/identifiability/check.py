@@ -95,7 +95,7 @@ class Identifiability:
 
     def repairs(self, tradeoff: Tradeoff) -> list[Repair]:
         """Return the smallest changes that would make a set identifiable, each verified."""
-        return find_repairs(self, tradeoff)
+        return find_repairs(self, tradeoff, check_identifiability)
 
     @property
     def order(self) -> int:

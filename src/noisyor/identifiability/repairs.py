@@ -1,6 +1,6 @@
 """What would make a network identifiable: the smallest repairs, each verified by another check."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,9 +50,14 @@ def _edge(name: tuple[str, ...]) -> str:
     return f"{name[0]!r} to {name[1]!r}"
 
 
-def find_repairs(result: "Identifiability", tradeoff: "Tradeoff") -> list[Repair]:
-    """Return the smallest repairs of each kind that make a set of parameters identifiable."""
-    trial = _Trial(result, tradeoff)
+def find_repairs(
+    result: "Identifiability", tradeoff: "Tradeoff", check: "Callable[..., Identifiability]"
+) -> list[Repair]:
+    """Return the smallest repairs of each kind that make a set of parameters identifiable.
+
+    `check` is `check_identifiability`, by which each is verified.
+    """
+    trial = _Trial(result, tradeoff, check)
     found = [trial.know(), trial.add(), trial.drop()]
     return [repair for repair in found if repair is not None]
 
@@ -60,7 +65,13 @@ def find_repairs(result: "Identifiability", tradeoff: "Tradeoff") -> list[Repair
 class _Trial:
     """The part of a network that a set belongs to, with what else is known taken as fixed."""
 
-    def __init__(self, result: "Identifiability", tradeoff: "Tradeoff") -> None:
+    def __init__(
+        self,
+        result: "Identifiability",
+        tradeoff: "Tradeoff",
+        check: "Callable[..., Identifiability]",
+    ) -> None:
+        self._check = check
         whole = result.structure
         self._max_order = result.max_order
         names = [whole.diseases[i] for i in tradeoff.diseases]
@@ -90,8 +101,6 @@ class _Trial:
         failures: tuple[tuple[str, str], ...] = (),
     ) -> bool:
         """Return True if all of the set can be known, in a structure with more values fixed."""
-        from noisyor.identifiability.check import check_identifiability
-
         here = structure or self.structure
         known = {name: ANY for name in self._failures if here.has_edge(*name)}
         fixed = Fixed(
@@ -100,7 +109,7 @@ class _Trial:
             failures={**known, **dict.fromkeys(failures, ANY)},
             leaks=self._leaks,
         )
-        found = check_identifiability(here, max_order=self._max_order, fixed=fixed).orders
+        found = self._check(here, max_order=self._max_order, fixed=fixed).orders
         is_known = [found.priors[here.disease_index(name)] >= 0 for name in self.priors]
         edges = [here.edge_index(*name) for name in self.edges if here.has_edge(*name)]
         return all(is_known) and bool((found.failures[edges] >= 0).all())

@@ -190,7 +190,7 @@ class Misfits(Immutable):
 
     def save(self, path: Any) -> None:
         """Write the pairs that deviate as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.writing import write_table
+        from noisyor.io.tables import write_table
 
         write_table(path, self.table())
 

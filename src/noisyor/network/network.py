@@ -12,6 +12,7 @@ from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name
+from noisyor.network.csv_files import read_network, write_network
 from noisyor.network.joint import joint_distribution
 from noisyor.network.sampling import SampledBlock, Seed, sample_blocks
 from noisyor.parameters import Fixed, Parameters
@@ -209,15 +210,11 @@ class NoisyOrNetwork(Immutable):
 
         The probability of an edge is 1 - failure.
         """
-        from noisyor.network.csv_files import write_network
-
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
         """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
-        from noisyor.network.csv_files import read_network
-
         structure, parameters = read_network(edges, priors, leaks)
         return cls(structure, *parameters)
 

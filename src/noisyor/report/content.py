@@ -61,8 +61,8 @@ MOST_PAIRS, MOST_EDGES, MOST_SYMPTOMS = 200, 20, 10
 
 
 @dataclass(frozen=True)
-class Part:
-    """The parameters of one kind, in the structure's order."""
+class Reported:
+    """What is known of the parameters of one kind, in the structure's order."""
 
     values: Floats
     standard_errors: Floats
@@ -127,7 +127,7 @@ class Content:
     made_from: str
     """ESTIMATE, SUMMARY or NETWORK."""
     structure: Structure
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Reported]
     """By the names prior, failure and leak."""
     schedule: Schedule
     estimate: Estimate | None = None
@@ -213,16 +213,16 @@ def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyO
         raise StructureError(f"the truth has another structure than the network: {error}") from None
 
 
-def _parts_of_estimate(estimate: Estimate) -> dict[str, Part]:
+def _parts_of_estimate(estimate: Estimate) -> dict[str, Reported]:
     return {
-        name: Part(part.values, part.standard_errors, part.depths, part.flags)
+        name: Reported(part.values, part.standard_errors, part.depths, part.flags)
         for name, part in estimate.parts.items()
     }
 
 
 def _parts_of_network(
     network: NoisyOrNetwork, schedule: Schedule, errors: Parameters | None
-) -> dict[str, Part]:
+) -> dict[str, Reported]:
     """Return what is known without a summary: the depths, from the structure alone."""
     structure = network.structure
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
@@ -238,7 +238,7 @@ def _parts_of_network(
     leaks[structure.edges[schedule.depths < 0, 1]] = -1
     depths = {"prior": schedule.prior_depths, "failure": schedule.depths, "leak": leaks}
     return {
-        name: Part(
+        name: Reported(
             getattr(network, f"{name}s"),
             np.asarray(own_errors, dtype=np.float64),
             depths[name],
@@ -248,7 +248,7 @@ def _parts_of_network(
     }
 
 
-def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Part]:
+def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Reported]:
     """Read what `Estimate.save_summary` wrote of this network; refuse another's."""
     structure = network.structure
     parts = {}
@@ -257,7 +257,7 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Part
     ):
         n = len(errors)
         depths, flags = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint16)
-        parts[name] = Part(getattr(network, f"{name}s"), errors, depths, flags, {})
+        parts[name] = Reported(getattr(network, f"{name}s"), errors, depths, flags, {})
     is_missing = {name: np.ones(len(part.values), dtype=np.bool_) for name, part in parts.items()}
     for row in parameter_rows(path, structure, SUMMARY_COLUMNS):
         kind = row.kind.removesuffix("s")

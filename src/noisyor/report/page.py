@@ -16,7 +16,7 @@ from noisyor.errors import FileError
 from noisyor.flags import REASONS
 from noisyor.io.paths import PathLike, replaced_when_done
 from noisyor.report import overview, sections
-from noisyor.report.content import Content, Part, content_of
+from noisyor.report.content import Content, Reported, content_of
 from noisyor.report.markup import text
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def data_of(content: Content) -> dict[str, Any]:
     }
 
 
-def _columns(part: Part, sets: dict[tuple[int, tuple[str, ...]], int]) -> dict[str, Any]:
+def _columns(part: Reported, sets: dict[tuple[int, tuple[str, ...]], int]) -> dict[str, Any]:
     """Return the columns of one kind of parameter; None for a column of which nothing is known.
 
     Sets of flags that are new are added to those with a number.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.report.content import Part
+from noisyor.report.content import Reported
 from noisyor.report.markup import counted, text
 
 MOST_POINTS = 1_500
@@ -66,7 +66,7 @@ def _bar(bar: Bar, left: float, step: float, scale: float, height: int) -> str:
     return "".join(pieces)
 
 
-def depth_bars(part: Part) -> list[Bar]:
+def depth_bars(part: Reported) -> list[Bar]:
     """Return a bar for each depth, and a last one for what was not learned."""
     bars = []
     for depth in sorted(np.unique(part.depths).tolist(), key=lambda each: (each < 0, each)):
@@ -95,7 +95,7 @@ class Axis(NamedTuple):
         return positions
 
 
-def _axis(part: Part, logarithmic: bool) -> Axis:
+def _axis(part: Reported, logarithmic: bool) -> Axis:
     """Return axes from 0 to 1, or over the powers of ten that the values lie between."""
     if not logarithmic:
         return Axis((0.0, 0.5, 1.0), ("0", "0.5", "1"), (0.0, 1.0), False)
@@ -119,7 +119,7 @@ def _power_of_ten(power: int) -> str:
     return f"{10.0**power:.{-power}f}" if power >= -3 else f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-power]}"
 
 
-def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
+def scatter(part: Reported, name: str, *, logarithmic: bool) -> str:
     """Return learned values over true ones; flagged ones stand out."""
     assert part.true_values is not None
     chosen, axis = _thinned(part), _axis(part, logarithmic)
@@ -145,7 +145,7 @@ def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
     return f"<figure>{picture}<figcaption>{text(label)}</figcaption></figure>"
 
 
-def _thinned(part: Part) -> NDArray[np.int64]:
+def _thinned(part: Reported) -> NDArray[np.int64]:
     """Return which points are drawn: all, or evenly many over the range of the true values."""
     assert part.true_values is not None
     order = np.argsort(part.true_values, kind="stable")

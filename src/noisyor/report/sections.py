@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.report.content import ESTIMATE, Content, Part, Unexplained
+from noisyor.report.content import ESTIMATE, Content, Reported, Unexplained
 from noisyor.report.markup import bullets, counted, number, paragraph, section, table
 from noisyor.report.pictures import scatter
 from noisyor.schedule.unlearned import Subnetwork
@@ -139,7 +139,7 @@ class ErrorRow(NamedTuple):
     """The share of 95% intervals that hold the true value; NaN where there is no interval."""
 
 
-def error_rows(name: str, part: Part) -> list[ErrorRow]:
+def error_rows(name: str, part: Reported) -> list[ErrorRow]:
     """Return a row for all parameters of a kind and, where there are several, one per depth."""
     rows = [_row(name, None, part, np.ones(len(part.values), dtype=np.bool_))]
     depths = np.unique(part.depths)
@@ -150,7 +150,7 @@ def error_rows(name: str, part: Part) -> list[ErrorRow]:
     return rows if len(part.values) else []
 
 
-def _row(name: str, depth: int | None, part: Part, chosen: NDArray[np.bool_]) -> ErrorRow:
+def _row(name: str, depth: int | None, part: Reported, chosen: NDArray[np.bool_]) -> ErrorRow:
     assert part.true_values is not None
     true = part.true_values[chosen]
     errors = np.abs(part.values[chosen] - true)

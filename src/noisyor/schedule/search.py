@@ -55,7 +55,7 @@ def find_schedule(
     >>> print(schedule.step("A", "a"))
     round 1: triplet ('a', 'b', 'c') of 'A' without 'B' teaches 'a', 'b', 'c'
     """
-    from noisyor.schedule.search_kernels import FoundSteps, Search, find_steps
+    from noisyor.schedule.search_kernels import FoundSteps, SearchState, find_steps
 
     if not isinstance(structure, Structure):
         raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
@@ -64,7 +64,7 @@ def find_schedule(
     n_edges = structure.n_edges
     masks = FixedMasks.of(as_fixed(fixed, structure))
     parents = parent_bits(structure)
-    search = Search(
+    search = SearchState(
         structure.child_offsets,
         _search_order(structure, choice),
         np.ascontiguousarray(structure.edges[:, 1]),

@@ -18,7 +18,7 @@ Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
-class Search(NamedTuple):
+class SearchState(NamedTuple):
     """What is searched, and what is known so far."""
 
     child_offsets: Integers
@@ -103,7 +103,7 @@ def first_triangle(near: Words, a: int) -> tuple[int, int]:
 
 
 @numba.njit(nogil=True, cache=True)
-def find_steps(search: Search, found: FoundSteps, n_steps: int, with_pairs: bool) -> int:
+def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs: bool) -> int:
     """Write down the steps of a round after the first `n_steps`; return how many there are then.
 
     An edge that no triplet teaches is tried with the pairs. What this round learns helps nothing
