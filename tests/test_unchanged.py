@@ -90,7 +90,7 @@ def best_triplets(pairs, schedule):
 
 
 def count(source, plan, n_groups=50, n_jobs=None, **options):
-    return noisyor.count_moments(source, plan, n_groups=n_groups, threads=n_jobs, **options)
+    return noisyor.count_moments(source, plan, n_groups=n_groups, n_jobs=n_jobs, **options)
 
 
 def exact_moments(network, plan):
@@ -99,7 +99,9 @@ def exact_moments(network, plan):
 
 def learn(method, records, structure, *, fixed=None, diseases=None, seed=0, n_jobs=None, **options):
     """Learn as NoisyOrLearner does: records may be findings, arrays or moments."""
-    learner = noisyor.NoisyOrLearner(structure, method=method, seed=seed, threads=n_jobs, **options)
+    learner = noisyor.NoisyOrLearner(
+        structure, method=method, random_state=seed, n_jobs=n_jobs, **options
+    )
     return learner.fit(records, diseases, fixed=fixed).estimate_
 
 
@@ -161,9 +163,12 @@ def evaluate(learned, truth, n_records, seed):
 
 def parts_of(estimate):
     """Priors, failures and leaks, with what a user sees of each parameter."""
-    parts = estimate.priors, estimate.failures, estimate.leaks
-    names = "values", "standard_errors", "depths", "flags", "steps"
-    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    facts = {
+        name: getattr(estimate, name).vector
+        for name in ("values", "standard_errors", "depths", "flags")
+    }
+    steps = estimate.steps
+    return facts | {"steps": np.full(len(estimate.values), -1) if steps is None else steps.vector}
 
 
 # --- networks and records ---
@@ -465,7 +470,7 @@ def learning(title):
     n_records = SLOW.get(method, RECORDS.get(name, 2000))
     records, diseases = sample(network, n_records, 21, return_diseases=True)
     seen = diseases if method.startswith("observed") else None
-    options = {"restarts": 2} if method == "variational_em" else {"restarts": 1}
+    options = {"n_init": 2} if method == "variational_em" else {"n_init": 1}
     estimate = quietly(learn, method, records, structure, diseases=seen, **options)
     facts = estimate_facts(estimate)
     if name == "large":
@@ -540,7 +545,7 @@ def misfits(title):
     array = records.to_numpy().copy()
     array[:, 1] = array[:, 0]  # something that the network does not explain
     broken = make_findings(array, network.structure)
-    found = quietly(learn, method, broken, network.structure, restarts=1).misfits()
+    found = quietly(learn, method, broken, network.structure, n_init=1).misfits()
     facts = {"p_value": found.p_value, "n_found": found.n_found, "expected": found.expected,
              "observed": found.observed}  # fmt: skip
     for kind, scored in scores_of(found).items():
@@ -553,7 +558,7 @@ def misfits(title):
 def precision(name):
     found = predict_precision(network_of(name), 5000, 1)
     return {
-        "errors": np.concatenate(found.standard_errors),
+        "errors": found.standard_errors.vector,
         "from_records": np.concatenate(found.without_weak_priors),
         "needed": np.concatenate(found.records_needed(0.02)),
     }

@@ -20,6 +20,8 @@ Integers = NDArray[np.int64]
 NEWTON_STEPS = 60
 """For one parameter at most."""
 CLOSE = 1e-10
+TINY = 1e-12
+"""Stands for a share of 0, by which nothing can be divided."""
 
 
 class SharedFindings(NamedTuple):
@@ -117,8 +119,9 @@ def find_posteriors(
         for rank in range(shared.finding_offsets[x + 1] - shared.finding_offsets[x]):
             entry = shared.order[shared.finding_offsets[x] + rank]
             q, theta = shared.shares[entry], -net.log_failures[shared.edges[entry]]
-            gain = q * (log_present(theta0, theta / q) - alone)
-            posteriors[net.parent_diseases[net.parent_offsets[j] + rank]] += gain
+            if q > 0.0:
+                gain = q * (log_present(theta0, theta / q) - alone)
+                posteriors[net.parent_diseases[net.parent_offsets[j] + rank]] += gain
     for disease in range(len(posteriors)):
         at = posteriors[disease]
         bound += max(at, 0.0) + np.log1p(np.exp(-abs(at)))
@@ -135,15 +138,12 @@ def find_posteriors(
 def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x: int) -> None:
     """Give more of a finding to the parents that gain most by it."""
     entries = shared.order[shared.finding_offsets[x] : shared.finding_offsets[x + 1]]
-    theta, posteriors, shares = (
-        np.empty(len(entries)),
-        np.empty(len(entries)),
-        np.empty(len(entries)),
-    )
+    n = len(entries)
+    theta, posteriors, shares = np.empty(n), np.empty(n), np.empty(n)
     for e in range(len(entries)):
         theta[e] = -net.log_failures[shared.edges[entries[e]]]
         posteriors[e], shares[e] = shared.posteriors[entries[e]], shared.shares[entries[e]]
-    share_out(-net.log_silent[records.symptoms[x]], theta, posteriors, shares)
+    share_out(-net.log_silent[records.symptoms[x]], theta, posteriors, shares, 0.0)
     for e in range(len(entries)):
         shared.shares[entries[e]] = shares[e]
 
@@ -170,7 +170,7 @@ def raise_edges(
         for _ in range(NEWTON_STEPS):
             derivative, curvature = -survived[edge], 0.0
             for entry in range(shared.offsets[k], shared.offsets[k + 1]):
-                q = shared.shares[entry]
+                q = max(shared.shares[entry], TINY)
                 odds = 1.0 / np.expm1(theta0 + theta / q)
                 taken = records.weights[shared.records[entry]] * shared.posteriors[entry]
                 derivative += taken * odds
@@ -204,7 +204,7 @@ def raise_leaks(
             for k in range(begin, end):
                 theta = strengths.theta[net.parent_edges[k]]
                 for entry in range(shared.offsets[k], shared.offsets[k + 1]):
-                    q, mu = shared.shares[entry], shared.posteriors[entry]
+                    q, mu = max(shared.shares[entry], TINY), shared.posteriors[entry]
                     odds = 1.0 / np.expm1(theta0 + theta / q)
                     taken = records.weights[shared.records[entry]] * q
                     derivative += taken * (mu * odds + (1.0 - mu) * alone)

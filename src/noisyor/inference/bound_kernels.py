@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 LARGEST_THETA = 40.0
 """exp(-40) is less than a rounding error: a failure of 0 is not told from it."""
 SMALLEST_XI, LARGEST_XI = 1e-12, 1e4
-SMALLEST_SHARE = 1e-12
+SMALLEST_SHARE = 1e-6
 SMALLEST_LOG = -1e6
 """Stands for the log of 0."""
 SWEEPS = 30
@@ -205,8 +205,9 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
             posteriors[e - first] = on[entries.diseases[e]]
         for _ in range(SHARINGS):
             share_out(
-                entries.theta0[x], entries.theta[first:last], posteriors, entries.shares[first:last]
-            )
+                entries.theta0[x], entries.theta[first:last], posteriors,
+                entries.shares[first:last], SMALLEST_SHARE,
+            )  # fmt: skip
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -243,8 +244,10 @@ def log_present(theta0: float, x: float) -> float:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) -> None:
-    """Give more of a finding to the parents that gain most by it.
+def share_out(
+    theta0: float, theta: Floats, posteriors: Floats, shares: Floats, smallest: float
+) -> None:
+    """Give more of a finding to the parents that gain most by it; smaller shares are given up.
 
     Shares are multiplied by their derivatives, which is always uphill (the gain is a variance);
     half as far where that is too far.
@@ -270,7 +273,7 @@ def share_out(theta0: float, theta: Floats, posteriors: Floats, shares: Floats) 
     step = 1.0
     for _ in range(HALVINGS):
         after, tried = 0.0, (1.0 - step) * shares + step * target
-        tried = np.where(shares > 0.0, np.maximum(tried, SMALLEST_SHARE), 0.0)
+        tried = np.where(tried < smallest, 0.0, tried)  # the others must add up to 1
         tried /= tried.sum()
         for e in range(n):
             if tried[e] > 0.0:
