@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import naive
 from noisyor import NoisyOrNetwork, Structure
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
@@ -37,6 +38,15 @@ def flu():
     )
 
 
+def random_structure(rng):
+    """Up to 8 diseases, from sparse to full, some with equal or no children."""
+    n_diseases, n_symptoms = int(rng.integers(1, 9)), int(rng.integers(1, 15))
+    matrix = rng.random((n_diseases, n_symptoms)) < rng.choice([0.15, 0.3, 0.5, 0.8])
+    if rng.random() < 0.2:
+        matrix[-1] = matrix[0]
+    return Structure.from_matrix(matrix)
+
+
 def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
     """A network with random edges; with `extremes` some parameters are 0 or 1."""
     n_diseases = n_diseases or int(rng.integers(1, 7))
@@ -63,3 +73,8 @@ def random_records(rng, n_records, n_symptoms, unknown=0.0):
     records = (rng.random((n_records, n_symptoms)) < rng.random()).astype(float)
     records[rng.random(records.shape) < unknown] = np.nan
     return records
+
+
+def learnable_rounds(structure, pairs=True):
+    """The edges that each round learns and those that are left, the obvious way."""
+    return naive.learnable_rounds([tuple(edge) for edge in structure.edges.tolist()], pairs)

@@ -17,6 +17,7 @@ SOURCE = Path(noisyor.__file__).parent
 ROOMS = [
     "_version",
     "errors",
+    "flags",
     "immutable",
     "parallel",
     "io",
@@ -125,7 +126,6 @@ LIGHT_IMPORTS_LEFT = {
         "itertools", "noisyor.cli.inputs", "noisyor.cli.output", "noisyor.cli.progress",
         "noisyor.cluster", "noisyor.errors", "noisyor.io.paths",
     },
-    "cli/estimate_tables.py": {"noisyor.cli.output"},
     "cli/evaluate.py": {
         "dataclasses", "noisyor.cli.inputs", "noisyor.cli.output", "noisyor.cli.progress",
     },
@@ -155,9 +155,6 @@ LIGHT_IMPORTS_LEFT = {
         "noisyor.errors", "noisyor.io.paths",
     },
     "cli/posterior_tables.py": {"noisyor.cli.output"},
-    "cli/report.py": {
-        "noisyor.cli.inputs", "noisyor.cli.output", "noisyor.cli.progress", "noisyor.io.paths",
-    },
     "cli/reproduce.py": {"noisyor.cli.output", "noisyor.cli.progress", "noisyor.errors"},
     "cli/sample.py": {
         "noisyor.cli.inputs", "noisyor.cli.output", "noisyor.cli.progress", "noisyor.io.paths",
@@ -166,21 +163,12 @@ LIGHT_IMPORTS_LEFT = {
         "dataclasses", "noisyor.cli.inputs", "noisyor.cli.output", "noisyor.errors",
         "noisyor.io.paths",
     },
-    "exchange/files.py": {
-        "noisyor.exchange.bif_reading", "noisyor.exchange.bif_writing",
-        "noisyor.exchange.q_matrix", "noisyor.exchange.uai", "noisyor.exchange.xdsl_reading",
-        "noisyor.exchange.xdsl_writing", "noisyor.io.tables", "noisyor.io.writing",
-    },
     "findings/findings.py": {"noisyor.findings.writing", "noisyor.io.columns"},
     "findings/reading.py": {"noisyor.findings.long"},
-    "fixed.py": {"noisyor.io.columns", "noisyor.io.tables"},
-    "identifiability/check.py": {"noisyor.schedule.steps"},
-    "identifiability/repairs.py": {"noisyor.identifiability.check"},
     "learning/estimate.py": {"noisyor.io.writing"},
     "learning/misfits.py": {"noisyor.io.writing"},
     "moments/counting.py": {"noisyor.moments.cluster"},
     "moments/moments.py": {"noisyor.moments.population"},
-    "network/network.py": {"noisyor.network.csv_files"},
 }  # fmt: skip
 
 
@@ -281,7 +269,6 @@ MANY_PARAMETERS = {
     ("baselines/kernels.py", "expect_causes"),
     ("baselines/maximum_likelihood.py", "learn_maximum_likelihood"),
     ("baselines/variational_em.py", "learn_variational_em"),
-    ("identifiability/kernels.py", "add_rows"),
     ("inference/gibbs_kernels.py", "sample_record"),
     ("learner/learner.py", "__init__"),
     ("learning/kernels.py", "take_first"),
@@ -290,14 +277,11 @@ MANY_PARAMETERS = {
     ("learning/polish/learn.py", "refine"),
     ("learning/pooled/kernels.py", "newton_sweep"),
     ("learning/pooled/kernels.py", "sweep"),
-    ("network/kernels.py", "sample_block"),
-    ("schedule/kernels.py", "find_steps"),
-    ("schedule/schedule.py", "__init__"),
 }
 
 # Still to be renamed.
 SHARED_CLASS_NAMES = {
-    "Desk", "Entries", "Errors", "Fitted", "FlatNetwork", "Learned", "Part", "Piece", "Records",
+    "Desk", "Entries", "Errors", "Fitted", "FlatNetwork", "Learned", "Piece", "Records",
     "Settings", "_Climber",
 }  # fmt: skip
 

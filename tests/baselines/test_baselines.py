@@ -5,6 +5,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from noisyor.baselines.exact_em import EmSteps
+from noisyor.inference.exact import ExactInference
 from scipy.optimize import minimize
 
 import naive
@@ -23,9 +25,7 @@ from noisyor import (
     learn_variational_em,
 )
 from noisyor.baselines import variational_em
-from noisyor.baselines.exact_em import EmSteps
 from noisyor.errors import ParameterError, StructureError
-from noisyor.inference.exact import ExactInference
 from noisyor.learning import Flag
 
 CLIMBERS = [learn_exact_em, learn_variational_em, learn_maximum_likelihood]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from noisyor.inference.exact import ExactInference
 
 import naive
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
 from noisyor.inference import kernels, piece_kernels
-from noisyor.inference.exact import ExactInference
 from noisyor.inference.flat import distinct_records, flatten
 
 

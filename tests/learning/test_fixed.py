@@ -47,7 +47,7 @@ def test_what_is_held_comes_back_as_it_was_given(method, rng):
         assert (part.flags[held] == Flag.FIXED).all()
         assert not (part.flags[~held] & Flag.FIXED).any()
     row = estimate.summary().to_pylist()[int(np.flatnonzero(fixed.mask.priors)[0])]
-    assert row["flags"] == "held at the value that was given"
+    assert row["flags"] == "fixed at the value that was given"
     assert row["lower"] == row["upper"] == row["value"]
 
 
@@ -254,9 +254,9 @@ def test_what_cannot_be_held_is_refused():
         Fixed.of(network, "prior")
     with pytest.raises(ParameterError, match="say what to fix"):
         Fixed.of(network)
-    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+    with pytest.raises(ParameterError, match="expected a NoisyOrNetwork"):
         Fixed.of(network.structure, "priors")
-    with pytest.raises(ParameterError, match="Structure is wanted"):
+    with pytest.raises(ParameterError, match="expected a Structure"):
         Fixed(network)
 
 

@@ -188,7 +188,7 @@ class Outputs(NamedTuple):
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
         from noisyor.io.tables import table_kind
-        from noisyor.report.writing import check_ending
+        from noisyor.report.page import check_ending
 
         check_writable(self.names, inputs=inputs)
         for table in filter(None, [self.summary, self.misfits]):

@@ -124,7 +124,7 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 def _show(result: "Identifiability") -> None:
     from collections import Counter
 
-    titles = "parameter", "given", "certified", "local", "not identifiable"
+    titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
     kinds = "prior", "failure", "leak"

@@ -1,30 +1,10 @@
-import json
+"""Networks as three CSV files."""
 
 import numpy as np
 import pytest
 
 from conftest import random_network
 from noisyor import NoisyOrError, NoisyOrNetwork, Structure, datasets
-
-
-def test_json_keeps_every_digit(tmp_path):
-    for seed in range(20):
-        network = random_network(np.random.default_rng(seed), extremes=True)
-        network.save(tmp_path / "network.json")
-        assert NoisyOrNetwork.load(tmp_path / "network.json") == network
-        assert Structure.load(tmp_path / "network.json") == network.structure
-
-
-def test_a_file_of_version_1_stays_readable(tmp_path):
-    """The format as docs/formats.md tells it, written by hand, edges in another order."""
-    (tmp_path / "network.json").write_text(
-        '{"format": "noisyor.network", "version": 1, "diseases": ["flu", "cold"],'
-        '"priors": [0.1, 0.2], "symptoms": ["fever", "cough"], "leaks": [0.01, 0.02],'
-        '"edges": [[1, 1], [0, 1], [0, 0]], "failures": [0.5, 0.4, 0.3]}'
-    )
-    network = NoisyOrNetwork.load(tmp_path / "network.json")
-    assert network.structure.edges.tolist() == [[0, 0], [0, 1], [1, 1]]
-    assert network.failures.tolist() == [0.3, 0.4, 0.5]
 
 
 def test_csv_there_and_back(tmp_path):
@@ -58,44 +38,6 @@ def test_csv_with_failures_instead_of_probabilities(tmp_path):
     ordered = NoisyOrNetwork.from_csv(files[0], priors=files[1], leaks=files[2])
     assert ordered.structure.symptoms == ("fever", "cough")
     assert ordered.failures.tolist() == [0.5, 0.25]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"format": "other"}, "its 'format' is 'other'"),
-        ({"version": 2}, "has version 2 of noisyor.network; this noisyor reads up to version 1"),
-        ({"version": "1"}, "'version' must be a whole number"),
-        ({"priors": [0.1, 1.2]}, "network.json: priors: 1.2 of disease 'B'"),
-        ({"priors": [0.1, None]}, "'priors' entry 1 is None, not a number"),
-        ({"priors": [0.1, 10**400]}, "'priors' entry 1 is 1000.*, not a number"),
-        ({"priors": [0.1]}, "wants 2 values"),
-        ({"failures": [0.5]}, "wants 7 values"),
-        ({"leaks": "none"}, "'leaks' must be a list"),
-        ({"diseases": ["A", 7]}, "'diseases' entry 1 is 7, not a name"),
-        ({"diseases": ["A", "A"]}, "network.json: disease name 'A' stands twice"),
-        ({"edges": [[0, 9]]}, "network.json: edge 0 names symptom 9"),
-        ({"edges": [[0, 1.5]]}, "'edges' entry 0 is .*, not two indices"),
-        ({"edges": [[0]]}, "'edges' entry 0 is .*, not two indices"),
-        ({"edges": None}, "'edges' must be a list"),
-    ],
-)
-def test_what_is_wrong_in_a_json_file_is_named(tmp_path, change, message):
-    path = tmp_path / "network.json"
-    datasets.figure1(0).save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(NoisyOrError, match=message):
-        NoisyOrNetwork.load(path)
-
-
-def test_a_missing_key_is_named(tmp_path):
-    path = tmp_path / "network.json"
-    datasets.figure1(0).save(path)
-    document = json.loads(path.read_text())
-    for key in "priors", "leaks", "failures", "edges", "diseases", "symptoms":
-        path.write_text(json.dumps({name: document[name] for name in document if name != key}))
-        with pytest.raises(NoisyOrError, match=f"'{key}' is missing"):
-            NoisyOrNetwork.load(path)
 
 
 @pytest.mark.parametrize(

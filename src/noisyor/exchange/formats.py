@@ -3,30 +3,23 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, some_of
+from noisyor.exchange.bif import read_bif, write_bif
+from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
+from noisyor.exchange.uai import read_uai, write_uai
+from noisyor.exchange.xdsl import read_xdsl, write_xdsl
 from noisyor.io.documents import read_document
 from noisyor.io.paths import PathLike, check_writable
+from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
 
 Model = NoisyOrNetwork | Structure
-
-ENDINGS = {
-    ".json": "json",
-    ".csv": "edges",
-    ".csv.gz": "edges",
-    ".tsv": "edges",
-    ".tsv.gz": "edges",
-    ".parquet": "edges",
-    ".pq": "edges",
-    ".xdsl": "xdsl",
-    ".bif": "bif",
-    ".uai": "uai",
-}
-FILE_FORMATS = ("json", "edges", "folder", "xdsl", "bif", "uai", "q-matrix")
-STRUCTURE_FORMATS = ("edges", "q-matrix")
-"""These hold no parameters."""
 
 
 def read_model(path: PathLike, file_format: str | None = None) -> Model:
@@ -50,23 +43,9 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
     ...     read_model(f"{folder}/clinic.xdsl") == datasets.clinic()
     True
     """
-    from noisyor.exchange.bif_reading import read_bif
-    from noisyor.exchange.q_matrix import read_q_matrix
-    from noisyor.exchange.uai import read_uai
-    from noisyor.exchange.xdsl_reading import read_xdsl
-
-    readers: dict[str, Callable[[PathLike], Model]] = {
-        "json": _read_json,
-        "edges": _read_edges,
-        "folder": _read_folder,
-        "xdsl": read_xdsl,
-        "bif": read_bif,
-        "uai": read_uai,
-        "q-matrix": read_q_matrix,
-    }
     if not Path(path).exists():
         raise FileError(f"{path} does not exist.")
-    return readers[format_of(path, file_format)](path)
+    return MODEL_FORMATS[format_of(path, file_format)].read(path)
 
 
 def write_model(model: Model, path: PathLike, file_format: str | None = None) -> None:
@@ -93,34 +72,23 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
     "q1",1,0
     "q2",0,1
     """
-    from noisyor.exchange.bif_writing import write_bif
-    from noisyor.exchange.q_matrix import write_q_matrix
-    from noisyor.exchange.uai import write_uai
-    from noisyor.exchange.xdsl_writing import write_xdsl
-
     chosen = format_of(path, file_format)
-    network_writers: dict[str, Callable[[NoisyOrNetwork, PathLike], None]] = {
-        "folder": _write_folder,
-        "xdsl": write_xdsl,
-        "bif": write_bif,
-        "uai": write_uai,
-    }
-    if chosen in network_writers and not isinstance(model, NoisyOrNetwork):
+    holds = MODEL_FORMATS[chosen].holds
+    if isinstance(model, Structure) and holds is NoisyOrNetwork:
         raise ExchangeError(
             f"{path} cannot be written: a structure has no priors, failures and leaks, which "
             f"{chosen} needs. Give a network, or write json, edges or q-matrix."
         )
-    _warn_of_losses(model, chosen, path)
-    if isinstance(model, NoisyOrNetwork):
-        if chosen in network_writers:
-            network_writers[chosen](model, path)
-            return
-        if chosen in STRUCTURE_FORMATS:
-            model = model.structure
-    if chosen == "json":
-        model.save(path)
-    elif isinstance(model, Structure):
-        (write_q_matrix if chosen == "q-matrix" else _write_edges)(model, path)
+    lost = _losses(model, chosen)
+    if lost:
+        warnings.warn(
+            f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",
+            NoisyOrWarning,
+            stacklevel=2,
+        )
+    if isinstance(model, NoisyOrNetwork) and holds is Structure:
+        model = model.structure
+    MODEL_FORMATS[chosen].write(model, path)
 
 
 def format_of(path: PathLike, file_format: str | None = None) -> str:
@@ -130,21 +98,23 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
     'xdsl'
     """
     if file_format is not None:
-        if file_format not in FILE_FORMATS:
+        if file_format not in MODEL_FORMATS:
             raise ExchangeError(
-                f"there is no format {file_format!r}; formats are {', '.join(FILE_FORMATS)}."
+                f"there is no format {file_format!r}; formats are {', '.join(MODEL_FORMATS)}."
             )
         return file_format
     file = Path(path)
-    name = file.name.lower()
-    for ending, found in ENDINGS.items():
-        if name.endswith(ending) and not file.is_dir():
-            return found
-    if file.is_dir() or not file.suffix:
+    if file.is_dir():
         return "folder"
+    for name, known in MODEL_FORMATS.items():
+        if file.name.lower().endswith(known.endings):
+            return name
+    if not file.suffix:
+        return "folder"
+    endings = [ending for known in MODEL_FORMATS.values() for ending in known.endings]
     raise FileError(
-        f"{path}: the ending {file.suffix!r} is unknown; use {', '.join(ENDINGS)} or a folder, or "
-        f"give the format: {', '.join(FILE_FORMATS)}."
+        f"{path}: the ending {file.suffix!r} is unknown; use {', '.join(endings)} or a folder, or "
+        f"give the format: {', '.join(MODEL_FORMATS)}."
     )
 
 
@@ -154,8 +124,6 @@ def _read_json(path: PathLike) -> Model:
 
 
 def _read_edges(path: PathLike) -> Structure:
-    from noisyor.io.tables import open_table
-
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
         warnings.warn(
@@ -196,48 +164,53 @@ def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
 
 
 def _write_edges(structure: Structure, path: PathLike) -> None:
-    import pyarrow as pa
-
-    from noisyor.io.tables import write_table
-
     write_table(path, pa.table(structure.edge_names()))
 
 
-def _names_without_edges(structure: Structure) -> list[str]:
-    kinds = zip((structure.diseases, structure.symptoms), structure.edges.T, strict=True)
-    return [names[i] for names, used in kinds for i in sorted(set(range(len(names))) - set(used))]
-
-
-def _lost_in_tables(network: NoisyOrNetwork, chosen: str) -> list[str]:
-    """Name what a table of probabilities does not tell."""
-    structure, lost = network.structure, []
-    diseases, symptoms = structure.edges.T
-    loud = sorted({structure.symptoms[j] for j in symptoms[network.leaks[symptoms] == 1.0]})
-    if loud:
-        lost.append(f"failures of symptoms that are always present ({some_of(loud)})")
-    childless = [
-        name for i, name in enumerate(structure.diseases) if i not in set(diseases.tolist())
-    ]
+def _losses(model: Model, chosen: str) -> list[str]:
+    """Return what a format does not hold of a model, in words."""
+    structure = model.structure if isinstance(model, NoisyOrNetwork) else model
+    childless, parentless = (
+        [names[index] for index in np.setdiff1d(np.arange(len(names)), used)]
+        for names, used in zip(
+            (structure.diseases, structure.symptoms), structure.edges.T, strict=True
+        )
+    )
+    lost = []
+    if isinstance(model, NoisyOrNetwork) and MODEL_FORMATS[chosen].holds is Structure:
+        lost.append("priors, failures and leaks")
+    if chosen == "uai":
+        lost.append("names")
+    if chosen == "edges" and childless + parentless:
+        lost.append(f"the names without edges ({some_of(childless + parentless)})")
+    if isinstance(model, NoisyOrNetwork) and chosen in ("bif", "uai"):
+        symptoms = structure.edges[:, 1]
+        always = sorted({structure.symptoms[j] for j in symptoms[model.leaks[symptoms] == 1.0]})
+        if always:
+            lost.append(f"failures of symptoms that are always present ({some_of(always)})")
     if chosen == "uai" and childless:
         lost.append(f"that {some_of(childless)}, without edges, are diseases")
     return lost
 
 
-def _warn_of_losses(model: Model, chosen: str, path: PathLike) -> None:
-    structure = model.structure if isinstance(model, NoisyOrNetwork) else model
-    lost = []
-    if isinstance(model, NoisyOrNetwork) and chosen in STRUCTURE_FORMATS:
-        lost.append("priors, failures and leaks")
-    if chosen == "uai":
-        lost.append("names")
-    lone = _names_without_edges(structure)
-    if chosen == "edges" and lone:
-        lost.append(f"the names without edges ({some_of(lone)})")
-    if isinstance(model, NoisyOrNetwork) and chosen in ("bif", "uai"):
-        lost += _lost_in_tables(model, chosen)
-    if lost:
-        warnings.warn(
-            f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",
-            NoisyOrWarning,
-            stacklevel=3,
-        )
+class ModelFormat(NamedTuple):
+    """A format that models are read from and written to."""
+
+    holds: type[NoisyOrNetwork] | type[Structure] | None
+    """What a file of it is; None: either."""
+    read: Callable[[PathLike], Model]
+    write: Callable[[Any, PathLike], None]
+    endings: tuple[str, ...] = ()
+    """Endings that files of it have."""
+
+
+TABLE_ENDINGS = ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq"
+MODEL_FORMATS = {
+    "json": ModelFormat(None, _read_json, lambda model, path: model.save(path), (".json",)),
+    "edges": ModelFormat(Structure, _read_edges, _write_edges, TABLE_ENDINGS),
+    "folder": ModelFormat(NoisyOrNetwork, _read_folder, _write_folder),
+    "xdsl": ModelFormat(NoisyOrNetwork, read_xdsl, write_xdsl, (".xdsl",)),
+    "bif": ModelFormat(NoisyOrNetwork, read_bif, write_bif, (".bif",)),
+    "uai": ModelFormat(NoisyOrNetwork, read_uai, write_uai, (".uai",)),
+    "q-matrix": ModelFormat(Structure, read_q_matrix, write_q_matrix),
+}

@@ -1,4 +1,4 @@
-"""Compiled search for the steps of one round.
+"""Compiled search for the steps of one round of Algorithm 1.
 
 Sets are rows of bits: `parents[x]` and `unknown[x]` have one bit per disease, for symptom x. Two
 children x, y of disease i are admissible for i when no other disease couples them any more:
@@ -8,6 +8,8 @@ children x, y of disease i are admissible for i when no other disease couples th
 where U_x are the parents of x whose edge to x is not learned yet.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,31 @@ Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
+class SearchState(NamedTuple):
+    """What is searched, and what is known so far."""
+
+    child_offsets: Integers
+    edge_order: Integers
+    """The edges of each disease in the order in which they are tried."""
+    edge_symptoms: Integers
+    parents: Words
+    unknown: Words
+    depths: Integers
+    """The round in which each edge was learned, -1 where it was not."""
+
+
+class FoundSteps(NamedTuple):
+    """The steps that were found, with room for more, and the step that teaches each edge."""
+
+    diseases: Integers
+    symptoms: Integers
+    edge_steps: Integers
+    """-1 where none does."""
+
+
 @numba.njit(nogil=True, cache=True, inline="always")
 def is_admissible(parents: Words, unknown: Words, x: int, y: int, disease: int) -> bool:
-    """Say whether no unlearned disease but the given one couples two symptoms."""
+    """Return True if no unlearned disease but the given one couples two symptoms."""
     for word in range(parents.shape[1]):
         shared = parents[x, word] & parents[y, word] & (unknown[x, word] | unknown[y, word])
         if word == disease >> 6:
@@ -30,12 +54,12 @@ def is_admissible(parents: Words, unknown: Words, x: int, y: int, disease: int) 
 
 @numba.njit(nogil=True, cache=True)
 def lowest_bit(bits: np.uint64) -> int:
-    """Return the place of the lowest bit that is set."""
-    place = 0
+    """Return the index of the lowest bit that is set."""
+    index = 0
     while not bits & np.uint64(1):
         bits >>= np.uint64(1)
-        place += 1
-    return place
+        index += 1
+    return index
 
 
 @numba.njit(nogil=True, cache=True)
@@ -50,7 +74,7 @@ def first_common(one: Words, other: Words) -> int:
 
 @numba.njit(nogil=True, cache=True)
 def has(bits: Words, element: int) -> bool:
-    """Say whether a set has an element."""
+    """Return True if a set has an element."""
     return bool(bits[element >> 6] >> np.uint64(element & 63) & np.uint64(1))
 
 
@@ -79,51 +103,39 @@ def first_triangle(near: Words, a: int) -> tuple[int, int]:
 
 
 @numba.njit(nogil=True, cache=True)
-def find_steps(
-    child_offsets: Integers,
-    searched: Integers,
-    edge_symptoms: Integers,
-    depths: Integers,
-    parents: Words,
-    unknown: Words,
-    with_pairs: bool,
-    edge_steps: Integers,
-    step_diseases: Integers,
-    step_symptoms: Integers,
-    n_steps: int,
-) -> int:
+def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs: bool) -> int:
     """Write down the steps of a round after the first `n_steps`; return how many there are then.
 
-    `searched` has the edges of each disease in the order in which they are tried. An edge that
-    no triplet teaches is tried with the pairs. What this round learns helps nothing before the
-    next: `depths` and `unknown` stay as they are.
+    An edge that no triplet teaches is tried with the pairs. What this round learns helps nothing
+    before the next: `depths` and `unknown` stay as they are.
     """
-    for disease in range(len(child_offsets) - 1):
-        edges = searched[child_offsets[disease] : child_offsets[disease + 1]]
-        if not (depths[edges] < 0).any():
+    edge_steps = found.edge_steps
+    for disease in range(len(search.child_offsets) - 1):
+        edges = search.edge_order[search.child_offsets[disease] : search.child_offsets[disease + 1]]
+        if not (search.depths[edges] < 0).any():
             continue
-        children = edge_symptoms[edges]
+        children = search.edge_symptoms[edges]
         near = np.zeros((len(edges), (len(edges) + 63) >> 6), dtype=np.uint64)
-        admissible_pairs(parents, unknown, children, disease, near)
+        admissible_pairs(search.parents, search.unknown, children, disease, near)
         for a in range(len(edges)):
             if edge_steps[edges[a]] >= 0:
                 continue
             b, c = first_triangle(near, a)
             if b >= 0:
                 triplet = np.sort(np.array([children[a], children[b], children[c]]))
-                step_symptoms[n_steps] = triplet
+                found.symptoms[n_steps] = triplet
                 for x in (a, b, c):
                     if edge_steps[edges[x]] < 0:
                         edge_steps[edges[x]] = n_steps
             elif with_pairs:
                 for j in range(len(edges)):
-                    if depths[edges[j]] >= 0 and has(near[a], j):
-                        step_symptoms[n_steps, 0] = children[a]
-                        step_symptoms[n_steps, 1] = children[j]
+                    if search.depths[edges[j]] >= 0 and has(near[a], j):
+                        found.symptoms[n_steps, 0] = children[a]
+                        found.symptoms[n_steps, 1] = children[j]
                         edge_steps[edges[a]] = n_steps
                         break
             if edge_steps[edges[a]] == n_steps:
-                step_diseases[n_steps] = disease
+                found.diseases[n_steps] = disease
                 n_steps += 1
     return n_steps
 

@@ -1,4 +1,4 @@
-"""What is written and read again is the same, to the last digits that a format can hold."""
+"""Formats: what is written and read again is the same, to the last digits that they can hold."""
 
 import string
 import warnings
@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from conftest import random_network
+from exchange.models import assert_close, told_by_tables, written
 from noisyor import NoisyOrNetwork, Structure, datasets, read_model, write_model
-from noisyor.errors import NoisyOrWarning
+from noisyor.errors import NoisyOrError, NoisyOrWarning
 
 ODD = [
     "runny nose", 'a "quoted" word', "<b> & 'c'", "naïve; größer", "日本", "x,y", "a\nb", "1st",
@@ -38,20 +39,6 @@ def passed_through(network, path, file_format=None):
         warnings.simplefilter("ignore", NoisyOrWarning)
         write_model(network, path, file_format)
     return read_model(path, file_format)
-
-
-def told_by_tables(network):
-    """What tables tell of a network: where the leak is 1 failures are read as 1."""
-    structure = network.structure
-    untold = network.leaks[structure.edges[:, 1]] == 1
-    failures = np.where(untold, 1.0, network.failures)
-    return NoisyOrNetwork(structure, network.priors, failures, network.leaks)
-
-
-def assert_close(one, other):
-    assert one.structure == other.structure
-    for name in ("priors", "failures", "leaks"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["network.xdsl", "network.json"])
@@ -140,3 +127,37 @@ def test_what_is_lost_is_told(tmp_path):
     write_model(network, tmp_path / "folder")
     with pytest.warns(NoisyOrWarning, match="'probability' is not read"):
         assert read_model(tmp_path / "folder" / "edges.csv") == network.structure
+
+
+def test_formats_that_cannot_be(tmp_path, flu):
+    for name in ("a.xdsl", "a.bif", "a.uai", "folder"):
+        with pytest.raises(NoisyOrError, match="a structure has no priors, failures and leaks"):
+            write_model(flu, tmp_path / name)
+    for call in (read_model, lambda path: write_model(flu, path)):
+        with pytest.raises(NoisyOrError, match="the ending '.docx' is unknown; use .json"):
+            call(written(tmp_path, "x", "a.docx"))
+    with pytest.raises(NoisyOrError, match="no format 'hugin'; formats are json, edges"):
+        write_model(flu, tmp_path / "a", "hugin")
+    with pytest.raises(NoisyOrError, match="nothing.xdsl does not exist"):
+        read_model(tmp_path / "nothing.xdsl")
+    (tmp_path / "part").mkdir()
+    with pytest.raises(NoisyOrError, match="has no edges.csv; a network needs"):
+        read_model(tmp_path / "part")
+    with pytest.raises(NoisyOrError, match="a.docx is not a directory"):
+        read_model(tmp_path / "a.docx", "folder")
+    network = NoisyOrNetwork(flu, [0.1] * 2, [0.1] * 4, [0.1] * 3)
+    with pytest.raises(NoisyOrError, match="cannot be made"):
+        write_model(network, tmp_path / "a.docx" / "b")
+
+
+def test_a_symptom_with_too_many_parents_for_a_table_is_named(tmp_path):
+    structure = Structure.from_matrix(np.ones((13, 1)), symptoms=["fatigue"])
+    network = NoisyOrNetwork(structure, [0.1] * 13, [0.5] * 13, [0.01])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyOrWarning)
+        for name in ("a.bif", "a.uai"):
+            with pytest.raises(
+                NoisyOrError, match="symptom 'fatigue' has 13 parents: .* 2.13 rows"
+            ):
+                write_model(network, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,10 @@
-"""Compiled loops over parents and over sampled events.
+"""Compiled loops of a network: exact negative moments, and sampling.
 
 In these loops p is a disease's prior and f the failure of an edge, as in the paper.
 """
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -11,6 +12,17 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+class NetworkArrays(NamedTuple):
+    """What sampling needs of a network."""
+
+    child_offsets: Indices
+    children: Indices
+    """The symptom of each edge."""
+    priors: Floats
+    failures: Floats
+    leaks: Floats
 
 
 @numba.njit(nogil=True, cache=True)
@@ -83,11 +95,7 @@ def _events(rng: np.random.Generator, p: float, n: int, events: Indices) -> int:
 def sample_block(
     rng: np.random.Generator,
     n_records: int,
-    child_offsets: Indices,
-    children: Indices,
-    priors: Floats,
-    failures: Floats,
-    leaks: Floats,
+    network: NetworkArrays,
     present: NDArray[np.uint64],
     diseases: NDArray[np.bool_],
 ) -> None:
@@ -98,19 +106,19 @@ def sample_block(
     """
     one = np.uint64(1)
     records = np.empty(n_records, dtype=np.int64)
-    for disease in range(len(priors)):
-        count = _events(rng, priors[disease], n_records, records)
+    for disease in range(len(network.priors)):
+        count = _events(rng, network.priors[disease], n_records, records)
         if len(diseases):
             for k in range(count):
                 diseases[records[k], disease] = True
-        for edge in range(child_offsets[disease], child_offsets[disease + 1]):
-            column = present[children[edge]]
-            success = 1.0 - failures[edge]
+        for edge in range(network.child_offsets[disease], network.child_offsets[disease + 1]):
+            column = present[network.children[edge]]
+            success = 1.0 - network.failures[edge]
             for k in range(count):
                 if rng.random() < success:
                     column[records[k] >> 6] |= one << np.uint64(records[k] & 63)
-    for symptom in range(len(leaks)):
+    for symptom in range(len(network.leaks)):
         column = present[symptom]
-        count = _events(rng, leaks[symptom], n_records, records)
+        count = _events(rng, network.leaks[symptom], n_records, records)
         for k in range(count):
             column[records[k] >> 6] |= one << np.uint64(records[k] & 63)

@@ -5,6 +5,8 @@ a large prime its rank is the generic rank, but for a chance of about one in the
 tolerance is needed to tell a small number from 0.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,26 @@ PRIME = np.uint64(2_147_483_647)
 """2^31 - 1: products of two residues fit 64 bits."""
 COPIES = 3
 """Rows of a sketch that each row is added to."""
+
+
+class Sketch(NamedTuple):
+    """The Jacobian, or random combinations of its rows."""
+
+    rows: Residues
+    is_whole: bool
+    """Whether each row is one of the Jacobian's."""
+    seed: int
+
+
+class DiseaseColumns(NamedTuple):
+    """A disease's prior and edges, and the columns of its unknowns: -1 for what is known."""
+
+    edge_of: Integers
+    """For each symptom its edge from the disease, or -1."""
+    prior: np.uint64
+    prior_column: int
+    edge_columns: Integers
+    """Of all edges."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -41,25 +63,23 @@ def hashed(x: np.uint64) -> np.uint64:
 
 @numba.njit(nogil=True, cache=True)
 def add_rows(
-    sets: Integers, edge_of: Integers, prior: np.uint64, failures: Residues, prior_column: int,
-    edge_columns: Integers, first_row: int, is_whole: bool, seed: int, sketch: Residues,
-) -> None:  # fmt: skip
+    sets: Integers, first_row: int, disease: DiseaseColumns, failures: Residues, sketch: Sketch
+) -> None:
     """Add one disease's derivatives of log R(S) to a sketch of the Jacobian, for many sets.
 
-    `edge_of` has for each symptom its edge from the disease, or -1; columns are -1 for what is
-    known. With F the product of the failures over S, I = 1 - p + p F and I_j = 1 - p + p f_j:
+    With F the product of the failures over S, I = 1 - p + p F and I_j = 1 - p + p f_j:
 
         d/dp    = (F - 1) / I - sum_j (f_j - 1) / I_j
         d/df_j  = p F / (f_j I) - p / I_j
     """
-    one, p = np.uint64(1), np.uint64(prior)
+    one, p = np.uint64(1), np.uint64(disease.prior)
     without = (one + PRIME - p) % PRIME
     members = np.empty(sets.shape[1], dtype=np.int64)
     for number in range(len(sets)):
         n, product = 0, one
         for symptom in sets[number]:
-            if edge_of[symptom] >= 0:
-                members[n] = edge_of[symptom]
+            if disease.edge_of[symptom] >= 0:
+                members[n] = disease.edge_of[symptom]
                 product = product * failures[members[n]] % PRIME
                 n += 1
         if n < 2:  # a disease with one symptom in S cancels out
@@ -71,27 +91,26 @@ def add_rows(
             f = failures[edge]
             alone = inverse((without + p * f) % PRIME)
             by_prior += PRIME - (f + PRIME - one) % PRIME * alone % PRIME
-            if edge_columns[edge] >= 0:
-                rest = product * inverse(f) % PRIME * whole % PRIME
-                value = p * ((rest + PRIME - alone) % PRIME) % PRIME
-                put(row, edge_columns[edge], value, is_whole, seed, sketch)
-        if prior_column >= 0:
-            put(row, prior_column, by_prior % PRIME, is_whole, seed, sketch)
+            if disease.edge_columns[edge] >= 0:
+                others = product * inverse(f) % PRIME * whole % PRIME
+                value = p * ((others + PRIME - alone) % PRIME) % PRIME
+                put(row, disease.edge_columns[edge], value, sketch)
+        if disease.prior_column >= 0:
+            put(row, disease.prior_column, by_prior % PRIME, sketch)
 
 
 @numba.njit(nogil=True, cache=True)
-def put(
-    row: int, column: int, value: np.uint64, is_whole: bool, seed: int, sketch: Residues
-) -> None:
+def put(row: int, column: int, value: np.uint64, sketch: Sketch) -> None:
     """Add an entry of the Jacobian to its row, or times random numbers to some of a sketch."""
-    if is_whole:
-        sketch[row, column] = (sketch[row, column] + value) % PRIME
+    rows = sketch.rows
+    if sketch.is_whole:
+        rows[row, column] = (rows[row, column] + value) % PRIME
         return
     for copy in range(COPIES):
-        key = hashed(hashed(np.uint64(seed)) + np.uint64(COPIES * row + copy))
-        target = key % np.uint64(len(sketch))
+        key = hashed(hashed(np.uint64(sketch.seed)) + np.uint64(COPIES * row + copy))
+        target = key % np.uint64(len(rows))
         factor = hashed(key) % (PRIME - np.uint64(1)) + np.uint64(1)
-        sketch[target, column] = (sketch[target, column] + factor * value) % PRIME
+        rows[target, column] = (rows[target, column] + factor * value) % PRIME
 
 
 @numba.njit(nogil=True, cache=True)
