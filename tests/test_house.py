@@ -16,6 +16,7 @@ ROOMS = [
     "_version",
     "errors",
     "immutable",
+    "parallel",
     "io",
     "cluster",
     "names",
