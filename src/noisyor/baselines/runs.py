@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.identifiability import check_identifiability
-from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag, Trace
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters

@@ -25,9 +25,9 @@ from noisyor.findings.sources import as_source, read_findings
 from noisyor.learner.columns import check_width, in_order, names_brought, structure_of
 from noisyor.learner.diagnosing import Diagnosing
 from noisyor.learning import Estimate, learn_pooled, learn_refined, learn_sequential
-from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
+from noisyor.learning.cleanup import plan_for
 from noisyor.learning.polish.cluster import learn_refined_on_cluster
-from noisyor.learning.pooled.learn import fit_pairs, fit_pooled
+from noisyor.learning.pooled import fit_pairs
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork
@@ -171,11 +171,9 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
             )
         if self.method == "sequential":
             schedule = self._find_schedule(structure, held)
-            pieces, _ = find_pieces(schedule, held)
-            return schedule.plan() | cleanup_plan(structure, pieces)
+            return schedule.plan() | plan_for(schedule, held)
         rarest = find_schedule(structure, pairs=self.pairs, choice="rarest", fixed=held)
-        pieces, _ = find_pieces(rarest, held)
-        return pairs_to_count(structure) | rarest.plan() | cleanup_plan(structure, pieces)
+        return pairs_to_count(structure) | rarest.plan() | plan_for(rarest, held)
 
     def fit(
         self,
@@ -273,12 +271,11 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
         fitted = fit_pairs(self.moments_, schedule, fixed)
         triplets = self._count(source, fitted.best_triplets(), reading)
         if self.method == "pooled":
-            self._estimate = learn_pooled(
-                self.moments_, schedule, triplets=triplets, pairs=fitted, shrink=self.shrink
-            )
+            pooled = fitted.fit(triplets, n_jobs=self.threads)
+            self._estimate = pooled.estimate(self.shrink)
             return
-        pooled = fit_pooled(fitted, schedule, triplets, with_groups=False)
-        start = pooled.start(structure, self.moments_.negative_moments(1), fixed)
+        pooled = fitted.fit(triplets, standard_errors=False, n_jobs=self.threads)
+        start = pooled.start()
         if reading.client is None:
             learn: Callable[..., Estimate] = functools.partial(learn_refined, source)
         else:
@@ -341,8 +338,13 @@ class NoisyOrLearner(Diagnosing, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _learn(self) -> Estimate:
         if self.method == "sequential":
-            return learn_sequential(self.moments_, self.schedule_, fixed=self._fixed)
-        return learn_pooled(self.moments_, self.schedule_, fixed=self._fixed, shrink=self.shrink)
+            return learn_sequential(
+                self.moments_, self.schedule_, fixed=self._fixed, n_jobs=self.threads
+            )
+        return learn_pooled(
+            self.moments_, self.schedule_, fixed=self._fixed, shrink=self.shrink,
+            n_jobs=self.threads,
+        )  # fmt: skip
 
     @property
     def estimate_(self) -> Estimate:

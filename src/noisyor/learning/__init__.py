@@ -5,7 +5,7 @@ from noisyor.learning.decompose import decompose_triplet
 from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.polish.learn import learn_refined
-from noisyor.learning.pooled.learn import learn_pooled, plan_triplets
+from noisyor.learning.pooled import learn_pooled, plan_triplets
 from noisyor.learning.precision import Precision, predict_precision
 from noisyor.learning.sequential import learn_sequential
 

@@ -4,25 +4,23 @@ The steps of a schedule find their moments here, are solved (`solving`), and sol
 each group of records for the standard errors.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning.cleanup.clean import Cleaned, How, clean_up
-from noisyor.learning.cleanup.pieces import Piece, find_pieces
-from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
+from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_parts
+from noisyor.learning.decompose import Influences, edge_failures, priors_of
 from noisyor.learning.estimate import Estimate, Flag, leak_depths
-from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
-from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve
-from noisyor.learning.steps import step_tables
+from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve, step_tables
+from noisyor.learning.uncertainty import FEWEST_GROUPS, jackknife_errors
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parallel import in_threads
 from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
+from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +30,9 @@ def learn_sequential(
     schedule: Schedule,
     *,
     standard_errors: bool = True,
-    cleanup: How | None = "joint",
+    cleanup: CleanupMethod | None = "joint",
     fixed: Fixed | None = None,
+    n_jobs: int | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
 
@@ -51,7 +50,9 @@ def learn_sequential(
         what that needs (`NoisyOrLearner.find_plan`): by a "joint" fit, or by the paper's "grid"
         search, which works for two diseases. None: not at all.
     fixed
-        Parameters held at given values; the schedule is best found with them too.
+        Parameters with fixed values; the schedule is best found with them too.
+    n_jobs
+        The number of threads; None: one per core.
 
     Examples
     --------
@@ -61,61 +62,51 @@ def learn_sequential(
     >>> learn_sequential(count_moments(network.sample(5000, seed=1), schedule.plan()), schedule)
     Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    held = as_fixed(fixed, schedule.structure)
+    structure = schedule.structure
+    fixed = as_fixed(fixed, structure)
     source = ScheduleMoments(moments, schedule)
     rounds = step_tables(schedule)
+    groups: list[int] = []
+    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
+        groups = source.groups
 
     def solve_without(group: int | None) -> Solved:
-        return solve(held, rounds, source.inputs(group))
+        return solve(fixed, rounds, source.inputs(group))
 
-    solved = solve_without(None)
-    replicates: list[Solved] = []
-    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            replicates = list(pool.map(solve_without, source.groups))
-    sizes = moments.group_records[source.groups]
-    cleaned = Cleaned.nothing(schedule.structure)
+    solved = [solve_without(None), *in_threads(solve_without, groups, n_jobs)]
+    cleaned = Cleaned.nothing(structure)
     if cleanup is not None:
-        pieces, checked = find_pieces(schedule, held)
-        all_solved = [solved, *replicates]
-        cleaned = _clean_up(moments, pieces, source, all_solved, cleanup, checked.swaps)
-    estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
-    if standard_errors and not replicates and not moments.is_exact:
+        parts, checked = find_parts(schedule, fixed)
+        learned = [_influences(structure, each) for each in solved]
+        cleaned = clean_up(
+            moments, parts, learned[0], dict(zip(groups, learned[1:], strict=True)),
+            method=cleanup, swaps=checked.swaps, n_jobs=n_jobs,
+        )  # fmt: skip
+        if cleaned.parts:
+            for each, group, influences in zip(solved, [None, *groups], learned, strict=True):
+                _put(each, cleaned, influences)
+                learn_leaks(structure, source.inputs(group).absent, each)
+    estimate = _estimate(solved, moments, groups, schedule, cleaned)
+    if standard_errors and not groups and not moments.is_exact:
         no_reason = estimate.flags.map(lambda flags: flags == 0)
         estimate = estimate.flagging(Flag.NO_ERROR, no_reason)
-    return replace(estimate.fixing(held), moments=moments)
+    return replace(estimate.fixing(fixed), moments=moments)
 
 
-def _clean_up(
-    moments: Moments,
-    pieces: list[Piece],
-    source: "ScheduleMoments",
-    solved: list[Solved],
-    how: How,
-    swaps: list[tuple[int, ...]],
-) -> Cleaned:
-    """Learn what the schedule leaves; the first is solved from all records, then those without."""
-    structure = moments.plan.structure
-    if not pieces:
-        return Cleaned.nothing(structure, swaps)
-    owners = structure.edges[:, 0]
-    learned = []
-    for each in solved:
-        priors = each.priors.values
-        strengths = edge_strengths(priors[owners], each.failures.values)
-        strengths[each.failures.is_unlearned | each.priors.is_unlearned[owners]] = 0.0
-        lambdas = np.where(each.priors.is_unlearned, np.nan, lambdas_of(priors))
-        learned.append((strengths, lambdas))
-    without = [None, *source.groups][: len(solved)]
-    groups = [(group, *each) for group, each in zip(source.groups, learned[1:], strict=False)]
-    cleaned = clean_up(moments, pieces, learned[0], groups, how, swaps)
+def _influences(structure: Structure, solved: Solved) -> Influences:
+    """Return strengths and lambdas; 0 and NaN where they were not learned."""
+    owners, is_unlearned = structure.edges[:, 0], solved.priors.is_unlearned
+    found = Influences.of(owners, solved.priors.values, solved.failures.values)
+    found.strengths[solved.failures.is_unlearned | is_unlearned[owners]] = 0.0
+    return Influences(found.strengths, np.where(is_unlearned, np.nan, found.lambdas))
+
+
+def _put(solved: Solved, cleaned: Cleaned, found: Influences) -> None:
+    """Take over what the clean-up has found."""
     edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
-    for each, group, (strengths, lambdas) in zip(solved, without, learned, strict=True):
-        each.priors.put(diseases, priors_of(lambdas[diseases]))
-        p = each.priors.values[owners[edges]]
-        each.failures.put(edges, failures_of(p, strengths[edges] / np.sqrt(p * (1.0 - p))))
-        learn_leaks(structure, source.inputs(group).absent, each)
-    return cleaned
+    solved.priors.put(diseases, priors_of(found.lambdas[diseases]))
+    priors = solved.priors.values[cleaned.structure.edges[edges, 0]]
+    solved.failures.put(edges, edge_failures(priors, found.strengths[edges]))
 
 
 # --- what a schedule needs of the moments ---
@@ -176,14 +167,13 @@ class ScheduleMoments:
 
 
 def _estimate(
-    solved: Solved,
-    replicates: list[Solved],
-    sizes: Indices,
-    n_records: int,
-    schedule: Schedule,
+    all_solved: list[Solved], moments: Moments, groups: list[int], schedule: Schedule,
     cleaned: Cleaned,
-) -> Estimate:
+) -> Estimate:  # fmt: skip
+    """Return what was solved from all records, and then without each group of them."""
     structure = schedule.structure
+    solved, *replicates = all_solved
+    sizes = moments.group_records[groups]
     rounds = np.append(schedule.step_rounds, -1)
     # What the clean-up learns comes after the last round.
     failure_depths = np.where(cleaned.edges, schedule.n_rounds, rounds[solved.failures.steps])
@@ -201,7 +191,7 @@ def _estimate(
     )
     depths = Parameters(prior_depths, failure_depths, of_leaks)
     estimate = Estimate(
-        structure, "sequential", n_records, values, errors, depths, flags, schedule, steps
+        structure, "sequential", moments.n_records, values, errors, depths, flags, schedule, steps
     )
     return cleaned.marked(estimate)
 
@@ -215,7 +205,7 @@ def _judged(
     if replicates:
         values = np.stack([each.values for each in replicates])
         errors = jackknife_errors(solved.values, values, sizes)
-        # Where a group decides whether a value is found at all, the values are no sample of it.
+        # Where a group decides whether a value is found at all, the values are not a sample of it.
         failed = np.bitwise_or.reduce([each.flags for each in replicates])
         failed &= np.uint16(Flag.NOT_LEARNED | Flag.CLIPPED)
         flags[(failed != 0) & ~solved.is_unlearned] |= np.uint16(Flag.UNSTABLE)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.learning.adjust import adjusted_excesses, leaks_from
-from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
+from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers, leaks_from
+from noisyor.learning.decompose import Influences, decompose_excesses, failures_of, strengths_of
 from noisyor.learning.estimate import NEUTRAL_VALUES, Flag
-from noisyor.learning.steps import StepTable
 from noisyor.names import Indices
 from noisyor.parameters import KINDS, Fixed
+from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -23,6 +23,41 @@ Flags = NDArray[np.uint16]
 
 CLIP = 1e-6
 """Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
+
+
+class StepTable(NamedTuple):
+    """The steps of a round."""
+
+    numbers: Indices
+    """In the schedule."""
+    is_pair: Booleans
+    diseases: Indices
+    edges: Indices
+    """From the step's disease to its symptoms a, b, c; -1 for the c of a pair."""
+    removed: Couplings
+    """The learned diseases that are removed first."""
+
+
+def step_tables(schedule: Schedule) -> list[StepTable]:
+    """Return the steps of each round."""
+    structure = schedule.structure
+    owners = schedule.removed[:, 0]
+    tables = []
+    for round_ in range(schedule.n_rounds):
+        numbers = np.flatnonzero(schedule.step_rounds == round_)
+        diseases, symptoms = schedule.step_diseases[numbers], schedule.step_symptoms[numbers]
+        first, last = np.searchsorted(owners, [numbers[0], numbers[-1] + 1])
+        removed = schedule.removed[first:last] - [numbers[0], 0]
+        tables.append(
+            StepTable(
+                numbers,
+                schedule.is_pair[numbers],
+                diseases,
+                edge_numbers(structure, diseases, symptoms),
+                Couplings.of(structure, symptoms, removed),
+            )
+        )
+    return tables
 
 
 class Inputs(NamedTuple):
@@ -45,23 +80,27 @@ class Values:
 
     @property
     def is_unlearned(self) -> Booleans:
-        """Whether each still holds its neutral value."""
+        """True where a value is still neutral."""
         return np.asarray(self.flags & Flag.NOT_LEARNED, dtype=np.bool_)
 
     def take_first(
-        self, targets: Indices, found: Floats, flags: NDArray[np.uint16], numbers: Indices
+        self, targets: Indices, found: Floats, found_flags: Flags, numbers: Indices
     ) -> None:
-        """Learn what is still unlearned from the first step that found it, and clip it.
+        """Learn what is still unlearned from the first step that did not fail, and clip it.
 
-        One row per step; `targets` and `found` may have several columns.
+        One row per step; `targets` and `found` may have several columns. What no step teaches
+        keeps its value, with the flag of the first step that failed.
         """
-        from noisyor.learning.kernels import take_first
-
-        columns = targets.size // max(len(targets), 1)
-        take_first(
-            targets.ravel(), found.ravel(), flags, numbers, columns,
-            Flag.NOT_SCHEDULED.value, Flag.NOT_LEARNED.value, self.values, self.flags, self.steps,
-        )  # fmt: skip
+        steps = np.repeat(np.arange(len(targets)), targets.size // max(len(targets), 1))
+        targets, found = targets.ravel(), found.ravel()
+        failed = (found_flags & Flag.NOT_LEARNED).astype(np.bool_)[steps]
+        rows = np.flatnonzero(failed & (self.flags[targets] == Flag.NOT_SCHEDULED))[::-1]
+        teaching = np.flatnonzero(~failed & self.is_unlearned[targets])[::-1]
+        # Backwards, so that of several rows for a target the first is written last.
+        self.flags[targets[rows]] = found_flags[steps[rows]]
+        self.values[targets[teaching]] = found[teaching]
+        self.flags[targets[teaching]] = found_flags[steps[teaching]]
+        self.steps[targets[teaching]] = numbers[steps[teaching]]
         self.clip()
 
     def put(self, targets: Indices, found: Floats) -> None:
@@ -71,7 +110,7 @@ class Values:
         self.clip()
 
     def clip(self) -> None:
-        """Bring values from outside of (0, 1) to its bounds, and flag them."""
+        """Move values from outside of (0, 1) to its bounds, and flag them."""
         outside = (self.values < CLIP) | (self.values > 1.0 - CLIP)
         self.flags[outside] |= np.uint16(Flag.CLIPPED)
         np.clip(self.values, CLIP, 1.0 - CLIP, out=self.values)
@@ -86,7 +125,7 @@ class Solved:
             for kind, neutral in zip(KINDS, NEUTRAL_VALUES, strict=True)
         )
 
-    def doubts(self, diseases: Indices, edges: Indices) -> NDArray[np.uint16]:
+    def doubts(self, diseases: Indices, edges: Indices) -> Flags:
         """Return a flag for what rests on the prior and the edges (-1: none) of each row."""
         flags = np.append(self.failures.flags, np.uint16(0))[edges]
         together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
@@ -100,10 +139,10 @@ class Solved:
 def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
     """Learn round after round what is not fixed, then the leaks."""
     solved = Solved(fixed)
+    owners = fixed.structure.edges[:, 0]
     for steps in rounds:
-        excesses = adjusted_excesses(
-            steps, inputs.excesses[steps.numbers], solved.priors.values, solved.failures.values
-        )
+        learned = Influences.of(owners, solved.priors.values, solved.failures.values)
+        excesses = adjusted_excesses(steps.removed, learned, inputs.excesses[steps.numbers])
         doubts = _doubts_of_steps(steps, solved)
         _learn_pairs(steps, excesses, doubts, solved)
         _learn_triplets(steps, excesses, doubts, solved)
@@ -113,21 +152,22 @@ def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
 
 def _doubts_of_steps(steps: StepTable, solved: Solved) -> Flags:
     """Return flags of steps whose removed diseases were not learned after all, or clipped."""
-    each = np.append(solved.doubts(steps.removed_diseases, steps.removed_edges), np.uint16(0))
-    doubts = np.bitwise_or.reduceat(each, steps.removed_offsets[:-1])
-    doubts[np.diff(steps.removed_offsets) == 0] = 0  # reduceat gives these their neighbour's
+    offsets, diseases, edges = steps.removed
+    each = np.append(solved.doubts(diseases, edges), np.uint16(0))
+    doubts = np.bitwise_or.reduceat(each, offsets[:-1])
+    doubts[np.diff(offsets) == 0] = 0  # reduceat gives these their neighbour's
     return np.asarray(doubts)
 
 
 def _learn_pairs(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
     """Solve pairs for the failures of their first edges: t_a = c / (q t_j) (Eq. 6)."""
     pairs = steps.is_pair
-    diseases, learned, known = steps.diseases[pairs], *steps.edges[pairs, :2].T
+    diseases, targets, learned = steps.diseases[pairs], *steps.edges[pairs, :2].T
     p, c = solved.priors.values[diseases], excesses[pairs, 0]
-    strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[known]))
-    flags = doubts[pairs] | solved.doubts(diseases, known[:, np.newaxis])
+    strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[learned]))
+    flags = doubts[pairs] | solved.doubts(diseases, learned[:, np.newaxis])
     flags[np.isnan(c)] |= np.uint16(Flag.NO_MOMENT)
-    solved.failures.take_first(learned, failures_of(p, strengths), flags, steps.numbers[pairs])
+    solved.failures.take_first(targets, failures_of(p, strengths), flags, steps.numbers[pairs])
 
 
 def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
@@ -142,11 +182,11 @@ def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: S
     flags[found.is_complex] = Flag.COMPLEX
     flags[found.is_degenerate] = Flag.DEGENERATE
     failures = np.array(found.failures)
-    given = solved.priors.flags[steps.diseases[triplets]] == Flag.FIXED
-    if given.any():
-        priors = solved.priors.values[steps.diseases[triplets][given]]
-        failures[given] = _failures_with_prior(excesses[triplets][given], priors)
-        flags[given] = np.where(np.isnan(failures[given]).any(axis=1), Flag.DEGENERATE, 0)
+    is_fixed = solved.priors.flags[steps.diseases[triplets]] == Flag.FIXED
+    if is_fixed.any():
+        priors = solved.priors.values[steps.diseases[triplets][is_fixed]]
+        failures[is_fixed] = _failures_with_prior(excesses[triplets][is_fixed], priors)
+        flags[is_fixed] = np.where(np.isnan(failures[is_fixed]).any(axis=1), Flag.DEGENERATE, 0)
     flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
     doubts = doubts[triplets]
     # Moments that were adjusted with neutral values say nothing of their own.
@@ -157,7 +197,7 @@ def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: S
 
 
 def _failures_with_prior(excesses: Floats, priors: Floats) -> Floats:
-    """Return the failures of triplets whose prior is known: q t_a^2 = c_ab c_ac / c_bc."""
+    """Return the failures of triplets whose prior is fixed: q t_a^2 = c_ab c_ac / c_bc."""
     ab, ac, bc = excesses[:, :3].T
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.column_stack([ab * ac / bc, ab * bc / ac, ac * bc / ab])

@@ -16,7 +16,7 @@ from noisyor.findings import Findings
 from noisyor.findings.parts import RowsOf, blocks_of, frame_jobs, is_frame, split_records
 from noisyor.findings.reading import RecordFormat, wide_blocks
 from noisyor.io.tables import open_table
-from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.polish.em import (
     Expectations,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Block
-from noisyor.learning.pooled.shrink import beta_prior
+from noisyor.learning.uncertainty import beta_prior
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
-from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag, leak_depths
 from noisyor.learning.polish.em import Information, RecordSampler, Sampler, failure_prior, maximise
 from noisyor.learning.polish.fisher import fisher_scoring, without

@@ -1,0 +1,140 @@
+"""clean_up: fills in what a schedule leaves, part by part."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from noisyor.errors import NoisyOrWarning, some_of
+from noisyor.learning.cleanup.grid_search import GridFit, allows_grid
+from noisyor.learning.cleanup.joint_fit import JointFit
+from noisyor.learning.cleanup.parts import Booleans, Part, Solution
+from noisyor.learning.decompose import Influences
+from noisyor.learning.estimate import Estimate, Explained, Flag
+from noisyor.moments import Moments
+from noisyor.parameters import Parameters
+from noisyor.structure import Structure
+
+CleanupMethod = Literal["joint", "grid"]
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Which parameters the clean-up has learned."""
+
+    structure: Structure
+    edges: Booleans
+    priors: Booleans
+    swaps: list[tuple[int, ...]] = field(default_factory=list)
+    """Groups of diseases that no moment tells apart."""
+    parts: list[Explained] = field(default_factory=list)
+
+    @classmethod
+    def nothing(cls, structure: Structure, swaps: list[tuple[int, ...]] | None = None) -> "Cleaned":
+        """Return that nothing was left to be learned, or nothing is learned yet."""
+        return cls(
+            structure,
+            np.zeros(structure.n_edges, dtype=np.bool_),
+            np.zeros(structure.n_diseases, dtype=np.bool_),
+            swaps or [],
+        )
+
+    def marked(self, estimate: Estimate) -> Estimate:
+        """Return an estimate that tells how well the parts fit, with flags on what is not sure."""
+        ambiguous = [part.diseases for part in self.parts if part.is_ambiguous]
+        doubtful = [
+            part.diseases if part.is_poor else part.weakly_identified for part in self.parts
+        ]
+        for flag, diseases, with_leaks in (
+            (Flag.AMBIGUOUS, ambiguous, True),
+            (Flag.WEAKLY_IDENTIFIED, doubtful, True),
+            (Flag.SWAPPABLE, self.swaps, False),
+        ):
+            here = Parameters.of_diseases(self.structure, self._is_in(diseases), leaks=with_leaks)
+            estimate = estimate.flagging(flag, here)
+        return replace(estimate, explained=tuple(self.parts)) if self.parts else estimate
+
+    def _is_in(self, groups: Sequence[Any]) -> Booleans:
+        """Return which diseases are in one of some groups."""
+        found = np.zeros(self.structure.n_diseases, dtype=np.bool_)
+        for group in groups:
+            found[list(group)] = True
+        return found
+
+    def _add(self, part: Part, found: Solution) -> None:
+        self.edges[part.edges[part.kept_edges]] = True
+        self.priors[part.priors[part.kept_priors]] = True
+        n_moments = len(part.pairs) + len(part.triplets)
+        n_unknown = len(part.edges) + len(part.priors)
+        self.parts.append(
+            Explained(
+                part.diseases, n_moments, n_unknown, found.misfit, found.second,
+                found.weakly_identified,
+            )
+        )  # fmt: skip
+
+
+def clean_up(
+    moments: Moments,
+    parts: list[Part],
+    whole: Influences,
+    groups: Mapping[int, Influences],
+    *,
+    method: CleanupMethod = "joint",
+    swaps: list[tuple[int, ...]] | None = None,
+    n_jobs: int | None = None,
+) -> Cleaned:
+    """Fill in the strengths and lambdas of all parts, in place, by a joint fit or by a grid.
+
+    `whole` is what was learned before, `groups` the same without each group of records. `swaps`
+    are the groups of diseases that no moment tells apart.
+    """
+    structure = moments.plan.structure
+    cleaned = Cleaned.nothing(structure, swaps)
+    for part in parts:
+        if not part.is_counted(moments):
+            _warn_of_missing(structure, part)
+        elif method == "joint":
+            joint = JointFit(structure, part, moments, n_jobs)
+            _fill_in(joint, joint, whole, groups, cleaned)
+        elif allows_grid(structure, part):
+            judge = JointFit(structure, part.alone(structure), moments, n_jobs)
+            _fill_in(GridFit(structure, part, moments), judge, whole, groups, cleaned)
+    return cleaned
+
+
+def _fill_in(
+    fit: JointFit | GridFit,
+    judge: JointFit,
+    whole: Influences,
+    groups: Mapping[int, Influences],
+    cleaned: Cleaned,
+) -> None:
+    """Fit a part, and fit it without each group; write down what can be identified."""
+    fitted = fit.run(whole)
+    if fitted is None:
+        return
+    found = judge.judged(fitted, whole)
+    for group, learned in groups.items():
+        _put(judge.part, fit.run_without(group, learned) or found, learned)
+    _put(judge.part, found, whole)
+    cleaned._add(judge.part, found)
+
+
+def _warn_of_missing(structure: Structure, part: Part) -> None:
+    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
+    warnings.warn(
+        f"no schedule learns {names}, and the moments lack pairs or triplets that the clean-up "
+        "needs. Count with the plan of `noisyor plan-triplets`, or NoisyOrLearner.find_plan().",
+        NoisyOrWarning,
+        stacklevel=3,
+    )
+
+
+def _put(part: Part, found: Solution, learned: Influences) -> None:
+    """Write what is to be kept."""
+    edges, priors = part.kept_edges, part.kept_priors
+    learned.strengths[part.edges[edges]] = found.strengths[edges]
+    learned.lambdas[part.priors[priors]] = found.lambdas[priors]
