@@ -11,7 +11,7 @@ from noisyor import Moments, find_schedule, remove_influence
 from noisyor.errors import ParameterError
 from noisyor.learning.adjust import adjusted_excesses
 from noisyor.learning.decompose import Influences
-from noisyor.learning.solving import step_tables
+from noisyor.learning.sequential import step_tables
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from noisyor.errors import ParameterError
 from noisyor.learning.adjust_kernels import remove_influences
 from noisyor.learning.decompose import Influences
 from noisyor.names import Indices
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 
 def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float]) -> Floats:

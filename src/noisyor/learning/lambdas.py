@@ -20,7 +20,6 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers
 from noisyor.learning.decompose import Influences, lambdas_of, priors_of
@@ -29,11 +28,9 @@ from noisyor.learning.uncertainty import jackknife_errors
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
-from noisyor.parameters import MARGIN, Fixed
+from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 TRIPLETS_A_DISEASE = 120
 """The best of a disease's triplets are counted."""
@@ -70,7 +67,7 @@ def choose_triplets(table: PairTable, strengths: Floats, odds: Floats) -> Indice
     return np.concatenate(triplets)
 
 
-def _best_triplets(worth: Floats, ready: NDArray[np.bool_]) -> Indices:
+def _best_triplets(worth: Floats, ready: Booleans) -> Indices:
     """Return the best triplets of one disease's symptoms, given which pairs are ready."""
     m = len(worth)
     usable = np.zeros((m, m), dtype=np.bool_)
@@ -84,7 +81,7 @@ def _best_triplets(worth: Floats, ready: NDArray[np.bool_]) -> Indices:
     return np.asarray(members[np.sort(order[:TRIPLETS_A_DISEASE])])
 
 
-def _usable_triplets(symptoms: Indices, usable: NDArray[np.bool_]) -> Indices:
+def _usable_triplets(symptoms: Indices, usable: Booleans) -> Indices:
     members = symptoms[_combinations(len(symptoms))]
     a, b, c = members.T
     return np.asarray(members[usable[a, b] & usable[a, c] & usable[b, c]])
@@ -172,7 +169,7 @@ class LambdaFit:
 
 
 def lambdas_with_fixed_failures(
-    fixed: Fixed, whole: Influences, groups: Influences, sizes: NDArray[np.int64]
+    fixed: Fixed, whole: Influences, groups: Influences, sizes: Indices
 ) -> tuple[Floats, Floats]:
     """Return the lambdas, and those without each group, with what fixed failures tell of them."""
     owners = fixed.structure.edges[:, 0]
@@ -190,7 +187,7 @@ def lambdas_with_fixed_failures(
     return lambdas, np.array(found).reshape(groups.lambdas.shape)
 
 
-def _errors(whole: Floats, parts: Floats, sizes: NDArray[np.int64]) -> Floats:
+def _errors(whole: Floats, parts: Floats, sizes: Indices) -> Floats:
     """Return standard errors; where there are no groups, a hundredth of each value."""
     least = 1e-9 + 1e-4 * np.abs(whole)
     if not len(sizes):

@@ -19,7 +19,6 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.immutable import Immutable
@@ -28,11 +27,11 @@ from noisyor.moments import Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 FAR_OUT = 1e-290
 LEVEL = 0.05

@@ -32,12 +32,9 @@ from noisyor.learning.pair_kernels import (
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads
-from noisyor.parameters import MARGIN, Fixed
+from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""

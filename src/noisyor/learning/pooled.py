@@ -15,7 +15,7 @@ from noisyor.learning.adjust import leaks_from
 from noisyor.learning.cleanup import Cleaned, clean_up, find_parts
 from noisyor.learning.cleanup.parts import Part, plan_of
 from noisyor.learning.decompose import Influences, edge_failures, priors_of
-from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag, leak_depths
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.lambdas import (
     LambdaFit,
     choose_triplets,
@@ -33,12 +33,11 @@ from noisyor.learning.uncertainty import (
     unshrunk,
 )
 from noisyor.moments import MomentPlan, Moments
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
-from noisyor.parameters import Fixed, Parameters, as_fixed
+from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
-
-Floats = NDArray[np.float64]
 
 MOST_GROUPS = 25
 """Groups are joined in pairs beyond this: more cost time and tell hardly more."""
@@ -183,7 +182,7 @@ class PooledFit:
     whole: Influences
     without: Influences
     """The same without each group, in rows."""
-    n_triplets: NDArray[np.int64]
+    n_triplets: Indices
     """How many triplets each disease has."""
     cleaned: Cleaned
 
@@ -269,35 +268,19 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
     lost_priors = (schedule.prior_depths < 0) & ~cleaned.priors
     lost_priors |= ~np.isfinite(fit.whole.lambdas)
     lost_failures = ((schedule.depths < 0) & ~cleaned.edges) | lost_priors[diseases]
-    # What the clean-up learns comes after the last round.
-    prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
-    depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
     lost_leaks[symptoms[lost_failures & ~(fixed.mask.failures & ~lost_priors[diseases])]] = True
-    has_errors = bool(fit.groups)
-    flag = Flag(0) if has_errors or moments.is_exact else Flag.NO_ERROR
     lost = Parameters(lost_priors, lost_failures, lost_leaks)
-    reason = (Flag.NOT_SCHEDULED, Flag.NOT_SCHEDULED, Flag.RESTS_ON_UNLEARNED)
-    flags = Parameters(
-        *(
-            np.where(here, why, flag | np.where(part.is_weak, Flag.WEAK, 0)).astype(np.uint16)
-            for here, why, part in zip(lost, reason, shrunk, strict=True)
-        )
-    )
-    values = Parameters(
-        *(
-            np.where(here, neutral, part.values)
-            for here, neutral, part in zip(lost, NEUTRAL_VALUES, shrunk, strict=True)
-        )
-    )
-    errors = lost.map(
-        lambda here, error: np.where(here | (not has_errors), np.nan, error),
-        Parameters(*(part.standard_errors for part in shrunk)),
-    )
-    all_depths = lost.map(
-        lambda here, depth: np.where(here, -1, depth),
-        Parameters(prior_depths, depths, leak_depths(structure, depths)),
-    )
+    reasons = Flag.NOT_SCHEDULED, Flag.NOT_SCHEDULED, Flag.RESTS_ON_UNLEARNED
+    values, errors, is_weak = (Parameters(*each) for each in zip(*shrunk, strict=True))
+    values = lost.map(np.where, Parameters.full(structure, NEUTRAL_VALUES), values)
+    flag = Flag(0)
+    if not fit.groups:
+        errors = Parameters.full(structure, np.nan)
+        flag = Flag(0) if moments.is_exact else Flag.NO_ERROR
+    flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
+    flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
+    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
     n_reached = np.bincount(diseases, schedule.depths >= 0, minlength=structure.n_diseases)
     n_pairs = np.maximum(n_reached[diseases] - 1, 0).astype(np.int64)
     sources = Parameters(
@@ -306,15 +289,15 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         np.full(structure.n_symptoms, "marginal", dtype=object),
     )
     estimate = Estimate(
-        structure, "pooled", moments.n_records, values, errors, all_depths, flags, schedule,
-        sources=sources,
+        structure, "pooled", moments.n_records, values,
+        lost.map(lambda here, error: np.where(here, np.nan, error), errors),
+        lost.map(lambda here, depth: np.where(here, -1, depth), depths),
+        flags.map(lambda each: each.astype(np.uint16)), schedule, sources=sources,
     )  # fmt: skip
     return cleaned.marked(estimate)
 
 
-def _sources(
-    numbers: NDArray[np.int64], kind: str, is_cleaned: NDArray[np.bool_]
-) -> NDArray[np.object_]:
+def _sources(numbers: Indices, kind: str, is_cleaned: Booleans) -> NDArray[np.object_]:
     """Return in words what each parameter was learned from."""
     texts = [
         "clean-up" if by_cleanup else f"{n:,} {kind}"

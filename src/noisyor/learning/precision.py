@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.learning.polish.em import RecordSampler
@@ -30,7 +29,6 @@ from noisyor.schedule import Schedule, find_schedule
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
 FEWEST_SAMPLED_CASES = 20.0

@@ -11,12 +11,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.decompose import lambdas_of
-from noisyor.parameters import MARGIN
-
-Floats = NDArray[np.float64]
+from noisyor.names import Indices
+from noisyor.parameters import MARGIN, Booleans, Floats
 
 FEWEST_GROUPS = 10
 """From fewer groups a standard error would itself be wrong by a quarter or more."""
@@ -32,7 +30,7 @@ WEAK = 0.8
 """An estimate is weak if its data leave more than this part of the prior's standard deviation."""
 
 
-def jackknife_errors(whole: Floats, replicates: Floats, sizes: NDArray[np.int64]) -> Floats:
+def jackknife_errors(whole: Floats, replicates: Floats, sizes: Indices) -> Floats:
     """Return standard errors of estimates, from those without each of some groups of records.
 
     `whole` was learned from all records, row g of `replicates` without the `sizes[g]` records of
@@ -62,7 +60,7 @@ class Shrunk(NamedTuple):
 
     values: Floats
     standard_errors: Floats
-    is_weak: NDArray[np.bool_]
+    is_weak: Booleans
 
 
 class Family(NamedTuple):

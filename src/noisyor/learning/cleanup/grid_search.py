@@ -10,15 +10,13 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.cleanup.parts import Observations, Part, Solution
 from noisyor.learning.decompose import Influences, decompose_excesses, lambdas_of, strengths_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 POINTS, ZOOMS = 61, 14
 """Along each side of a grid, and how many grids there are."""

@@ -17,16 +17,14 @@ of the part couples; the fit of the whole starts from there.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.cleanup.least_squares import Minimum, Problem
 from noisyor.learning.cleanup.parts import Observations, Part, Solution, find_clusters
 from noisyor.learning.decompose import Influences
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 
 class JointFit:

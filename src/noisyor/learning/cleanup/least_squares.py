@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.cleanup.least_squares_kernels import normal_equations, predict
 from noisyor.learning.cleanup.parts import Observed, Part
@@ -19,9 +18,8 @@ from noisyor.learning.decompose import Influences, priors_of
 from noisyor.learning.lambdas import USUAL_LAMBDA
 from noisyor.names import Indices
 from noisyor.parallel import in_threads
+from noisyor.parameters import Booleans, Floats
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 SMALLEST_STRENGTH = 1e-5
 FIRST_STEPS = 25
@@ -44,7 +42,7 @@ class Linearised(NamedTuple):
     derivatives: Floats
     inverse: Floats
     """Of the normal equations: the covariances, as if the moments were independent."""
-    is_informed: NDArray[np.bool_]
+    is_informed: Booleans
     """True where some moment says something of an unknown."""
 
 

@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
@@ -15,13 +14,10 @@ from noisyor.learning.lambdas import USUAL_LAMBDA, triplet_spreads
 from noisyor.learning.pairs import MANY_RECORDS
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
-from noisyor.parameters import Fixed
+from noisyor.parameters import Booleans, Fixed, Floats
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
-
-Booleans = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 MOST_UNKNOWNS = 4000
 """Larger parts are left: their normal equations no longer fit in memory."""

@@ -10,11 +10,12 @@ import numpy as np
 from noisyor.errors import NoisyOrWarning, some_of
 from noisyor.learning.cleanup.grid_search import GridFit, allows_grid
 from noisyor.learning.cleanup.joint_fit import JointFit
-from noisyor.learning.cleanup.parts import Booleans, Part, Solution
+from noisyor.learning.cleanup.parts import Part, Solution
 from noisyor.learning.decompose import Influences
-from noisyor.learning.estimate import Estimate, Explained, Flag
+from noisyor.learning.estimate import Estimate, Explained, Flag, leak_depths
 from noisyor.moments import Moments
-from noisyor.parameters import Parameters
+from noisyor.names import Indices
+from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
 
 CleanupMethod = Literal["joint", "grid"]
@@ -55,6 +56,12 @@ class Cleaned:
             here = Parameters.of_diseases(self.structure, self._is_in(diseases), leaks=with_leaks)
             estimate = estimate.flagging(flag, here)
         return replace(estimate, explained=tuple(self.parts)) if self.parts else estimate
+
+    def depths(self, n_rounds: int, priors: Indices, failures: Indices) -> Parameters:
+        """Return all depths; what the clean-up learns comes after the last round."""
+        failures = np.where(self.edges, n_rounds, failures)
+        of_leaks = leak_depths(self.structure, failures)
+        return Parameters(np.where(self.priors, n_rounds, priors), failures, of_leaks)
 
     def _is_in(self, groups: Sequence[Any]) -> Booleans:
         """Return which diseases are in one of some groups."""
