@@ -120,7 +120,7 @@ class Misfits(Immutable):
     def symptoms(self) -> Scored:
         """How often each symptom occurs, against what the network says.
 
-        Where the leak was learned the two agree; not so where known values contradict the records.
+        Where the leak was learned the two agree; not so where fixed values contradict the records.
         """
         singles = self.moments.values(1)
         chances = self.network.marginals()[self.moments.plan.symptoms]
@@ -204,7 +204,7 @@ def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> Non
     """Raise an error if the moments cannot be compared with the network."""
     if not isinstance(moments, Moments):
         raise ParameterError(
-            f"misfits are looked for in Moments (count_moments), not in {type(moments).__name__}."
+            f"expected Moments (count_moments) to look for misfits in, not {type(moments).__name__}."
         )
     if moments.plan.structure.symptoms != network.structure.symptoms:
         raise ParameterError("the moments are of other symptoms than the network.")
@@ -324,5 +324,5 @@ def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:
     from scipy.sparse import csr_array
 
     first, second = pairs.T
-    places = np.concatenate([first, second]), np.concatenate([second, first])
-    return csr_array((np.concatenate([values, values]), places), (n, n))
+    indices = np.concatenate([first, second]), np.concatenate([second, first])
+    return csr_array((np.concatenate([values, values]), indices), (n, n))

@@ -113,7 +113,7 @@ def sweep(
 ) -> None:  # fmt: skip
     """Fit every disease once to what the others leave of its pairs.
 
-    `ratios` hold R over the parts of all diseases; they are kept up to date. `weights` has one for
+    `ratios` are R over the parts of all diseases; they are kept up to date. `weights` has one for
     each disease and pair of its children. Coordinate descent on sum w (c_ab - v_a v_b)^2, each v
     bounded from below.
     """

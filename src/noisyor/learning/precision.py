@@ -113,7 +113,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     True
     """
     if not isinstance(network, NoisyOrNetwork):
-        raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")
+        raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
     if not isinstance(n_records, int | np.integer) or n_records < 1:
         raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
     structure = network.structure
