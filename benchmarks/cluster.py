@@ -88,7 +88,7 @@ def wide_files(n_records):
 
 def one_core(path, plan):
     start = time.perf_counter()
-    moments = count_moments(path, plan, threads=1)
+    moments = count_moments(path, plan, n_jobs=1)
     return time.perf_counter() - start, moments
 
 

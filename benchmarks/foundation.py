@@ -13,7 +13,7 @@ READ = """
 from noisyor import Findings, datasets
 structure = datasets.qmr_shaped(0).structure
 def work():
-    return Findings.from_arrow({path!r}, structure)
+    return Findings.read({path!r}, structure)
 """
 
 

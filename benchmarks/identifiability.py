@@ -24,8 +24,8 @@ from noisyor import (
 from noisyor.experiments.results import Cell, Results
 from noisyor.identifiability import identifiability_table
 from noisyor.learning import Flag
-from noisyor.learning.cleanup import clean_up, find_parts
-from noisyor.learning.cleanup.parts import plan_of
+from noisyor.learning.cleanup import clean_up, find_components
+from noisyor.learning.cleanup.components import plan_of
 from noisyor.learning.decompose import Influences, edge_failures, priors_of
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
@@ -105,7 +105,7 @@ def exact():
         schedule = find_schedule(structure)
         left = schedule.depths < 0
         start = time.perf_counter()
-        parts, result = find_parts(schedule, Fixed(structure))
+        parts, result = find_components(schedule, Fixed(structure))
         plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
         moments = Moments.exact(network, plan | plan_of(structure, parts))
         owners = structure.edges[:, 0]
@@ -118,7 +118,7 @@ def exact():
         wrong = np.abs(failures - network.failures)[cleaned.edges]
         identifiable = int((left & (result.orders.failures >= 0)).sum())
         counts = int(left.sum()), identifiable, wrong.size
-        weak = sum(len(part.weakly_identified) for part in cleaned.parts)
+        weak = sum(len(part.weakly_identified) for part in cleaned.explained)
         cells = [f"{wrong.max():.1e}", f"{weak} diseases", f"{elapsed:.1f}"]
         rows.append([name, *(f"{n:,}" for n in counts), *cells])
     print_table("The clean-up from exact moments, everything else known", rows)

@@ -28,7 +28,7 @@ from noisyor.names import (
 )
 
 if TYPE_CHECKING:
-    from noisyor.io.tables import Table
+    from noisyor.io.columns import Table
 
 FORMAT, VERSION = "noisyor.structure", 1
 NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
@@ -245,7 +245,7 @@ class Structure(Immutable):
         """Write the edges as CSV with the columns disease and symptom."""
         import pyarrow as pa
 
-        from noisyor.io.writing import write_csv
+        from noisyor.io.tables import write_csv
 
         write_csv(path, pa.table(self.edge_names()))
 

@@ -36,7 +36,7 @@ def test_sample_writes_what_python_would_sample(run, tmp_path, name, layout):
     code, out, err = run("sample", "clinic", "-n", 500, "--seed", 3, "--layout", layout, "-o", path)
     assert (code, err) == (0, "")
     assert str(path) in out
-    assert Findings.from_arrow(path, network.structure) == network.sample(500, seed=3)
+    assert Findings.read(path, network.structure) == network.sample(500, seed=3)
 
 
 def test_sample_can_tell_diseases_and_network(run, tmp_path):
@@ -56,9 +56,7 @@ def test_sample_can_tell_diseases_and_network(run, tmp_path):
         "sample", tmp_path / "network.json", "-n", 100, "--seed", 5, "-o", tmp_path / "2.parquet"
     )
     assert again[0] == 0
-    assert Findings.from_parquet(tmp_path / "2.parquet", network.structure) == network.sample(
-        100, 5
-    )
+    assert Findings.read(tmp_path / "2.parquet", network.structure) == network.sample(100, 5)
 
 
 def test_info_tells_every_kind_of_file(run, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from noisyor import MomentPlan, Moments, count_moments, datasets
-from noisyor.cli import count as count_module
+from noisyor.moments import resuming
 
 
 @pytest.fixture
@@ -96,24 +96,24 @@ def test_a_broken_file_leaves_the_finished_ones_counted(run, clinic):
 
 
 def test_resume_counts_nothing_twice(run, clinic, monkeypatch):
-    monkeypatch.setattr(count_module, "SHORTEST_PAUSE", 1000.0)
-    commit = count_module.CountJob._commit
+    monkeypatch.setattr(resuming, "SHORTEST_PAUSE", 1000.0)
+    commit = resuming.ResumableCount._commit
 
     def commit_every_file(self):
         commit(self)
         self._next_commit = 0.0
 
-    monkeypatch.setattr(count_module.CountJob, "_commit", commit_every_file)
+    monkeypatch.setattr(resuming.ResumableCount, "_commit", commit_every_file)
     counted = []
-    original = count_module.CountJob._count
+    original = resuming.ResumableCount._count
 
     def count_two_files(self, stream, advance):
         if len(counted) == 2:
             raise KeyboardInterrupt
         original(self, stream, advance)
-        counted.append(stream.file_name)
+        counted.append(stream.files[0].name)
 
-    monkeypatch.setattr(count_module.CountJob, "_count", count_two_files)
+    monkeypatch.setattr(resuming.ResumableCount, "_count", count_two_files)
     arguments = ["count", "clinic", *parts(clinic), "-o", clinic / "all.moments"]
     code, _, err = run(*arguments)
     assert code == 130
@@ -122,9 +122,9 @@ def test_resume_counts_nothing_twice(run, clinic, monkeypatch):
 
     def count_and_note(self, stream, advance):
         original(self, stream, advance)
-        counted.append(stream.file_name)
+        counted.append(stream.files[0].name)
 
-    monkeypatch.setattr(count_module.CountJob, "_count", count_and_note)
+    monkeypatch.setattr(resuming.ResumableCount, "_count", count_and_note)
     assert run(*arguments, "--resume")[0] == 0
     assert sorted(counted) == [path.name for path in parts(clinic)]
     assert Moments.load(clinic / "all.moments") == whole(clinic)
@@ -141,9 +141,11 @@ def test_without_resume_it_starts_again(run, clinic):
 
 
 def test_resume_with_another_plan_is_refused(run, clinic, monkeypatch):
-    monkeypatch.setattr(count_module, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr(resuming, "SHORTEST_PAUSE", 0.0)
     arguments = ["clinic", *parts(clinic), "-o", clinic / "all.moments"]
-    monkeypatch.setattr(count_module, "_save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        resuming, "save_somewhere", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     run("count", *arguments)
     monkeypatch.undo()
     code, _, err = run("count", *arguments, "--resume", "--groups", 7)
@@ -157,7 +159,7 @@ def test_killed_in_the_middle_and_resumed(clinic, how):
     for number in range(4, 60):
         (clinic / f"part{number:02}.parquet").write_bytes((clinic / "part0.parquet").read_bytes())
     script = (
-        "import noisyor.cli.count as c; c.SHORTEST_PAUSE = 0.0; "
+        "import noisyor.moments.resuming as r; r.SHORTEST_PAUSE = 0.0; "
         "from noisyor.cli import main; main()"
     )
     output, partial = clinic / "all.moments", clinic / "all.moments.partial"
@@ -247,7 +249,7 @@ def test_merging_the_same_counts_gives_a_notice(run, clinic):
 def interrupted_after_two_files(run, clinic, monkeypatch):
     """Leave a checkpoint with two finished files behind; return the arguments of the call."""
     arguments = ["count", "clinic", *parts(clinic), "-o", clinic / "all.moments"]
-    original = count_module.CountJob._count
+    original = resuming.ResumableCount._count
     counted = []
 
     def count_two_files(self, stream, advance):
@@ -255,10 +257,10 @@ def interrupted_after_two_files(run, clinic, monkeypatch):
         if len(counted) == 2:
             raise KeyboardInterrupt
         original(self, stream, advance)
-        counted.append(stream.file_name)
+        counted.append(stream.files[0].name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(count_module.CountJob, "_count", count_two_files)
+        patch.setattr(resuming.ResumableCount, "_count", count_two_files)
         assert run(*arguments)[0] == 130
     return arguments
 
@@ -293,7 +295,7 @@ def test_resume_refuses_records_shared_with_finished_files(run, clinic, monkeypa
         (clinic / f"part{number}.csv").write_text(text)
     files = sorted(clinic.glob("part*.csv"))
     output = clinic / "long.moments"
-    original = count_module.CountJob._count
+    original = resuming.ResumableCount._count
 
     def count_one_file(self, stream, advance):
         if self._committed.files:
@@ -301,7 +303,7 @@ def test_resume_refuses_records_shared_with_finished_files(run, clinic, monkeypa
         original(self, stream, advance)
 
     with monkeypatch.context() as patch:
-        patch.setattr(count_module.CountJob, "_count", count_one_file)
+        patch.setattr(resuming.ResumableCount, "_count", count_one_file)
         assert run("count", "clinic", *files, "-o", output)[0] == 130
     (clinic / "part1.csv").write_text("record,symptom\n4,cough\n10,fever\n")
     code, _, err = run("count", "clinic", *files, "-o", output, "--resume")
@@ -314,10 +316,11 @@ def test_a_file_that_changes_while_it_is_counted(run, clinic, monkeypatch):
 
     original = MomentCounter.add_blocks
 
-    def touch_afterwards(self, file_name, blocks, progress=None):
-        original(self, file_name, blocks, progress)
-        if progress is not None and file_name == "part1.parquet":
-            path = clinic / file_name
+    def touch_afterwards(self, blocks, progress=None):
+        first, *others = blocks
+        original(self, [first, *others], progress)
+        if progress is not None and first.origin.file_name == "part1.parquet":
+            path = clinic / "part1.parquet"
             path.write_bytes(path.read_bytes() + b" ")
 
     monkeypatch.setattr(MomentCounter, "add_blocks", touch_afterwards)
@@ -328,7 +331,7 @@ def test_a_file_that_changes_while_it_is_counted(run, clinic, monkeypatch):
 
 
 def test_an_interrupt_within_a_commit_counts_nothing_twice(run, clinic, monkeypatch):
-    original = count_module.CountJob._commit
+    original = resuming.ResumableCount._commit
     commits = []
 
     def interrupt_in_between(self):
@@ -341,7 +344,7 @@ def test_an_interrupt_within_a_commit_counts_nothing_twice(run, clinic, monkeypa
 
     arguments = ["count", "clinic", *parts(clinic), "-o", clinic / "all.moments"]
     with monkeypatch.context() as patch:
-        patch.setattr(count_module.CountJob, "_commit", interrupt_in_between)
+        patch.setattr(resuming.ResumableCount, "_commit", interrupt_in_between)
         assert run(*arguments)[0] == 130
     assert run(*arguments, "--resume")[0] == 0
     assert Moments.load(clinic / "all.moments") == whole(clinic)
@@ -353,8 +356,8 @@ def test_a_checkpoint_that_cannot_be_written_is_no_end(run, clinic, monkeypatch)
     def refuse(*_):
         raise FileError("no room.")
 
-    monkeypatch.setattr(count_module, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr("noisyor.io.arrow_documents.write_arrow_document", refuse)
+    monkeypatch.setattr(resuming, "SHORTEST_PAUSE", 0.0)
+    monkeypatch.setattr("noisyor.io.documents.write_arrow_document", refuse)
     code, _, err = run("count", "clinic", *parts(clinic), "-o", clinic / "all.moments")
     assert code == 0
     assert "The counting goes on, but could not be resumed" in err

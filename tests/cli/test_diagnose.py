@@ -123,7 +123,7 @@ def test_findings_without_a_row_can_be_unknown(run, tmp_path):
         (["-p", "s"], "can be more than one symptom"),
         (["-p", "fever", "-a", "fever"], "'fever' is given twice"),
         (["-p", "fever", "--budget", "0"], "budget must be a number of seconds above 0"),
-        (["-p", "fever", "--layout", "long"], "are for files of records"),
+        (["-p", "fever", "--layout", "long"], "--layout is for files of records"),
         (["-p", "fever", "--method", "magic"], "there is no method 'magic'"),
         (["-p", "fever", "--about", "flu"], "there is no disease named 'flu'"),
         (["-p", "fever", "-o", "x.csv"], "--output is for files of records"),
@@ -185,7 +185,7 @@ def test_ids_of_all_files_are_of_one_kind(run, tmp_path):
         files = [tmp_path / name for name in order]
         code, _, err = run("diagnose", "clinic", *files, "-o", output)
         assert code == 2
-        assert "the ids of" in err
+        assert "the record ids of" in err
         assert not output.exists()
 
 

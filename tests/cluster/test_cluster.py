@@ -15,10 +15,10 @@ import pytest
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor.cluster import jobs as cluster_jobs
 from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
-from noisyor.findings import parts as finding_parts
+from noisyor.findings import cluster_reading as finding_parts
 from noisyor.io import parts as table_parts
 from noisyor.io.tables import ParquetFile
-from noisyor.moments import cluster as moments_cluster
+from noisyor.moments import cluster_counting as moments_cluster
 
 distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
 
@@ -190,7 +190,9 @@ def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch
 
     path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
     # What a worker runs travels by value here, since it cannot import this file.
-    monkeypatch.setattr(moments_cluster, "_count_rows", eval("lambda *_: __import__('os').abort()"))
+    monkeypatch.setattr(
+        moments_cluster, "_count_parts", eval("lambda *_: __import__('os').abort()")
+    )
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         local_cluster(processes=True) as cluster,
@@ -427,7 +429,7 @@ def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp
 
 def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
     from noisyor.findings.reading import RecordFormat
-    from noisyor.inference.cluster import diagnose_on_cluster
+    from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for number, path in enumerate(files):

@@ -78,7 +78,7 @@ def test_no_bit_is_set_past_the_end_or_under_an_unknown():
     records = random_records(np.random.default_rng(0), 100, 5, unknown=0.3)
     for findings in (
         Findings.from_numpy(records, structure_with(5)),
-        Findings.from_arrow(pd.DataFrame(records, columns=list("abcde")), abcde()),
+        Findings.read(pd.DataFrame(records, columns=list("abcde")), abcde()),
     ):
         for block in findings.blocks:
             assert (block.present & block.unknown == 0).all()
@@ -103,7 +103,7 @@ def test_arrow_there_and_back_through_every_library(seed, n_records, unknown, la
         table.to_pandas(),
         pl.from_arrow(table),
     ):
-        again = Findings.from_arrow(source, abcde())
+        again = Findings.read(source, abcde())
         assert again == findings
         if with_ids and n_records:
             assert again.record_ids.to_pylist() == ids
@@ -115,17 +115,17 @@ def test_duckdb():
     table = findings.to_arrow()
     with duckdb.connect() as connection:
         relation = connection.from_arrow(table)
-        assert Findings.from_arrow(relation, abcde()) == findings
+        assert Findings.read(relation, abcde()) == findings
 
 
 def test_columns_are_matched_by_name_not_by_place():
     frame = pd.DataFrame({"e": [1], "a": [0], "c": [1], "b": [0], "d": [0]})
-    assert Findings.from_arrow(frame, abcde()).to_numpy().tolist() == [[0, 0, 1, 0, 1]]
+    assert Findings.read(frame, abcde()).to_numpy().tolist() == [[0, 0, 1, 0, 1]]
 
 
 def test_a_shuffled_pandas_index_is_no_column():
     frame = pd.DataFrame(np.eye(5, dtype=int), columns=list("abcde")).sample(frac=1, random_state=0)
-    assert np.array_equal(Findings.from_arrow(frame, abcde()).to_numpy(), frame.to_numpy())
+    assert np.array_equal(Findings.read(frame, abcde()).to_numpy(), frame.to_numpy())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_shuffled_pandas_index_is_no_column():
 )
 def test_any_type_of_arrow_column(column):
     structure = structure_with(1)
-    findings = Findings.from_arrow(pa.table({"S0": column}), structure)
+    findings = Findings.read(pa.table({"S0": column}), structure)
     assert same(findings.to_numpy(), [[1], [0], [np.nan]])
 
 
@@ -150,7 +150,7 @@ def test_sliced_arrow_columns():
     records = random_records(np.random.default_rng(1), 300, 5, 0.2)
     table = Findings.from_numpy(records, abcde()).to_arrow()
     for start, length in (1, 299), (8, 64), (63, 65), (5, 3), (299, 1):
-        part = Findings.from_arrow(table.slice(start, length), abcde())
+        part = Findings.read(table.slice(start, length), abcde())
         assert same(part.to_numpy(), records[start : start + length])
 
 
@@ -200,7 +200,7 @@ def test_findings_that_differ_are_not_equal():
             lambda s: Findings.from_numpy(np.array([[1, "x"]], object), s),
             "symptom 'S1': 'x' is not",
         ),
-        (lambda s: Findings.from_numpy([[1, 0], [1]], s), "no array of records x symptoms"),
+        (lambda s: Findings.from_numpy([[1, 0], [1]], s), "not an array of records x symptoms"),
         (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[2**70]), "record_ids are no ids"),
         (lambda s: Findings.from_sparse(np.eye(2), s), "ndarray is not a scipy.sparse matrix"),
         (
@@ -215,37 +215,37 @@ def test_findings_that_differ_are_not_equal():
         ),
         (lambda s: Findings.from_numpy([1, 0], s), r"the shape \(2,\); wanted are records x 2"),
         (lambda s: Findings.from_numpy([[1, 0, 1]], s), r"the shape \(1, 3\)"),
-        (lambda s: Findings.from_numpy(pd.DataFrame([[1, 0]]), s), "use Findings.from_arrow"),
+        (lambda s: Findings.from_numpy(pd.DataFrame([[1, 0]]), s), "use Findings.read"),
         (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[1, 2]), "2 record ids for 1"),
         (lambda s: Findings.from_sparse(scipy.sparse.csr_array([[3, 0]]), s), "'S0': 3 is not"),
         (lambda s: Findings.from_sparse(scipy.sparse.csr_array([[1]]), s), r"the shape \(1, 1\)"),
-        (lambda s: Findings.from_arrow([1, 2], s), "cannot read a table from int"),
-        (lambda s: Findings.from_arrow([], s), "no files to read"),
-        (lambda s: Findings.from_arrow({}, s), "cannot read a table from dict"),
+        (lambda s: Findings.read([1, 2], s), "cannot read a table from int"),
+        (lambda s: Findings.read([], s), "no files to read"),
+        (lambda s: Findings.read({}, s), "cannot read a table from dict"),
         (
-            lambda s: Findings.from_arrow(pa.table({"S0": [1]}), s),
+            lambda s: Findings.read(pa.table({"S0": [1]}), s),
             "no column for the symptoms 'S1'",
         ),
         (
-            lambda s: Findings.from_arrow(pa.table({"S0": [1], "S1": [1], "S2": [1]}), s),
+            lambda s: Findings.read(pa.table({"S0": [1], "S1": [1], "S2": [1]}), s),
             "columns that are no symptoms of the structure: 'S2'",
         ),
         (
-            lambda s: Findings.from_arrow(pa.table([[1], [0], [1]], names=["S0", "S1", "S1"]), s),
+            lambda s: Findings.read(pa.table([[1], [0], [1]], names=["S0", "S1", "S1"]), s),
             "more than one column named 'S1'",
         ),
         (
-            lambda s: Findings.from_arrow(pa.table({"S0": [1, 7], "S1": [1, 1]}), s),
+            lambda s: Findings.read(pa.table({"S0": [1, 7], "S1": [1, 1]}), s),
             "the Table, row 2, column 'S0': 7 is not 0, 1, true or false",
         ),
         (
-            lambda s: Findings.from_arrow(pa.table({"S0": [[1]], "S1": [1]}), s),
+            lambda s: Findings.read(pa.table({"S0": [[1]], "S1": [1]}), s),
             "column 'S0' has the type list",
         ),
-        (lambda s: Findings.from_arrow(pa.table({}), s, layout="tall"), "'wide' or 'long'"),
-        (lambda s: Findings.from_arrow(pa.table({}), s, block_records=100), "multiple of 64"),
+        (lambda s: Findings.read(pa.table({}), s, layout="tall"), "'wide' or 'long'"),
+        (lambda s: Findings.read(pa.table({}), s, block_records=100), "multiple of 64"),
         (
-            lambda s: Findings.from_arrow(pa.table({"S0": [1], "S1": [1]}), s, n_records=3),
+            lambda s: Findings.read(pa.table({"S0": [1], "S1": [1]}), s, n_records=3),
             "n_records and all_records are for long records",
         ),
         (lambda s: Findings.from_numpy([[1, 0]], s).to_arrow(layout="tall"), "'wide' or 'long'"),
@@ -258,16 +258,16 @@ def test_what_are_no_findings_is_refused(call, message):
 
 def test_unknown_columns_can_be_ignored():
     table = pa.table({"S0": [1], "age": [77], "S1": [0]})
-    findings = Findings.from_arrow(table, structure_with(2), ignore_unknown=True)
+    findings = Findings.read(table, structure_with(2), ignore_unknown=True)
     assert findings.to_numpy().tolist() == [[True, False]]
 
 
 def test_a_symptom_named_record_is_a_symptom():
     structure = Structure.from_edges([("A", "record"), ("A", "symptom")])
     findings = Findings.from_numpy([[1, 0]], structure)
-    assert Findings.from_arrow(findings.to_arrow(), structure) == findings
+    assert Findings.read(findings.to_arrow(), structure) == findings
     with_ids = Findings.from_numpy([[1, 0]], structure, record_ids=["p"])
     with pytest.raises(NoisyOrError, match="another column or symptom is named 'record'"):
         with_ids.to_arrow()
-    again = Findings.from_arrow(with_ids.to_arrow(record="id"), structure, record="id")
+    again = Findings.read(with_ids.to_arrow(record="id"), structure, record="id")
     assert again.record_ids.to_pylist() == ["p"]

@@ -7,7 +7,7 @@ import naive
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
 from noisyor.inference import kernels, piece_kernels
 from noisyor.inference.exact import ExactInference
-from noisyor.inference.records import distinct_records, flatten
+from noisyor.inference.flat import distinct_records, flatten
 
 
 def random_case(rng, most_diseases=6, most_symptoms=8):

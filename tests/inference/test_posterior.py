@@ -24,7 +24,7 @@ from noisyor import (
 from noisyor.inference import answers
 from noisyor.inference.bounds import Settings, bound_record
 from noisyor.inference.intervals import NetworkWithErrors
-from noisyor.inference.records import block_records, flat_network
+from noisyor.inference.flat import block_records, flat_network
 
 
 def random_patient(rng, most_diseases=6, most_symptoms=8, extremes=True):

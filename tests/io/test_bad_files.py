@@ -51,15 +51,15 @@ def test_csv_records(tmp_path, text, message):
     path = tmp_path / "records.csv"
     path.write_bytes(text)
     with pytest.raises(NoisyOrError, match=message):
-        Findings.from_csv(path, STRUCTURE)
+        Findings.read(path, STRUCTURE)
 
 
 def test_a_header_alone_is_no_record(tmp_path):
     path = tmp_path / "records.csv"
     path.write_text("fever,cough\n")
-    assert Findings.from_csv(path, STRUCTURE).n_records == 0
+    assert Findings.read(path, STRUCTURE).n_records == 0
     path.write_text("record,symptom\n")
-    assert Findings.from_csv(path, STRUCTURE).n_records == 0
+    assert Findings.read(path, STRUCTURE).n_records == 0
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_truncated_files(tmp_path, keep):
     (tmp_path / "records.csv.gz").write_bytes(gzip.compress(WIDE.encode() * 1))
     for name, read in (
         ("network.json", NoisyOrNetwork.load),
-        ("records.parquet", lambda path: Findings.from_parquet(path, network.structure)),
-        ("records.csv.gz", lambda path: Findings.from_csv(path, STRUCTURE)),
+        ("records.parquet", lambda path: Findings.read(path, network.structure)),
+        ("records.csv.gz", lambda path: Findings.read(path, STRUCTURE)),
     ):
         content = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(content[: int(len(content) * keep)])
@@ -118,7 +118,7 @@ def test_truncated_files(tmp_path, keep):
 def test_a_parquet_file_that_is_something_else(tmp_path):
     (tmp_path / "records.parquet").write_text(WIDE)
     with pytest.raises(NoisyOrError, match="records.parquet is not a readable Parquet file"):
-        Findings.from_parquet(tmp_path / "records.parquet", STRUCTURE)
+        Findings.read(tmp_path / "records.parquet", STRUCTURE)
 
 
 def network_csv(name, network):
@@ -147,7 +147,7 @@ def make_originals():
     plan = MomentPlan(symptoms, triplets=[[0, 1, 2]])
 
     def read_findings(path):
-        return Findings.from_arrow(path, symptoms)
+        return Findings.read(path, symptoms)
 
     def write_gzipped(path):
         path.write_bytes(gzip.compress(network_csv("edges", network).encode()))
@@ -287,4 +287,4 @@ def test_a_full_disk_for_temporary_files_says_how_to_move_them(tmp_path, monkeyp
     monkeypatch.setattr(tempfile, "mkdtemp", no_room)
     reader = pa.table({"fever": [1], "cough": [0]}).to_reader()
     with pytest.raises(NoisyOrError, match="Set the environment variable TMPDIR"):
-        Findings.from_arrow(reader, STRUCTURE)
+        Findings.read(reader, STRUCTURE)

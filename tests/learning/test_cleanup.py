@@ -16,9 +16,9 @@ from noisyor import (
     learn_sequential,
 )
 from noisyor.learning import Flag
-from noisyor.learning.cleanup import clean_up, find_parts
+from noisyor.learning.cleanup import clean_up, find_components
 from noisyor.learning.cleanup.joint_fit import JointFit
-from noisyor.learning.cleanup.parts import find_clusters, plan_of
+from noisyor.learning.cleanup.components import find_clusters, plan_of
 from noisyor.learning.decompose import Influences, edge_strengths, lambdas_of
 
 METHODS = ("refined", "pooled", "sequential")
@@ -38,7 +38,7 @@ def without_parts(network, parts):
 @pytest.mark.parametrize("seed", range(5))
 def test_figure_2_is_recovered_from_exact_moments(seed):
     network = datasets.figure2(seed)
-    parts, result = find_parts(find_schedule(network.structure), Fixed(network.structure))
+    parts, result = find_components(find_schedule(network.structure), Fixed(network.structure))
     assert result.order == 3
     moments = Moments.exact(network, plan_of(network.structure, parts))
     strengths, lambdas = without_parts(network, parts)
@@ -106,7 +106,7 @@ def test_moments_of_sites_can_be_cleaned_up_too():
 def problem_of(network):
     """Return the joint fit's problem at exact moments, and the true position in it."""
     structure = network.structure
-    parts, _ = find_parts(find_schedule(structure), Fixed(structure))
+    parts, _ = find_components(find_schedule(structure), Fixed(structure))
     moments = Moments.exact(network, plan_of(structure, parts))
     problem = JointFit(structure, parts[0], moments)._problem(without_parts(network, parts))
     owners = structure.edges[:, 0]
@@ -163,7 +163,7 @@ def test_derivatives_agree_with_differences(shape, rng):
 def test_the_joint_fit_recovers_exact_moments(shape, rng):
     structure = Structure.from_matrix(shape)
     network = random_network(structure, rng)
-    parts, result = find_parts(find_schedule(structure), Fixed(structure))
+    parts, result = find_components(find_schedule(structure), Fixed(structure))
     moments = Moments.exact(network, plan_of(structure, parts))
     strengths, lambdas = without_parts(network, parts)
     cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
@@ -180,7 +180,7 @@ def test_what_is_identifiable_of_a_part_is_learned_and_the_rest_is_not():
     shape = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0]])
     shape[:2, 5] = [1, 0]
     structure = Structure.from_matrix(shape)
-    parts, result = find_parts(find_schedule(structure), Fixed(structure))
+    parts, result = find_components(find_schedule(structure), Fixed(structure))
     known = result.orders.failures >= 0
     assert known.any()
     assert not known.all()
@@ -207,7 +207,7 @@ def test_near_duplicates_are_fitted_along_and_not_kept():
     shape[:2, :8] = 1
     shape[2] = 1
     structure = Structure.from_matrix(shape)
-    parts, _ = find_parts(find_schedule(structure), Fixed(structure))
+    parts, _ = find_components(find_schedule(structure), Fixed(structure))
     assert parts[0].diseases.tolist() == [0, 1]
     assert parts[0].near_duplicates.tolist() == [2]
     assert not parts[0].kept_priors[parts[0].priors == 2].any()
@@ -262,7 +262,7 @@ def test_diseases_with_the_same_symptoms_are_marked():
 def test_moments_without_the_triplets_leave_it_unlearned():
     network = datasets.figure2(0)
     schedule = find_schedule(network.structure)
-    parts, _ = find_parts(schedule, Fixed(network.structure))
+    parts, _ = find_components(schedule, Fixed(network.structure))
     moments = count_moments(network.sample(500, seed=0), schedule.plan())
     assert not parts[0].is_counted(moments)
     strengths, lambdas = without_parts(network, parts)
@@ -270,7 +270,7 @@ def test_moments_without_the_triplets_leave_it_unlearned():
         cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert not cleaned.edges.any()
     assert not cleaned.priors.any()
-    assert not cleaned.parts
+    assert not cleaned.explained
 
 
 def learned_from_exact(network, method, fixed=None):

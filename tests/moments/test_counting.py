@@ -84,7 +84,7 @@ def test_counts_in_memory_agree_with_naive(seed, n_records, n_symptoms, unknown,
     findings = Findings.from_numpy(records, structure)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally, "LISTED_PAIR_SECONDS", float(rng.choice([0.0, 1.0])))
-        moments = count_moments(findings, plan, n_groups=n_groups, threads=threads)
+        moments = count_moments(findings, plan, n_groups=n_groups, n_jobs=threads)
     check(moments, plan, records, naive.groups_of_rows("", n_records, n_groups))
 
 
@@ -199,7 +199,7 @@ def test_sparse_and_dense_counting_agree_at_qmr_size(monkeypatch):
 
 def test_wrong_sources_are_refused(tmp_path):
     plan = MomentPlan.coupled(structure_with(2))
-    with pytest.raises(NoisyOrError, match="the findings and the plan have different symptoms"):
+    with pytest.raises(NoisyOrError, match="these findings are of other symptoms"):
         count_moments(datasets.clinic().sample(1, seed=0), plan)
     with pytest.raises(NoisyOrError, match="does not exist"):
         count_moments(tmp_path / "none.csv", plan)
@@ -207,8 +207,8 @@ def test_wrong_sources_are_refused(tmp_path):
         with pytest.raises(NoisyOrError, match="n_groups must be at least 1"):
             count_moments(pa.table({"S0": [1], "S1": [1]}), plan, n_groups=wrong)
     for wrong in -1, 2.5:
-        with pytest.raises(NoisyOrError, match="threads must be a whole number"):
-            count_moments(pa.table({"S0": [1], "S1": [1]}), plan, threads=wrong)
+        with pytest.raises(NoisyOrError, match="n_jobs must be a whole number"):
+            count_moments(pa.table({"S0": [1], "S1": [1]}), plan, n_jobs=wrong)
     with pytest.raises(NoisyOrError, match="need no options to read: 'layout'"):
         count_moments(Findings.from_numpy([[1, 0]], structure_with(2)), plan, layout="wide")
 

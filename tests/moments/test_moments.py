@@ -224,7 +224,7 @@ def test_files_of_another_kind_or_version(tmp_path, monkeypatch):
     PLAN.save(tmp_path / "pairs.plan")
     with pytest.raises(NoisyOrError, match="its 'format' is 'noisyor.plan'"):
         Moments.load(tmp_path / "pairs.plan")
-    monkeypatch.setattr("noisyor.moments.moments.VERSION", 2)
+    monkeypatch.setattr(Moments, "VERSION", 2)
     moments.save(tmp_path / "new.moments")
     monkeypatch.undo()
     with pytest.raises(NoisyOrError, match="has version 2 of noisyor.moments; this noisyor reads"):

@@ -15,7 +15,7 @@ import typer
 
 from noisyor._version import __version__
 from noisyor.cli.convert import convert
-from noisyor.cli.count import count
+from noisyor.cli.count import count, merge
 from noisyor.cli.demo import demo
 from noisyor.cli.diagnose import diagnose
 from noisyor.cli.evaluate import evaluate
@@ -23,10 +23,8 @@ from noisyor.cli.fit import fit
 from noisyor.cli.identify import identify
 from noisyor.cli.info import info
 from noisyor.cli.interrupts import INTERRUPTED, end_at_once, interruptible, was_interrupted
-from noisyor.cli.merge import merge
 from noisyor.cli.output import note, silence_output
-from noisyor.cli.plan import plan
-from noisyor.cli.plan_triplets import plan_triplets
+from noisyor.cli.plan import plan, plan_triplets
 from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample

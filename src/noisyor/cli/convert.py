@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.inputs import existing, is_built_in, read_network
 from noisyor.cli.options import AsJson, Quiet
 from noisyor.cli.output import Facts, show_facts
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.exchange.files import Model
@@ -54,7 +56,6 @@ def convert(
     Example: noisyor convert clinic clinic.xdsl
     """
     from noisyor.exchange.files import format_of, write_model
-    from noisyor.io.paths import check_writable
 
     written = format_of(output, write_as.value if write_as else None)
     check_writable(_targets(output, written), [source] if Path(source).exists() else [])
@@ -72,7 +73,6 @@ def _targets(output: Path, written: str) -> list[Path]:
 
 
 def _read(source: str, file_format: str | None) -> "tuple[Model, str]":
-    from noisyor.cli.inputs import existing, is_built_in, read_network
     from noisyor.exchange.files import format_of, read_model
 
     if is_built_in(source):

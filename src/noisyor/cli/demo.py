@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Quiet
+from noisyor.cli.inputs import read_network
+from noisyor.cli.options import AsJson, Quiet, Seed
+from noisyor.cli.output import progress_bar, show, tell, text_table, working
+from noisyor.cli.posterior_tables import posterior_table
+from noisyor.errors import FileError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +25,13 @@ PATIENTS = 5000
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 100_000,
+    records: Annotated[
+        int, typer.Option("--records", "-n", min=1, help="How many records.")
+    ] = 100_000,
     network: Annotated[
         str, typer.Option(help="What to learn: a built-in network, a .json file or a folder.")
     ] = "qmr_shaped",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A folder for the report and the networks.")
     ] = Path("noisyor-demo"),
@@ -36,9 +42,6 @@ def demo(
 
     Example: noisyor demo --records 20000
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import tell
-    from noisyor.errors import FileError
     from noisyor.report import write_report
     from noisyor.schedule import find_schedule
 
@@ -77,15 +80,11 @@ class _Story:
         self.seconds: dict[str, float] = {}
 
     def tell(self, *paragraphs: Any) -> None:
-        from noisyor.cli.output import show
-
         if not self._silent:
             show(*paragraphs)
 
     def step(self, what: str, work: Any) -> Any:
         """Do something, and take its time."""
-        from noisyor.cli.progress import working
-
         start = time.perf_counter()
         with working(what, self._silent):
             found = work()
@@ -98,7 +97,6 @@ class _Story:
         """Sample records block by block, with the diseases."""
         import numpy as np
 
-        from noisyor.cli.progress import progress_bar
         from noisyor.findings import Findings
 
         start, blocks, diseases = time.perf_counter(), [], []
@@ -119,7 +117,6 @@ class _Story:
 
     def learned(self, network: "NoisyOrNetwork", findings: "Findings", method: str) -> "Estimate":
         """Learn, with a bar of the records looked at."""
-        from noisyor.cli.progress import progress_bar
         from noisyor.learner import NoisyOrLearner
 
         start = time.perf_counter()
@@ -158,7 +155,7 @@ def _compare(
     """Compare with the truth, and with what an estimator finds that sees the diseases."""
     import numpy as np
 
-    from noisyor.baselines import learn_observed
+    from noisyor.learning import learn_observed
 
     seen = learn_observed(findings, network.structure, diseases)
     sound = estimate.failures.flags == 0
@@ -195,17 +192,16 @@ def _closing(facts: dict[str, Any], seconds: float) -> str:
 
 def _prior_table(network: "NoisyOrNetwork", estimate: "Estimate") -> object:
     import numpy as np
-    from rich.table import Table
 
-    table = Table(title="The most frequent diseases, true and learned", title_justify="left")
-    for title in "disease", "true prior", "learned", "95% interval":
-        table.add_column(title, justify="left" if title == "disease" else "right")
+    rows = []
     lower, upper = estimate.priors.intervals()
     for i in np.argsort(-network.priors)[:5]:
         interval = f"{lower[i]:.4f} to {upper[i]:.4f}" if np.isfinite(lower[i]) else "unknown"
         values = f"{network.priors[i]:.4f}", f"{estimate.priors.values[i]:.4f}"
-        table.add_row(network.structure.diseases[i], *values, interval)
-    return table
+        rows.append([network.structure.diseases[i], *values, interval])
+    titles = "disease", "true prior", "learned", "95% interval"
+    title = "The most frequent diseases, true and learned"
+    return text_table(titles, rows, left=["disease"], title=title)
 
 
 def _diagnosis(seed: int) -> list[Any]:
@@ -213,7 +209,6 @@ def _diagnosis(seed: int) -> list[Any]:
     import numpy as np
 
     from noisyor import datasets
-    from noisyor.cli.posterior_tables import posterior_table
     from noisyor.inference import posterior
     from noisyor.learner import NoisyOrLearner
 

@@ -1,34 +1,47 @@
 """`noisyor diagnose`: which diseases, given findings; one patient, or files of records."""
 
+import itertools
 import json
 import math
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.inputs import expand_sources, local_files, read_network
 from noisyor.cli.options import (
     AsJson,
     IdsPerFile,
     IgnoreUnknown,
+    Jobs,
+    Layout,
+    NetworkFile,
     OnCluster,
     Quiet,
     ReadLayout,
-    Threads,
+    Seed,
+    output_option,
     read_options,
 )
+from noisyor.cli.output import note, progress_bar, tell, working
+from noisyor.cli.posterior_tables import show_answers
+from noisyor.cluster import connected
+from noisyor.errors import ParameterError
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
+    from noisyor.cli.inputs import Source
+    from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
     from noisyor.inference.intervals import Learned
+    from noisyor.inference.posterior_tables import MethodCounts
     from noisyor.network import NoisyOrNetwork
 
 
 def diagnose(
-    network: Annotated[
-        str,
-        typer.Argument(help="A network file (JSON), a folder, or clinic, figure1, qmr_shaped, ..."),
-    ],
+    context: typer.Context,
+    network: NetworkFile,
     records: Annotated[
         list[str] | None,
         typer.Argument(help="Files of records (.parquet, .csv); none: one patient, from options."),
@@ -73,8 +86,7 @@ def diagnose(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Of records: where to write (.parquet, .csv)."),
+        Path | None, output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
     layout: ReadLayout = None,
     unmentioned: Annotated[
@@ -82,9 +94,9 @@ def diagnose(
     ] = "absent",
     ignore_unknown: IgnoreUnknown = False,
     ids_per_file: IdsPerFile = False,
-    threads: Threads = 0,
+    jobs: Jobs = 0,
     cluster: OnCluster = None,
-    seed: Annotated[int, typer.Option(min=0, help="For sampling; and for a random network.")] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -94,131 +106,129 @@ def diagnose(
 
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
-    from noisyor.cli.diagnose_files import Told, diagnose_files
-    from noisyor.cli.inputs import read_network
-    from noisyor.cli.progress import working
-    from noisyor.errors import ParameterError
+    options = dict(locals())
 
-    one_patient = {
-        "--present": present, "--absent": absent, "--explain": explain, "--ask": ask,
-        "--about": about, "--sets": sets, "--errors": errors,
-    }  # fmt: skip
-    if not records:
-        if output is not None:
-            raise ParameterError("--output is for files of records; name some.")
-        patient = Patient(read_network(network, seed), present or [], absent or [], errors)
-        if layout is not None or unmentioned != "absent":
-            raise ParameterError("--layout and --unmentioned are for files of records.")
-        request = {"method": method, "budget": 1.0 if budget is None else budget, "seed": seed}
-        with working("asking the network (the first time it is compiled: half a minute)", quiet):
-            facts = patient.ask(
-                request, top or 10, explain=explain, sets=sets, ask=ask or bool(about), about=about
-            )
-        if as_json:
-            typer.echo(json.dumps(_finite(facts)))
-        elif not quiet:
-            patient.show(facts)
-        return
-    wrong = [name for name, value in one_patient.items() if value]
-    if wrong:
-        raise ParameterError(f"{wrong[0]} is for one patient, not for files of records.")
-    if output is None:
-        raise ParameterError("say where to write: --output posteriors.parquet.")
-    options = read_options(layout, ignore_unknown, ids_per_file)
-    options["unmentioned"] = unmentioned  # type: ignore[typeddict-item]  # checked by RecordFormat
-    seconds = 0.1 if budget is None else budget
-    request = {"method": method, "budget": seconds, "seed": seed, "threads": threads or None}
-    told = Told(cluster, quiet, as_json)
-    diagnose_files(network, records, output, options, top, seed, request, told)
+    kind = RecordFiles if records else Patient
+    wanted = {field.name for field in fields(kind)}
+    for name in options.keys() - wanted - {"context", "records"}:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            other = "one patient, not for files of records" if records else "files of records"
+            raise ParameterError(f"--{name.replace('_', '-')} is for {other}.")
+    kind(**{name: options[name] for name in wanted}).diagnose()
 
 
-class Patient:
+@dataclass(frozen=True)
+class Request:
+    """What both kinds of diagnosis are asked with; the names are those of the options."""
+
+    network: str
+    top: int | None
+    method: str
+    budget: float | None
+    seed: int
+    as_json: bool
+    quiet: bool
+
+    def read_network(self) -> "NoisyOrNetwork":
+        """Return the network that is asked."""
+        return read_network(self.network, self.seed)
+
+    def inference(self, seconds: float) -> dict[str, Any]:
+        """Return the arguments of inference; `seconds` is the budget where none is given."""
+        budget = seconds if self.budget is None else self.budget
+        return {"method": self.method, "budget": budget, "seed": self.seed}
+
+
+# --- one patient ---
+
+
+@dataclass(frozen=True)
+class Patient(Request):
     """Someone with findings, about whom a network is asked."""
 
-    def __init__(
-        self,
-        network: "NoisyOrNetwork",
-        present: list[str],
-        absent: list[str],
-        errors: Path | None,
-    ) -> None:
+    present: list[str] | None
+    absent: list[str] | None
+    explain: bool
+    ask: bool
+    about: str | None
+    sets: int
+    errors: Path | None
+
+    def diagnose(self) -> None:
+        """Print all answers, for people or as JSON."""
+        from noisyor.inference import posterior
         from noisyor.names import match_name
 
+        network = self.read_network()
         symptoms = network.structure.symptoms
-        self._network = network
-        self._present = [match_name(name, symptoms, "symptom") for name in present]
-        self._absent = [match_name(name, symptoms, "symptom") for name in absent]
-        self._errors = errors
-        self._found: Posterior | None = None
+        present, absent = (
+            [match_name(name, symptoms, "symptom") for name in names or []]
+            for names in (self.present, self.absent)
+        )
+        findings = present, absent
+        title = "asking the network (the first time it is compiled: half a minute)"
+        with working(title, self.quiet):
+            source = self._source(network)
+            found = posterior(source, *findings, **self.inference(1.0))
+            facts = _facts(found, self.top or 10)
+            if self.explain:
+                facts |= self._explain(network, findings, facts["diseases"][:3])
+            if self.sets:
+                facts["sets"] = self._best_sets(network, findings)
+            if self.ask or self.about:
+                facts["questions"] = self._questions(network, findings)
+        if self.as_json:
+            typer.echo(json.dumps(_finite(facts)))
+        elif not self.quiet:
+            show_answers(found, facts)
 
-    def ask(
-        self,
-        request: dict[str, Any],
-        top: int,
-        *,
-        explain: bool,
-        sets: int,
-        ask: bool,
-        about: str | None,
-    ) -> dict[str, Any]:
-        """Return all answers, as facts for JSON."""
-        from noisyor.inference import posterior
-
-        self._found = posterior(self._source(), self._present, self._absent, **request)
-        facts = _facts(self._found, top)
-        if explain:
-            facts |= self._explain(facts["diseases"][:3], request)
-        if sets:
-            facts["sets"] = self._sets(sets, request["budget"])
-        if ask:
-            facts["questions"] = self._ask(request["seed"], about)
-        return facts
-
-    def show(self, facts: dict[str, Any]) -> None:
-        """Print the answers for people."""
-        from noisyor.cli.posterior_tables import show_answers
-
-        assert self._found is not None
-        show_answers(self._found, facts)
-
-    def _source(self) -> "NoisyOrNetwork | Learned":
+    def _source(self, network: "NoisyOrNetwork") -> "NoisyOrNetwork | Learned":
         from noisyor.inference.intervals import NetworkWithErrors
         from noisyor.parameters import read_standard_errors
 
-        if self._errors is None:
-            return self._network
-        read = read_standard_errors(self._errors, self._network.structure)
-        return NetworkWithErrors(self._network, read)
+        if self.errors is None:
+            return network
+        return NetworkWithErrors(network, read_standard_errors(self.errors, network.structure))
 
-    def _explain(self, rows: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
-        from noisyor.cli.output import note
+    def _explain(
+        self,
+        network: "NoisyOrNetwork",
+        findings: tuple[list[str], list[str]],
+        rows: list[dict[str, Any]],
+    ) -> dict[str, Any]:
         from noisyor.inference import explain
 
-        if request["method"] in ("variational", "mean_field"):
-            note(f"{request['method']} tells no causes: they are explained by the method auto.")
-            request = request | {"method": "auto"}
-        told = explain(
-            self._network, self._present, self._absent,
-            diseases=[row["disease"] for row in rows], **request,
-        )  # fmt: skip
+        request = self.inference(1.0)
+        if self.method in ("variational", "mean_field"):
+            note(f"{self.method} tells no causes: they are explained by the method auto.")
+            request["method"] = "auto"
+        diseases = [row["disease"] for row in rows]
+        found = explain(network, *findings, diseases=diseases, **request)
         return {
-            "contributions": told.contributions.to_pylist(),
-            "causes": told.causes.to_pylist(),
+            "contributions": found.contributions.to_pylist(),
+            "causes": found.causes.to_pylist(),
         }
 
-    def _sets(self, k: int, budget: float) -> dict[str, Any]:
+    def _best_sets(
+        self, network: "NoisyOrNetwork", findings: tuple[list[str], list[str]]
+    ) -> dict[str, Any]:
         from noisyor.inference import most_probable
 
-        found = most_probable(self._network, self._present, self._absent, k, budget=budget)
+        budget = self.inference(1.0)["budget"]
+        found = most_probable(network, *findings, self.sets, budget=budget)
         return {"is_proven": found.is_proven, "sets": found.table().to_pylist()}
 
-    def _ask(self, seed: int, about: str | None) -> list[dict[str, Any]]:
+    def _questions(
+        self, network: "NoisyOrNetwork", findings: tuple[list[str], list[str]]
+    ) -> list[dict[str, Any]]:
         from noisyor.inference import best_questions
         from noisyor.names import match_name
 
-        diseases = self._network.structure.diseases
-        disease = None if about is None else match_name(about, diseases, "disease")
-        asked = best_questions(self._network, self._present, self._absent, about=disease, seed=seed)
+        disease = None
+        if self.about is not None:
+            disease = match_name(self.about, network.structure.diseases, "disease")
+        asked = best_questions(network, *findings, about=disease, seed=self.seed)
         rows: list[dict[str, Any]] = asked.table().slice(0, 10).to_pylist()
         return rows
 
@@ -244,3 +254,98 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
         "log_evidence_upper": found.log_evidence_upper,
         "diseases": found.table().slice(0, top).to_pylist(),
     }
+
+
+# --- files of records ---
+
+
+@dataclass(frozen=True)
+class RecordFiles(Request):
+    """Files of records, whose posteriors are written block after block, or on a cluster."""
+
+    records: list[str]
+    output: Path | None
+    layout: Layout | None
+    unmentioned: str
+    ignore_unknown: bool
+    ids_per_file: bool
+    jobs: int
+    cluster: str | None
+
+    def diagnose(self) -> None:
+        """Write the posteriors, and say how many were found in which way."""
+        from noisyor.findings.reading import RecordFormat
+        from noisyor.inference.answers import make_request
+
+        if self.output is None:
+            raise ParameterError("say where to write: --output posteriors.parquet.")
+        options = read_options(self.layout, self.ignore_unknown, self.ids_per_file)
+        options["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
+        form = RecordFormat(**options)
+        files = expand_sources(self.records)
+        make_request(**self.inference(0.1))
+        write = self._on_this_machine if self.cluster is None else self._on_cluster
+        counts = write(self.read_network(), files, self.output, form)
+        _give_notice(counts)
+        facts = {"records": counts.n_records, "methods": counts.counts, "output": str(self.output)}
+        sentence = f"Diagnosed {counts.n_records:,} records ({counts}) into {self.output}"
+        tell(sentence, facts, quiet=self.quiet, as_json=self.as_json)
+
+    def _on_this_machine(
+        self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
+    ) -> "MethodCounts":
+        from noisyor.findings.findings import open_records
+        from noisyor.findings.reading import blocks_with_like_ids, total_records
+        from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
+        from noisyor.io.tables import table_kind, write_batches
+
+        check_writable([output], inputs=[Path(self.network), *local_files(files)])
+        kind = table_kind(output)
+        counts = MethodCounts()
+        streams = open_records(files, network.structure, form)
+        blocks = blocks_with_like_ids(streams)
+        first = next(blocks, None)
+        ids = None if first is None or first.record_ids is None else first.record_ids.type
+        all_blocks = blocks if first is None else itertools.chain([first], blocks)
+        silent = self.quiet or self.as_json
+        with progress_bar("diagnosing", total_records(streams), silent) as advance:
+            writer = PosteriorWriter(network, ids, self.top)
+            batches = writer.batches(
+                all_blocks, counts, progress=advance, n_jobs=self.jobs or None,
+                **self.inference(0.1),
+            )  # fmt: skip
+            write_batches(output, writer.schema, batches, kind)
+        return counts
+
+    def _on_cluster(
+        self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
+    ) -> "MethodCounts":
+        from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
+
+        if output.suffix:
+            raise ParameterError(
+                f"--output {output}: on a cluster each worker writes files of its own; give a "
+                "folder, without an ending."
+            )
+        assert self.cluster is not None
+        with (
+            connected(self.cluster) as client,
+            progress_bar("diagnosing", None, self.quiet or self.as_json) as advance,
+        ):
+            return diagnose_on_cluster(
+                client, network, files, output, form, top=self.top, progress=advance,
+                **self.inference(0.1),
+            )  # fmt: skip
+
+
+def _give_notice(counts: "MethodCounts") -> None:
+    if counts.n_impossible:
+        note(
+            f"{counts.n_impossible:,} records are impossible under the network, and have no "
+            "probabilities."
+        )
+    if counts.n_refused:
+        note(
+            f"{counts.n_refused:,} records are too much work for exact inference, and have no "
+            "probabilities; raise --budget, or leave --method to auto."
+        )

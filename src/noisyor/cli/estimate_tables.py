@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noisyor.cli.output import show, text_table
+
 if TYPE_CHECKING:
     from noisyor.learning import Estimate
     from noisyor.learning.misfits import Misfits
@@ -49,21 +51,19 @@ def facts_of(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
 def show_estimate(estimate: "Estimate") -> None:
     """Say in words what was learned, how well, and what was not."""
     import numpy as np
-    from rich.table import Table
 
-    from noisyor.cli.output import show
     from noisyor.learning.estimate import REASONS
     from noisyor.report.content import NEUTRAL
     from noisyor.report.overview import fit_in_words
 
-    table = Table()
-    for title in "parameter", "all", "learned", "flagged", "median standard error":
-        table.add_column(title, justify="left" if title == "parameter" else "right")
+    rows = []
     for name, part in estimate.parts.items():
         errors = part.standard_errors[np.isfinite(part.standard_errors)]
         error = f"{np.median(errors):.4f}" if errors.size else "unknown"
         counts = len(part.values), int(part.is_learned.sum()), int((part.flags != 0).sum())
-        table.add_row(f"{name}s", *(f"{n:,}" for n in counts), error)
+        rows.append([f"{name}s", *(f"{n:,}" for n in counts), error])
+    titles = "parameter", "all", "learned", "flagged", "median standard error"
+    table = text_table(titles, rows, left=["parameter"])
     show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
     for flag, reason in REASONS.items():
         counts_by_kind = [
@@ -83,8 +83,6 @@ def show_estimate(estimate: "Estimate") -> None:
 
 def show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
     """Say whether the structure can explain which symptoms go together."""
-    from noisyor.cli.output import show
-
     structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
     wrong = misfits.symptoms.found(misfits.level)
     if len(wrong):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson
+from noisyor.cli.inputs import read_network
+from noisyor.cli.options import AsJson, Seed
+from noisyor.cli.output import show, text_table, working
 
 if TYPE_CHECKING:
     from noisyor.evaluation import Comparison, Errors
@@ -19,7 +21,7 @@ def evaluate(
         int,
         typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    seed: Seed = 0,
     budget: Annotated[
         float, typer.Option(min=0.0, help="Seconds of work for a record's posteriors.")
     ] = 0.1,
@@ -29,9 +31,6 @@ def evaluate(
 
     Example: noisyor evaluate learned.json truth.json
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import show
-    from noisyor.cli.progress import working
     from noisyor.evaluation import evaluate as compare
 
     networks = [read_network(each, seed=0) for each in (learned, truth)]
@@ -44,7 +43,7 @@ def evaluate(
     if found.posteriors is not None:
         show(_of_posteriors(found))
     elif records:
-        show("No posteriors could be compared: one of the networks holds all records impossible.")
+        show("No posteriors could be compared: to one of the networks all records are impossible.")
 
 
 def _facts(found: "Comparison") -> dict[str, Any]:
@@ -60,21 +59,19 @@ def _without_nan(value: Any) -> Any:
 
 
 def _table(found: "Comparison") -> object:
-    from rich.table import Table
-
-    table = Table(title="Absolute differences", title_justify="left")
-    for title in "parameters", "number", "mean", "median", "largest", "where":
-        table.add_column(title, justify="left" if title in ("parameters", "where") else "right")
-    rows: dict[str, Errors] = {
+    parts: dict[str, Errors] = {
         "priors": found.priors, "failures": found.failures, "leaks": found.leaks,
     }  # fmt: skip
     for depth, errors in found.by_depth.items():
-        rows[f"failures of depth {depth}" if depth >= 0 else "failures not scheduled"] = errors
-    for name, errors in rows.items():
+        parts[f"failures of depth {depth}" if depth >= 0 else "failures not scheduled"] = errors
+    rows = []
+    for name, errors in parts.items():
         numbers = errors.mean, errors.median, errors.largest
         shown = ["-" if math.isnan(each) else f"{each:.4f}" for each in numbers]
-        table.add_row(name, f"{errors.n:,}", *shown, errors.where)
-    return table
+        rows.append([name, f"{errors.n:,}", *shown, errors.where])
+    titles = "parameters", "number", "mean", "median", "largest", "where"
+    left = "parameters", "where"
+    return text_table(titles, rows, left=left, title="Absolute differences")
 
 
 def _of_posteriors(found: "Comparison") -> str:

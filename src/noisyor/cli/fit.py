@@ -3,30 +3,47 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from noisyor.cli.count import merged_moments
+from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
+from noisyor.cli.inputs import (
+    expand_sources,
+    is_built_in,
+    local_files,
+    read_network,
+    read_structure,
+)
 from noisyor.cli.options import (
     AsJson,
     Choice,
     Groups,
     IdsPerFile,
     IgnoreUnknown,
+    Jobs,
     OnCluster,
     Pairs,
     Quiet,
     ReadLayout,
+    Seed,
     SkipBroken,
     StructureFile,
-    Threads,
     TripletChoice,
+    output_option,
     read_options,
 )
+from noisyor.cli.output import note, progress_bar
+from noisyor.cluster import connected
+from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from noisyor.cli.inputs import Source
-    from noisyor.findings.reading import ReadOptions
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
     from noisyor.learning.misfits import Misfits
@@ -40,9 +57,7 @@ def fit(
         list[str],
         typer.Argument(help="Files of records, or of moments (.moments); patterns are fine."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the network (.json).")
-    ],
+    output: Annotated[Path, output_option("Where to write the network (.json).")],
     method: Annotated[
         str,
         typer.Option(
@@ -68,13 +83,15 @@ def fit(
     fixed: Annotated[
         str | None,
         typer.Option(
-            help="Hold parameters at known values: a table with the columns parameter, disease, "
+            help="Keep parameters at known values: a table with the columns parameter, disease, "
             "symptom, value (.csv, .parquet), or a network with --relearn."
         ),
     ] = None,
     relearn: Annotated[
         list[str] | None,
-        typer.Option(help="priors, failures or leaks: what is not held of the network --fixed."),
+        typer.Option(
+            help="priors, failures or leaks: what of the network --fixed is learned anew."
+        ),
     ] = None,
     diseases: Annotated[
         Path | None,
@@ -88,19 +105,25 @@ def fit(
     layout: ReadLayout = None,
     ignore_unknown: IgnoreUnknown = False,
     ids_per_file: IdsPerFile = False,
-    groups: Groups = 50,
-    threads: Threads = 0,
+    jobs: Jobs = 0,
     cluster: OnCluster = None,
     skip_broken: SkipBroken = False,
-    seed: Annotated[
-        int, typer.Option(min=0, help="For refined, which samples, and for random starts.")
-    ] = 0,
-    restarts: Annotated[
+    groups: Groups = 50,
+    seed: Seed = 0,
+    n_init: Annotated[
         int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
     ] = 4,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds of refined, or steps of the methods that climb."),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Climb until the likelihood rises by less, in parts."),
+    ] = None,
     shrink: Annotated[
         bool,
-        typer.Option(help="Hold what the records hardly tell near the others of its kind."),
+        typer.Option(help="Keep what the records say little of near the others of its kind."),
     ] = True,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -112,36 +135,33 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
-    from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
-    from noisyor.cli.inputs import expand_sources, local_files, read_structure
-    from noisyor.cli.output import note
     from noisyor.learner import NoisyOrLearner
 
     _check_seen(method, diseases)
     files = expand_sources(records)
-    known = filter(None, [Path(fixed) if fixed else None, diseases])
-    inputs = [Path(structure), *local_files(files), *known]
+    inputs = filter(None, [Path(structure), Path(fixed) if fixed else None, diseases])
     outputs = Outputs(output, summary, misfits, report)
-    outputs.check(inputs)
+    outputs.check([*local_files(files), *inputs])
     graph = read_structure(structure)
     learner = NoisyOrLearner(
-        graph,
-        method=method,
-        pairs=pairs,
-        choice=choice.value,
-        n_groups=groups,
-        threads=threads or None,
-        seed=seed,
-        shrink=shrink,
-        restarts=restarts,
-    )
-    options = read_options(layout, ignore_unknown, ids_per_file)
-    held = _read_fixed(fixed, relearn or [], graph)
-    seen = None if diseases is None else _read_diseases(diseases, graph)
-    where = Where(cluster, skip_broken, quiet or as_json)
-    estimate = _learn(learner, files, seen, held, options, where)
-    if not estimate.priors.is_learned.any():
-        note("no prior was learned: the network holds neutral values only.")
+        graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
+        shrink=shrink, max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
+        n_jobs=jobs or None,
+    )  # fmt: skip
+    fixed_values = _read_fixed(fixed, relearn or [], graph)
+    if _are_moments(files):
+        estimate = _learn_from_moments(learner, local_files(files), fixed_values)
+    else:
+        labels = None if diseases is None else _read_diseases(diseases, graph)
+        options = read_options(layout, ignore_unknown, ids_per_file)
+        with (
+            connected(cluster) if cluster else nullcontext() as client,
+            progress_bar("learning", None, quiet or as_json) as advance,
+        ):
+            estimate = learner.fit(
+                files, labels, fixed=fixed_values, progress=advance, client=client,
+                skip_broken=skip_broken, **options,
+            ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
@@ -167,8 +187,7 @@ class Outputs(NamedTuple):
 
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
-        from noisyor.io.paths import check_writable
-        from noisyor.io.writing import table_kind
+        from noisyor.io.tables import table_kind
         from noisyor.report.writing import check_ending
 
         check_writable(self.names, inputs=inputs)
@@ -181,6 +200,8 @@ class Outputs(NamedTuple):
         """Write all of it."""
         from noisyor.report import write_report
 
+        if not estimate.priors.is_learned.any():
+            note("no prior was learned: the network holds neutral values only.")
         estimate.network.save(self.network)
         if self.summary is not None:
             estimate.save_summary(self.summary)
@@ -191,9 +212,7 @@ class Outputs(NamedTuple):
 
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
-    """Read the values to be held, from a table or a network."""
-    from noisyor.cli.inputs import is_built_in, read_network
-    from noisyor.errors import FileError, ParameterError
+    """Read the values to be fixed, from a table or a network."""
     from noisyor.parameters import KINDS, Fixed
 
     is_network = source is not None and (
@@ -203,97 +222,63 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     if unknown:
         raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
     if relearn and not is_network:
-        raise ParameterError("--relearn needs --fixed with a network that holds the rest.")
+        raise ParameterError("--relearn needs --fixed with a network that gives the others.")
     if source is None:
         return None
     if not is_network:
         return Fixed.load(source, structure)
-    held = [kind for kind in KINDS if kind not in relearn]
-    if not relearn or not held:
-        every = "every parameter" if held else "nothing"
+    kept = [kind for kind in KINDS if kind not in relearn]
+    if not relearn or not kept:
+        every = "every parameter" if kept else "nothing"
         raise ParameterError(
-            f"--fixed {source} would hold {every}; say what to learn anew, for example "
+            f"--fixed {source} would fix {every}; say what to learn anew, for example "
             "--relearn priors."
         )
     network = read_network(source, 0)
     if network.structure != structure:
         raise FileError(f"{source} has another structure than the one to be learned.")
-    return Fixed.of(network, *held)
+    return Fixed.of(network, *kept)
 
 
 def _check_seen(method: str, diseases: Path | None) -> None:
     """Refuse diseases for a method that does not see them, and the other way round."""
-    from noisyor.errors import ParameterError
-    from noisyor.learner import ALL_METHODS, SEEN
+    from noisyor.learning.methods import METHODS
 
-    if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
+    if method in METHODS and METHODS[method].needs_labels != (diseases is not None):
         raise ParameterError(
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
         )
 
 
-def _read_diseases(file: Path, structure: "Structure") -> Any:
+def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
     """Read which diseases each record had, from a table with a column for each."""
-    import numpy as np
+    from noisyor.io.tables import read_flags
 
-    from noisyor.errors import FileError
-    from noisyor.findings.sources import read_findings
-    from noisyor.structure import Structure
-
-    n_diseases = structure.n_diseases
-    columns = Structure.from_matrix(
-        np.ones((1, n_diseases)), diseases=["any"], symptoms=structure.diseases
-    )
     try:
-        found = read_findings([file], columns, {"ignore_unknown": True})
+        return read_flags(file, structure.diseases)
     except FileError as error:
-        raise FileError(f"--diseases {file} needs a column for each disease: {error}") from None
-    if found.has_unknown:
-        raise FileError(f"{file}: which diseases a record had must all be known.")
-    return found.to_numpy()
+        raise FileError(
+            f"--diseases {file} needs a column for each disease, in which all are known: {error}"
+        ) from None
 
 
-def _learn(
-    learner: "NoisyOrLearner",
-    files: "list[Source]",
-    diseases: Any,
-    fixed: "Fixed | None",
-    options: "ReadOptions",
-    where: "Where",
-) -> "Estimate":
-    """Learn from files of moments, or from files of records with a progress bar."""
-    from noisyor.cli.inputs import local_files
-    from noisyor.cli.merge import merged_moments
-    from noisyor.cli.progress import progress_bar
-    from noisyor.cluster import connected
-    from noisyor.errors import FileError, NoisyOrError, some_of
-
+def _are_moments(files: "list[Source]") -> bool:
+    """Return True if files hold moments, not records: all or none of them."""
     are_moments = [str(file).lower().endswith(".moments") for file in files]
     if any(are_moments) and not all(are_moments):
         raise FileError(
             f"{files[are_moments.index(True)]} holds moments and "
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
-    if all(are_moments):
-        moments = merged_moments(local_files(files))
-        try:
-            return learner.fit(moments, fixed=fixed).estimate_
-        except NoisyOrError as error:
-            raise type(error)(f"{some_of(map(str, files))}: {error}") from None
-    with (
-        connected(where.cluster) if where.cluster else nullcontext() as client,
-        progress_bar("learning", None, where.quiet) as advance,
-    ):
-        return learner.fit(
-            files, diseases, fixed=fixed, progress=advance, client=client,
-            skip_broken=where.skip_broken, **options,
-        ).estimate_  # fmt: skip
+    return all(are_moments)
 
 
-class Where(NamedTuple):
-    """Whether to learn on a cluster, and whether in silence."""
-
-    cluster: str | None
-    skip_broken: bool
-    quiet: bool
+def _learn_from_moments(
+    learner: "NoisyOrLearner", files: list[Path], fixed: "Fixed | None"
+) -> "Estimate":
+    moments = merged_moments(files)
+    try:
+        return learner.fit(moments, fixed=fixed).estimate_
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None

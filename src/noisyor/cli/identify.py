@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, FixedTable, Quiet
+from noisyor.cli.inputs import read_structure
+from noisyor.cli.options import AsJson, FixedTable, Quiet, output_option
+from noisyor.cli.output import show, text_table
+from noisyor.errors import ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -28,8 +32,7 @@ def identify(
         typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A row per parameter with its verdict (.csv, ...)."),
+        Path | None, output_option("A row per parameter with its verdict (.csv, ...).")
     ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -40,11 +43,8 @@ def identify(
 
     The paper's Table 1: noisyor identify --table 7 7
     """
-    from noisyor.cli.inputs import read_structure
-    from noisyor.errors import ParameterError
     from noisyor.identifiability import check_identifiability
-    from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind, write_table
+    from noisyor.io.tables import table_kind, write_table
     from noisyor.parameters import Fixed
 
     if (structure is None) == (table is None):
@@ -59,8 +59,8 @@ def identify(
     if output is not None:
         table_kind(output)
     known = read_structure(str(structure))
-    held = Fixed.load(fixed, known) if fixed else None
-    result = check_identifiability(known, max_order=max_order, fixed=held)
+    fixed_values = Fixed.load(fixed, known) if fixed else None
+    result = check_identifiability(known, max_order=max_order, fixed=fixed_values)
     if output is not None:
         write_table(output, result.verdicts())
     if as_json:
@@ -70,10 +70,6 @@ def identify(
 
 
 def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-    from noisyor.errors import ParameterError
     from noisyor.identifiability import identifiability_table
 
     most = 12
@@ -83,13 +79,13 @@ def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found))
         return
-    table = Table(title="Order of moments that identifies a fully connected network",
-                  title_justify="left")  # fmt: skip
-    for title in "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms)):
-        table.add_column(title, justify="right")
-    for i, row in enumerate(found):
-        table.add_row(str(i + 1), *(str(order) for order in row))
-    show(table, "-1: not identifiable, not even with the moments of the highest order.")
+    titles = "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms))
+    rows = ([str(i + 1), *map(str, row)] for i, row in enumerate(found))
+    title = "Order of moments that identifies a fully connected network"
+    show(
+        text_table(titles, rows, title=title),
+        "-1: not identifiable, not even with the moments of the highest order.",
+    )
 
 
 def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
@@ -128,20 +124,12 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 def _show(result: "Identifiability") -> None:
     from collections import Counter
 
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-    from noisyor.errors import some_of
-
-    table = Table()
     titles = "parameter", "given", "certified", "local", "not identifiable"
-    for title in titles:
-        table.add_column(title, justify="left" if title == "parameter" else "right")
-    rows = result.verdicts().select(["parameter", "verdict"]).to_pylist()
-    counts = Counter((row["parameter"], row["verdict"]) for row in rows)
+    verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
+    counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
     kinds = "prior", "failure", "leak"
-    for kind in kinds:
-        table.add_row(f"{kind}s", *(f"{counts[kind, verdict]:,}" for verdict in titles[1:]))
+    rows = ([f"{kind}s", *(f"{counts[kind, each]:,}" for each in titles[1:])] for kind in kinds)
+    table = text_table(titles, rows, left=["parameter"])
     if result.is_identifiable:
         show(f"All parameters can be known, from moments of order {result.order}.", table)
         if any(counts[kind, "local"] for kind in kinds):

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisyor.cli.inputs import existing, is_built_in, read_network
 from noisyor.cli.options import AsJson
 from noisyor.cli.output import Facts, show_facts
+from noisyor.errors import FileError
+from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
-    from noisyor.io.tables import Table
+    from noisyor.io.columns import Table
     from noisyor.moments import MomentPlan, Moments
     from noisyor.network import NoisyOrNetwork
     from noisyor.schedule import Schedule
@@ -34,9 +37,6 @@ def info(
 
 
 def _facts(source: str) -> Facts:
-    from noisyor.cli.inputs import existing, is_built_in, read_network
-    from noisyor.io.paths import existing_file
-
     if is_built_in(source) or Path(source).is_dir():
         return _network_facts(read_network(source, seed=0))
     path = existing(source, "a file of a structure, network, records, plan or moments")
@@ -185,7 +185,6 @@ def _distinct(known: Any, more: Any) -> Any:
 
 
 def _wide_facts(table: "Table") -> Facts:
-    from noisyor.errors import FileError
     from noisyor.io.columns import ColumnKind
 
     symptoms = [name for name in table.column_names if name != "record"]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noisyor.cli.output import note
 from noisyor.errors import FileError, nearest_name, some_of
-from noisyor.io.locations import is_uri
-from noisyor.io.paths import existing_file
+from noisyor.io.paths import existing_file, is_uri
 
 if TYPE_CHECKING:
     from noisyor.network import NoisyOrNetwork
@@ -63,8 +63,6 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
 
 
 def _note_what_is_drawn(folder: Path) -> None:
-    from noisyor.cli.output import note
-
     missing = [name for name in ("priors", "leaks") if not (folder / f"{name}.csv").exists()]
     if missing:
         note(f"{folder} has no {' and no '.join(missing)}: they are drawn at random.")

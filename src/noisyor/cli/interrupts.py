@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from noisyor.io.unfinished import remove_unfinished
+from noisyor.io.paths import remove_unfinished
 
 PATIENCE = 0.6
 """Seconds that compiled code, in which no exception can be raised, may go on."""

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,18 @@ class TripletChoice(StrEnum):
     rarest = "rarest"
 
 
+def output_option(text: str) -> Any:
+    """Return the option that says where to write, with a text of its own."""
+    return typer.Option("--output", "-o", help=text)
+
+
+NetworkFile = Annotated[
+    str, typer.Argument(help="A network file (JSON), a folder, or clinic, figure1, qmr_shaped, ...")
+]
+NumberOfRecords = Annotated[int, typer.Option("--records", "-n", min=0, help="How many records.")]
+Seed = Annotated[
+    int, typer.Option(min=0, help="For sampling and random networks; the same gives the same.")
+]
 StructureFile = Annotated[
     str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
 ]
@@ -41,7 +53,7 @@ IdsPerFile = Annotated[
 Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
-Threads = Annotated[int, typer.Option(min=0, help="0: as many as there are cores.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cores to use; 0: all there are.")]
 OnCluster = Annotated[
     str | None,
     typer.Option(
@@ -74,7 +86,7 @@ Choice = Annotated[
 
 
 def read_options(layout: Layout | None, ignore_unknown: bool, ids_per_file: bool) -> "ReadOptions":
-    """Return how records stand in their files."""
+    """Return the options of reading as Python functions take them."""
     return {
         "layout": layout.value if layout else "auto",
         "ignore_unknown": ignore_unknown,

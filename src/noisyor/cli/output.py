@@ -1,11 +1,14 @@
-"""What commands print: tables on standard output, notes on standard error."""
+"""What commands print: tables on standard output, notes and progress on standard error."""
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import typer
+
+from noisyor.cli.interrupts import check_interrupted
 
 Facts = dict[str, str | int | float]
 
@@ -24,6 +27,27 @@ def show(*renderables: Any) -> None:
     console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
         console.print(renderable)
+
+
+def text_table(
+    titles: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    left: Container[str] = (),
+    title: str | None = None,
+    has_lines: bool = True,
+) -> Any:
+    """Return a table of texts; its columns are right-aligned, but for those in `left`."""
+    from rich import box
+    from rich.table import Table
+
+    lines = box.HEAVY_HEAD if has_lines else None
+    table = Table(title=title, title_justify="left", box=lines)
+    for each in titles:
+        table.add_column(each, justify="left" if each in left else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) -> None:
@@ -64,3 +88,54 @@ def note(message: str) -> None:
 def silence_output() -> None:
     """Let nothing more be written to a pipe that nobody reads."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# --- progress ---
+
+
+class Advance(Protocol):
+    """Tells how many more records are done."""
+
+    def __call__(self, amount: int) -> None:
+        """Move the bar on."""
+        ...
+
+
+@contextmanager
+def progress_bar(
+    title: str, total: int | None, quiet: bool = False, *, unit: str = "records"
+) -> Iterator[Advance]:
+    """Show a bar with rate and remaining time on a terminal; nothing where there is none."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            speed = f"{task.speed:,.0f}/s" if task.speed and task.speed >= 1.0 else ""
+            return Text(f"{task.completed:,.0f} {unit} {speed}")
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn())
+    hidden = quiet or not console.is_terminal
+    with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def advance(amount: int) -> None:
+            check_interrupted()
+            bar.advance(task, amount)
+
+        yield advance
+
+
+@contextmanager
+def working(title: str, quiet: bool = False) -> Iterator[None]:
+    """Show on a terminal that something is being done whose length is not known."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(title):
+        yield

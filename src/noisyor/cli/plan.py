@@ -1,4 +1,4 @@
-"""`noisyor plan`: what to count to learn a structure, and how many records it takes."""
+"""`noisyor plan` and `noisyor plan-triplets`: what to count, and how many records it takes."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisyor.cli.count import merged_moments
+from noisyor.cli.info import facts_of_plan
+from noisyor.cli.inputs import expand_files, read_network, read_structure
 from noisyor.cli.options import (
     AsJson,
     Choice,
     FixedTable,
     Pairs,
     Quiet,
+    Seed,
     StructureFile,
     TripletChoice,
+    output_option,
 )
+from noisyor.cli.output import show, tell, text_table
+from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -25,9 +33,7 @@ MOST_ROWS = 5
 
 def plan(
     structure: StructureFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write what to count.")
-    ] = None,
+    output: Annotated[Path | None, output_option("Where to write what to count.")] = None,
     method: Annotated[
         str, typer.Option(help="For which method: pooled (and refined), or sequential.")
     ] = "pooled",
@@ -48,7 +54,7 @@ def plan(
     fixed: FixedTable = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
-    seed: Annotated[int, typer.Option(min=0, help="With --network, which samples.")] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -59,10 +65,7 @@ def plan(
     Before there is data: noisyor plan clinic.json --network guess.json --records 100000
     --precision 0.02
     """
-    from noisyor.cli.inputs import read_structure
-    from noisyor.errors import ParameterError
-    from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
     from noisyor.learner import NoisyOrLearner
     from noisyor.parameters import Fixed
 
@@ -94,8 +97,6 @@ def plan(
 
 
 def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "Precision":
-    from noisyor.cli.inputs import read_network
-    from noisyor.errors import FileError
     from noisyor.learning import predict_precision
 
     network = read_network(guess, seed)
@@ -105,7 +106,7 @@ def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "
 
 
 def _save(predicted: "Precision", wanted: float, path: Path) -> None:
-    from noisyor.io.writing import write_table
+    from noisyor.io.tables import write_table
 
     write_table(path, predicted.summary(wanted))
 
@@ -135,23 +136,20 @@ def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
 def _show(predicted: "Precision", wanted: float) -> None:
     """Say in a table how well each kind would be learned, and which parameters worst."""
     import numpy as np
-    from rich.table import Table
 
-    from noisyor.cli.output import show
     from noisyor.parameters import KINDS
 
-    table = Table()
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
         "nine in ten", "all",
     )  # fmt: skip
-    for title in titles:
-        table.add_column(title, justify="left" if title == "parameter" else "right")
+    rows = []
     needed = predicted.records_needed(wanted)
     for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True):
         if np.isfinite(errors).any():
             parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
-            table.add_row(kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts)
+            rows.append([kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts])
+    table = text_table(titles, rows, left=["parameter"])
     show(f"Predicted for {predicted.n_records:,} records, learned by refined:", table)
     n_rare = int(np.isnan(predicted.standard_errors.priors).sum())
     if n_rare:
@@ -167,3 +165,37 @@ def _show(predicted: "Precision", wanted: float) -> None:
         for i, j in [structure.edges[edge]]
     )
     show(f"The least certain failures: {', '.join(listed)}.")
+
+
+def plan_triplets(
+    moments: Annotated[
+        list[str], typer.Argument(help="Moments of all coupled pairs: what noisyor count writes.")
+    ],
+    output: Annotated[Path, output_option("Where to write the plan.")],
+    pairs: Pairs = True,
+    fixed: FixedTable = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the triplets that tell most about the priors; count all records again with the plan.
+
+    Example: noisyor plan-triplets all.moments -o triplets.plan
+    """
+    from noisyor.learning import plan_triplets as choose
+    from noisyor.parameters import Fixed
+    from noisyor.schedule import find_schedule
+
+    files = expand_files(moments)
+    check_writable([output], inputs=[*files, *filter(None, [fixed])])
+    counted = merged_moments(files)
+    try:
+        structure = counted.plan.structure
+        fixed_values = Fixed.load(fixed, structure) if fixed else None
+        found = choose(
+            counted, find_schedule(structure, pairs=pairs, fixed=fixed_values), fixed=fixed_values
+        )
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+    found.save(output)
+    facts = {"output": str(output), **facts_of_plan(found)}
+    tell(f"Planned into {output}: {found}", facts, quiet=quiet, as_json=as_json)

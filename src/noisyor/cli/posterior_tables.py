@@ -1,7 +1,10 @@
 """Posteriors, explanations, sets and questions as tables for people."""
 
 import sys
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
+
+from noisyor.cli.output import note, show, text_table
 
 if TYPE_CHECKING:
     from noisyor.inference import Posterior
@@ -30,17 +33,10 @@ def _percent(p: float) -> str:
 
 def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
     """Return the most probable diseases as a table with bars."""
-    from rich.table import Table
-
-    table = Table(box=None)
-    table.add_column("disease")
-    for title in "probability", "before":
-        table.add_column(title, justify="right")
     has_intervals = found.interval_lower is not None
     is_rough = found.method != "exact"
-    for title in ["95% interval"] * has_intervals + ["within"] * is_rough:
-        table.add_column(title, justify="right")
-    table.add_column("")
+    more = ["95% interval"] * has_intervals + ["within"] * is_rough
+    table = []
     for row in rows:
         cells = [row["disease"], _percent(row["probability"]), _percent(row["prior"])]
         if has_intervals:
@@ -48,13 +44,12 @@ def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
             cells.append(" to ".join(_percent(end) for end in ends))
         if is_rough:
             cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
-        table.add_row(*cells, _bar(row["probability"]))
-    return table
+        table.append([*cells, _bar(row["probability"])])
+    titles = "disease", "probability", "before", *more, ""
+    return text_table(titles, table, left=["disease", ""], has_lines=False)
 
 
 def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
-    from noisyor.cli.output import note, show
-
     show(_heading(found), posterior_table(found, facts["diseases"]))
     if found.n_without_error:
         note(
@@ -64,7 +59,7 @@ def _show_posterior(found: "Posterior", facts: dict[str, Any]) -> None:
 
 
 def _heading(found: "Posterior") -> str:
-    how = {
+    method = {
         "exact": "exact",
         "variational": f"bounds, no probability is off by more than {found.error:.2g}",
         "mean_field": "mean field, of unknown error",
@@ -74,30 +69,25 @@ def _heading(found: "Posterior") -> str:
     n_unknown = found.structure.n_symptoms - n_known
     return (
         f"{len(found.present)} findings present, {len(found.absent)} absent, {n_unknown:,} unknown "
-        f"({how})."
+        f"({method})."
     )
 
 
 def _explanations(facts: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-
     if "causes" not in facts:
         return
     for name in dict.fromkeys(row["disease"] for row in facts["contributions"]):
-        table = Table(title=f"{name}: what each finding adds", title_justify="left", box=None)
-        table.add_column("finding")
-        table.add_column("log odds", justify="right")
-        table.add_column("without it", justify="right")
-        for row in facts["contributions"]:
-            if row["disease"] == name:
-                finding = row["finding"] if row["state"] == "present" else f"no {row['finding']}"
-                table.add_row(finding, f"{row['log_odds']:+.2f}", _percent(row["without"]))
-        show("", table)
-    table = Table(title="What has caused each finding", title_justify="left", box=None)
-    table.add_column("finding")
-    table.add_column("causes (several can act at once)")
+        rows = [
+            [
+                row["finding"] if row["state"] == "present" else f"no {row['finding']}",
+                f"{row['log_odds']:+.2f}",
+                _percent(row["without"]),
+            ]
+            for row in facts["contributions"]
+            if row["disease"] == name
+        ]
+        _show_plain(f"{name}: what each finding adds", ["finding", "log odds", "without it"], rows)
+    rows = []
     for finding in facts["present"]:
         causes = [row for row in facts["causes"] if row["finding"] == finding][:4]
         texts = [
@@ -105,39 +95,35 @@ def _explanations(facts: dict[str, Any]) -> None:
             for row in causes
             if row["probability"] >= 0.005
         ]
-        table.add_row(finding, ", ".join(texts))
-    show("", table)
+        rows.append([finding, ", ".join(texts)])
+    titles = ["finding", "causes (several can act at once)"]
+    _show_plain("What has caused each finding", titles, rows, left=titles)
+
+
+def _show_plain(
+    title: str, titles: list[str], rows: list[list[str]], left: Container[str] = ("finding",)
+) -> None:
+    show("", text_table(titles, rows, title=title, left=left, has_lines=False))
 
 
 def _best_sets(facts: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-
     if "sets" not in facts:
         return
     found = facts["sets"]
     proven = "" if found["is_proven"] else " (the budget did not suffice to exclude better ones)"
-    table = Table(title=f"Most probable sets{proven}", title_justify="left", box=None)
-    table.add_column("diseases")
-    table.add_column("probability", justify="right")
-    for row in found["sets"]:
-        names = ", ".join(row["diseases"]) or "none"
-        table.add_row(names, _percent(row["probability"]))
-    show("", table)
+    rows = [
+        [", ".join(row["diseases"]) or "none", _percent(row["probability"])]
+        for row in found["sets"]
+    ]
+    titles = ["diseases", "probability"]
+    _show_plain(f"Most probable sets{proven}", titles, rows, left=["diseases"])
 
 
 def _questions(facts: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from noisyor.cli.output import show
-
     if "questions" not in facts:
         return
-    table = Table(title="What to ask for next", title_justify="left", box=None)
-    table.add_column("finding")
-    table.add_column("tells (bits)", justify="right")
-    table.add_column("present", justify="right")
-    for row in facts["questions"]:
-        table.add_row(row["symptom"], f"{row['gain']:.3f}", _percent(row["probability"]))
-    show("", table)
+    rows = [
+        [row["symptom"], f"{row['gain']:.3f}", _percent(row["probability"])]
+        for row in facts["questions"]
+    ]
+    _show_plain("What to ask for next", ["finding", "tells (bits)", "present"], rows)

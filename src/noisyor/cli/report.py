@@ -45,7 +45,7 @@ def report(
     Example: noisyor report learned.json --summary learned.csv -o report.html
     """
     from noisyor.cli.inputs import read_network
-    from noisyor.cli.progress import working
+    from noisyor.cli.output import working
     from noisyor.io.paths import check_writable
     from noisyor.report.content import content_of
     from noisyor.report.writing import check_ending, write_page

@@ -41,8 +41,7 @@ def reproduce(
 
     Example: noisyor reproduce figure3 --quick --out results
     """
-    from noisyor.cli.output import tell
-    from noisyor.cli.progress import progress_bar
+    from noisyor.cli.output import progress_bar, tell
     from noisyor.errors import FileError
     from noisyor.experiments import EXPERIMENTS, Settings
     from noisyor.experiments import reproduce as run

@@ -5,29 +5,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noisyor.cli.options import AsJson, Layout, Quiet
+from noisyor.cli.inputs import read_network
+from noisyor.cli.options import (
+    AsJson,
+    Layout,
+    NetworkFile,
+    NumberOfRecords,
+    Quiet,
+    Seed,
+    output_option,
+)
+from noisyor.cli.output import progress_bar, tell
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from noisyor.cli.progress import Advance
+    from noisyor.cli.output import Advance
     from noisyor.findings.blocks import Block
     from noisyor.network import NoisyOrNetwork
 
 
 def sample(
-    network: Annotated[
-        str,
-        typer.Argument(
-            help="A network file (JSON), a folder with edges.csv, or clinic, figure1, figure2, "
-            "qmr_shaped.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the records: .parquet or .csv.")
-    ],
-    records: Annotated[int, typer.Option("--records", "-n", min=0, help="How many.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 0,
+    network: NetworkFile,
+    output: Annotated[Path, output_option("Where to write the records: .parquet or .csv.")],
+    records: NumberOfRecords = 1000,
+    seed: Seed = 0,
     layout: Annotated[
         Layout, typer.Option(help="wide: a column per symptom; long: a row per finding.")
     ] = Layout.wide,
@@ -45,10 +48,7 @@ def sample(
 
     Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import tell
-    from noisyor.io.paths import check_writable
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     # What cannot be written should not show only after the work is done.
     check_writable(filter(None, [output, diseases, save_network]))
@@ -77,9 +77,8 @@ def _write_records(
     network: "NoisyOrNetwork", records: int, seed: int, path: Path, layout: str, quiet: bool
 ) -> None:
     """Write block after block, so that memory stays bounded whatever the number of records."""
-    from noisyor.cli.progress import progress_bar
     from noisyor.findings.writing import RecordWriter
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     with progress_bar("sampling records", records, quiet) as advance:
         blocks = _advancing((each.block for each in network.iter_sample(records, seed)), advance)
@@ -92,10 +91,9 @@ def _write_diseases(
     network: "NoisyOrNetwork", records: int, seed: int, path: Path, quiet: bool
 ) -> None:
     """Sample the same records once more for their diseases: cheaper than holding two files open."""
-    from noisyor.cli.progress import progress_bar
     from noisyor.findings.blocks import Block, pack
     from noisyor.findings.writing import RecordWriter
-    from noisyor.io.writing import table_kind
+    from noisyor.io.tables import table_kind
 
     with progress_bar("writing diseases", records, quiet) as advance:
         sampled = network.iter_sample(records, seed, keep_diseases=True)

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Choice, Pairs, Quiet, StructureFile, TripletChoice
+from noisyor.cli.inputs import read_network, read_structure
+from noisyor.cli.options import (
+    AsJson,
+    Choice,
+    Pairs,
+    Quiet,
+    StructureFile,
+    TripletChoice,
+    output_option,
+)
+from noisyor.cli.output import show, text_table
+from noisyor.errors import some_of
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.schedule import Schedule
@@ -18,9 +30,7 @@ MOST_PARTS = 10
 
 def schedule(
     structure: StructureFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the schedule (.json).")
-    ] = None,
+    output: Annotated[Path | None, output_option("Where to write the schedule (.json).")] = None,
     pairs: Pairs = True,
     choice: Choice = TripletChoice.first,
     network: Annotated[
@@ -36,9 +46,6 @@ def schedule(
 
     Example: noisyor schedule clinic
     """
-    from noisyor.cli.inputs import read_network, read_structure
-    from noisyor.cli.output import show
-    from noisyor.io.paths import check_writable
     from noisyor.schedule import find_schedule
 
     inputs = [structure, *([network] if network else [])]
@@ -90,8 +97,6 @@ def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any
 
 def _story(found: "Schedule") -> list[Any]:
     """Return the depth table, and what cannot be learned, in words."""
-    from noisyor.errors import some_of
-
     n_edges, n_learned = found.structure.n_edges, int((found.depths >= 0).sum())
     sizes = found.plan().sizes
     story: list[Any] = [
@@ -121,18 +126,15 @@ def _story(found: "Schedule") -> list[Any]:
 
 
 def _depth_table(found: "Schedule") -> Any:
-    from rich.table import Table
-
-    table = Table()
-    for title in "depth", "edges learned", "from triplets", "from pairs", "edges left":
-        table.add_column(title, justify="right")
+    titles = "depth", "edges learned", "from triplets", "from pairs", "edges left"
+    rows = []
     left = found.structure.n_edges
     for depth, (n, from_pairs) in enumerate(
         zip(found.edges_per_round, found.pairs_per_round, strict=True)
     ):
         left -= n
-        table.add_row(str(depth), *(f"{each:,}" for each in (n, n - from_pairs, from_pairs, left)))
-    return table
+        rows.append([f"{each:,}" for each in (depth, n, n - from_pairs, from_pairs, left)])
+    return text_table(titles, rows)
 
 
 def _theorem_2(asked: "SampleComplexity") -> str:

@@ -198,7 +198,7 @@ def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
 def _write_edges(structure: Structure, path: PathLike) -> None:
     import pyarrow as pa
 
-    from noisyor.io.writing import write_table
+    from noisyor.io.tables import write_table
 
     write_table(path, pa.table(structure.edge_names()))
 

@@ -27,8 +27,7 @@ import pyarrow as pa
 from noisyor.errors import FileError, StructureError
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import open_table
-from noisyor.io.writing import write_csv
+from noisyor.io.tables import open_table, write_csv
 from noisyor.names import Indices
 from noisyor.structure import Structure
 

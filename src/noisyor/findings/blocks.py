@@ -8,7 +8,7 @@ have some; where a finding is unknown its `present` bit is 0, and so are all bit
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ class ConflictError(Exception):
         self.states = states
 
 
+class Origin(NamedTuple):
+    """Where the first record of a block stands: the groups of records without ids go by it."""
+
+    file_name: str
+    """Without directories; empty for a table in memory."""
+    first_row: int
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some records: row j of `present` holds the bits of symptom j."""
@@ -41,6 +49,8 @@ class Block:
     unknown: Words | None = None
     record_ids: Any = None
     """An Arrow array with the ids of the records, where they have some."""
+    origin: Origin | None = None
+    """None: the records follow on those of the block before."""
 
     def __post_init__(self) -> None:
         self.present.flags.writeable = False
@@ -57,7 +67,7 @@ class Block:
 
         Returns the offsets of the records, the symptoms, and whether each is unknown.
         """
-        from noisyor.findings.kernels import list_bits
+        from noisyor.findings.bit_kernels import list_bits
 
         if self.unknown is None:
             offsets, symptoms = list_bits(self.present, self.n_records)
@@ -71,6 +81,15 @@ class Block:
 def words_for(n_records: int) -> int:
     """Return the number of 64-bit words that hold so many bits."""
     return (n_records + 63) // 64
+
+
+def first_bits(n_records: int, n_words: int) -> Words:
+    """Return words in which the first so many bits are set."""
+    bits = np.zeros(n_words, dtype=np.uint64)
+    bits[: n_records // 64] = ~np.uint64(0)
+    if n_records % 64:
+        bits[n_records // 64] = np.uint64((1 << (n_records % 64)) - 1)
+    return bits
 
 
 def pack(flags: NDArray[np.bool_]) -> Words:
@@ -88,7 +107,7 @@ def pack(flags: NDArray[np.bool_]) -> Words:
 
 def unpack(words: Words, n_records: int) -> NDArray[np.bool_]:
     """Return what `pack` packed, as a boolean array of records x symptoms."""
-    from noisyor.findings.kernels import unpack_bits
+    from noisyor.findings.bit_kernels import unpack_bits
 
     flags = np.zeros((n_records, len(words)), dtype=np.bool_)
     unpack_bits(words, flags)
@@ -134,7 +153,7 @@ class BlockBuilder:
 
     def append(self, n_records: int, present: Words, unknown: Words | None, ids: Any) -> None:
         """Add records, at most `room` of them, as packed columns."""
-        from noisyor.findings.kernels import copy_bits
+        from noisyor.findings.bit_kernels import copy_bits
 
         copy_bits(present, n_records, self._plane(PRESENT), self.filled)
         if unknown is not None:
@@ -150,7 +169,7 @@ class BlockBuilder:
 
     def mark(self, state: int, symptoms: NDArray[np.int32], records: NDArray[np.int64]) -> None:
         """Put findings into a state; records count from the start of the open block."""
-        from noisyor.findings.kernels import set_bits
+        from noisyor.findings.bit_kernels import set_bits
 
         set_bits(self._plane(state), symptoms, records)
 
@@ -160,7 +179,7 @@ class BlockBuilder:
         if ids is not None:
             self._ids.append(ids)
 
-    def take_block(self) -> Block:
+    def take_block(self, origin: Origin | None = None) -> Block:
         """Hand out the open block, as far as it is filled, and start the next."""
         ids = _concatenated(self._ids)
         self._check_conflicts(ids)
@@ -173,16 +192,13 @@ class BlockBuilder:
             present = present[:, :n_words].copy()
         if unknown is not None:
             unknown = unknown[:, :n_words].copy() if unknown.any() else None
-        block = Block(self.filled, present, unknown, ids)
+        block = Block(self.filled, present, unknown, ids, origin)
         self._start_block()
         return block
 
     def _mark_unmentioned(self) -> None:
         """Make every finding unknown that is neither present nor absent."""
-        all_records = np.zeros(words_for(self.capacity), dtype=np.uint64)
-        all_records[: self.filled >> 6] = ~np.uint64(0)
-        if self.filled & 63:
-            all_records[self.filled >> 6] = (np.uint64(1) << np.uint64(self.filled & 63)) - 1
+        all_records = first_bits(self.filled, words_for(self.capacity))
         unknown = self._plane(UNKNOWN)
         unknown[:] = ~(self._plane(PRESENT) | self._plane(ABSENT)) & all_records
 
@@ -207,10 +223,10 @@ class BlockBuilder:
             self.close_records(part, None if ids is None else ids[done : done + part])
             done += part
 
-    def last_block(self) -> Iterator[Block]:
+    def last_block(self, origin: Origin | None = None) -> Iterator[Block]:
         """Give the open block if it holds any record."""
         if self.filled:
-            yield self.take_block()
+            yield self.take_block(origin)
 
 
 def _concatenated(arrays: list[Any]) -> Any:

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FindingsError, some_of
+from noisyor.errors import FindingsError, ParameterError, StructureError, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
-from noisyor.findings.reading import ReadOptions, RecordFormat, read_blocks
+from noisyor.findings.long import long_streams
+from noisyor.findings.reading import (
+    ReadOptions,
+    RecordFormat,
+    RecordStream,
+    blocks_with_like_ids,
+)
+from noisyor.findings.wide import wide_blocks
 from noisyor.immutable import Immutable
 from noisyor.io.columns import PRESENT, UNKNOWN
 from noisyor.io.paths import PathLike
+from noisyor.io.tables import open_table
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 class Findings(Immutable):
     """Records of a structure's symptoms; immutable.
 
-    Made by the `from_...` methods, or by sampling a network. All of them match columns to the
+    Made by `read` and the `from_...` methods, or by sampling a network. Columns are matched to the
     structure's symptoms by name where the source has names.
 
     Examples
@@ -50,11 +58,11 @@ class Findings(Immutable):
         Booleans or 0 and 1; NaN, None and masked values are unknown.
         """
         if hasattr(array, "__arrow_c_stream__"):
-            raise FindingsError("this table has column names: use Findings.from_arrow.")
+            raise FindingsError("this table has column names: use Findings.read.")
         try:
             given = np.asanyarray(array)
         except ValueError as error:
-            raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
+            raise FindingsError(f"this is not an array of records x symptoms: {error}.") from None
         if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
             advice = " Reshape your data: a single record is array.reshape(1, -1)."
             raise FindingsError(
@@ -101,43 +109,23 @@ class Findings(Immutable):
         return cls(structure, blocks)
 
     @classmethod
-    def from_arrow(cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]) -> Self:
-        """Build from a pandas, polars, pyarrow or duckdb table, wide or long.
+    def read(cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]) -> Self:
+        """Read files, tables or arrays; names of columns are matched to symptoms.
 
-        The options are those of `noisyor.findings.reading.RecordFormat`.
+        The source is a path to CSV or Parquet, wide or long, a pandas, polars, pyarrow or duckdb
+        table, a list of these, or an array or sparse matrix of records x symptoms. The options are
+        those of `noisyor.findings.reading.RecordFormat`.
         """
-        return cls(structure, read_blocks(source, structure, RecordFormat(**options)))
-
-    @classmethod
-    def from_csv(
-        cls,
-        path: PathLike | list[PathLike],
-        structure: Structure,
-        **options: Unpack[ReadOptions],
-    ) -> Self:
-        """Read one or more CSV files, wide or long; options as for `from_arrow`."""
-        return cls.from_arrow(path, structure, **options)
-
-    @classmethod
-    def from_parquet(
-        cls,
-        path: PathLike | list[PathLike],
-        structure: Structure,
-        **options: Unpack[ReadOptions],
-    ) -> Self:
-        """Read one or more Parquet files, wide or long; options as for `from_arrow`."""
-        return cls.from_arrow(path, structure, **options)
+        return cls(structure, read_findings(source, structure, RecordFormat(**options)).blocks)
 
     @classmethod
     def iter_blocks(
         cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]
     ) -> Iterator[Self]:
-        """Stream a source of any size, block after block, in bounded memory.
-
-        The source is a path, a list of paths, or a table as for `from_arrow`.
-        """
-        for block in read_blocks(source, structure, RecordFormat(**options)):
-            yield cls(structure, [block])
+        """Stream a source of any size, as for `read`, block after block, in bounded memory."""
+        for stream in open_records(source, structure, RecordFormat(**options)):
+            for block in stream.blocks:
+                yield cls(structure, [block])
 
     # --- what it is ---
 
@@ -222,7 +210,7 @@ class Findings(Immutable):
     def to_parquet(
         self, path: PathLike, *, layout: Literal["wide", "long"] = "wide", record: str = "record"
     ) -> None:
-        """Write a Parquet file, which `from_parquet` reads back."""
+        """Write a Parquet file, which `read` reads back."""
         self._writer(layout, record).write(path, "parquet", self.blocks)
 
     def to_csv(
@@ -272,6 +260,56 @@ class Findings(Immutable):
         )
 
 
+# --- the one way in ---
+
+
+def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[RecordStream]:
+    """Return records, in whatever form callers have them, as streams of blocks.
+
+    Findings and arrays are one stream; of files and tables each is one, and those that share
+    records are one together.
+    """
+    source = as_source(source, structure)
+    if isinstance(source, Findings):
+        if form.changed_options:
+            changed = some_of(form.changed_options)
+            raise ParameterError(f"findings in memory need no options to read: {changed}.")
+        if source.structure.symptoms != structure.symptoms:
+            raise StructureError("these findings are of other symptoms than the structure has.")
+        return [RecordStream((), source.n_records, iter(source.blocks))]
+    sources = source if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise FindingsError("no files to read records from.")
+    tables = [open_table(each) for each in sources]
+    if form.are_long([(table.name, table.column_names) for table in tables], structure):
+        return long_streams(tables, structure, form)
+    return [
+        RecordStream((table,), table.n_rows, wide_blocks(table, structure, form))
+        for table in tables
+    ]
+
+
+def read_findings(source: Any, structure: Structure, form: RecordFormat) -> Findings:
+    """Read records into memory."""
+    return Findings(structure, blocks_with_like_ids(open_records(source, structure, form)))
+
+
+def as_source(records: Any, structure: Structure) -> Any:
+    """Return arrays and sparse matrices as findings; what has names or is a path stays."""
+    if hasattr(records, "tocsr"):
+        return Findings.from_sparse(records, structure)
+    is_rows = isinstance(records, list | tuple) and bool(records)
+    is_rows = is_rows and isinstance(records[0], list | tuple)
+    has_names = (
+        hasattr(records, "__arrow_c_stream__")
+        or isinstance(records, Findings)
+        or hasattr(records, "to_delayed")  # a Dask frame
+    )
+    if is_rows or (hasattr(records, "__array__") and not has_names):
+        return Findings.from_numpy(records, structure)
+    return records
+
+
 def _equal_blocks(one: Block, other: Block) -> bool:
     if one.unknown is None or other.unknown is None:
         same_unknown = one.unknown is other.unknown
@@ -284,7 +322,7 @@ def _chosen_columns(block: Block, chosen: NDArray[np.int64]) -> Block:
     unknown = None if block.unknown is None else block.unknown[chosen]
     if unknown is not None and not unknown.any():
         unknown = None
-    return Block(block.n_records, block.present[chosen], unknown, block.record_ids)
+    return Block(block.n_records, block.present[chosen], unknown, block.record_ids, block.origin)
 
 
 def _ids_array(record_ids: Any, n_records: int) -> Any:

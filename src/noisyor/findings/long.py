@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
-from noisyor.findings.reading import RecordFormat, RecordStream, check_same_type
-from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, ids_array
-from noisyor.io.hashing import hash_ids
-from noisyor.io.spool import Spool
-from noisyor.io.tables import Table, need_columns, open_table
+from noisyor.findings.reading import RecordFormat, RecordStream
+from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, Table, hash_ids, ids_array
+from noisyor.io.tables import Spool, need_columns, open_table
 from noisyor.structure import Structure
 
 SORT_ROWS = 1 << 23
@@ -39,17 +37,16 @@ class Rows(NamedTuple):
     states: NDArray[np.int8] | None
 
 
-def long_blocks(
-    tables: Sequence[Table], structure: Structure, form: RecordFormat
-) -> Iterator[Block]:
-    """Stream the records of tables that have a row per finding."""
-    sequences = [[table] for table in tables] if form.ids_per_file else [list(tables)]
-    assembler = _Assembler(structure, form)
-    with _conflicts_placed(tables, structure, form):
-        for sequence in sequences:
-            rows = _grouped_rows(sequence, structure, form, examine_grouping(sequence, form))
-            yield from assembler.add(rows)
-        yield from assembler.finish()
+class _Sequence(NamedTuple):
+    """Tables in which an id means one record, and how their rows stand."""
+
+    tables: Sequence[Table]
+    grouping: "Grouping"
+
+    @property
+    def n_records(self) -> int | None:
+        """How many records have rows, where that is known."""
+        return sum(self.grouping.n_runs) if self.grouping.repeated is None else None
 
 
 def long_streams(
@@ -57,34 +54,36 @@ def long_streams(
 ) -> list[RecordStream]:
     """Return the records file by file where no record has rows in two of them, else as one."""
     is_one_list = form.n_records is not None or form.all_records is not None
-    if form.ids_per_file and not is_one_list:
-        groupings = [examine_grouping([table], form) for table in tables]
-    elif is_one_list:
-        return [RecordStream(tuple(tables), form.n_records, long_blocks(tables, structure, form))]
+    if form.ids_per_file:
+        sequences = [_Sequence([table], examine_grouping([table], form)) for table in tables]
     else:
         whole = examine_grouping(tables, form)
-        if whole.repeated is not None or whole.shared is not None:
-            n_records = sum(whole.n_runs) if whole.repeated is None else None
-            rows = _grouped_rows(tables, structure, form, whole)
-            blocks = _assembled(rows, tables, structure, form)
-            return [RecordStream(tuple(tables), n_records, blocks)]
-        groupings = [whole._replace(n_runs=[n_runs]) for n_runs in whole.n_runs]
+        sequences = [_Sequence(tables, whole)]
+        if whole.repeated is None and whole.shared is None and not is_one_list:
+            sequences = [
+                _Sequence([table], whole._replace(n_runs=[n_runs]))
+                for table, n_runs in zip(tables, whole.n_runs, strict=True)
+            ]
+    if is_one_list:
+        return [RecordStream(tuple(tables), form.n_records, _blocks(sequences, structure, form))]
     return [
-        RecordStream(
-            (table,),
-            sum(grouping.n_runs) if grouping.repeated is None else None,
-            _assembled(_grouped_rows([table], structure, form, grouping), [table], structure, form),
-        )
-        for table, grouping in zip(tables, groupings, strict=True)
+        RecordStream(tuple(each.tables), each.n_records, _blocks([each], structure, form))
+        for each in sequences
     ]
 
 
-def _assembled(
-    rows: Iterator[Rows], tables: Sequence[Table], structure: Structure, form: RecordFormat
+def _blocks(
+    sequences: Sequence[_Sequence], structure: Structure, form: RecordFormat
 ) -> Iterator[Block]:
     assembler = _Assembler(structure, form)
+    tables = [table for sequence in sequences for table in sequence.tables]
     with _conflicts_placed(tables, structure, form):
-        yield from assembler.add(rows)
+        for sequence in sequences:
+            _give_notice(sequence.tables, sequence.grouping)
+            rows = _rows(sequence.tables, structure, form)
+            if sequence.grouping.repeated is not None:
+                rows = regrouped(rows, sequence.grouping)
+            yield from assembler.add(rows)
         yield from assembler.finish()
 
 
@@ -115,14 +114,6 @@ def _rows_of(
         same = pc.equal(rows.ids, pa.scalar(record, rows.ids.type)).to_numpy(zero_copy_only=False)
         yield from (start + np.flatnonzero(same & (rows.symptoms == symptom))).tolist()
         start += len(rows.symptoms)
-
-
-def _grouped_rows(
-    tables: Sequence[Table], structure: Structure, form: RecordFormat, grouping: "Grouping"
-) -> Iterator[Rows]:
-    _give_notice(tables, grouping)
-    rows = _rows(tables, structure, form)
-    return rows if grouping.repeated is None else regrouped(rows, grouping)
 
 
 # --- how the rows stand ---
@@ -167,8 +158,16 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
     return Grouping(n_rows, n_runs, repeated, shared, sample)
 
 
+def _check_same_type(one: Any, other: Any) -> None:
+    """Raise an error if the ids of one file are numbers and those of another are texts."""
+    if one not in (None, other):
+        raise FindingsError(
+            f"the record ids are {one} in one file and {other} in another; write them alike."
+        )
+
+
 def _is_increasing(ids: Any, previous: Any) -> bool:
-    """Say whether ids only grow; of texts the longer one is larger, as with numbers."""
+    """Return True if ids only grow; of texts the longer one is larger, as with numbers."""
     if previous is not None:
         ids = pa.concat_arrays([pa.array([previous.as_py()], ids.type), ids])
     before, after = ids[:-1], ids[1:]
@@ -187,7 +186,7 @@ def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[A
         for batch in table.batches({form.record: ColumnKind.ID}):
             ids = batch.column(0)
             if len(ids):
-                check_same_type(id_type, ids.type)
+                _check_same_type(id_type, ids.type)
                 _check_no_id_missing(ids, table, form, row)
                 yield ids, file, row == 0
             id_type = ids.type
@@ -204,7 +203,7 @@ def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
-    """Say for each row whether its id differs from the one before."""
+    """Return, for each row, whether its id differs from the one before."""
     is_new = pa.array([previous is None or ids[0] != previous])
     return pa.concat_arrays([is_new, pc.not_equal(ids[1:], ids[:-1])])
 
@@ -375,7 +374,7 @@ class _Assembler:
         """Add a sequence of files in which an id means one record; give the full blocks."""
         previous = None
         for rows in batches:
-            check_same_type(self._id_type, rows.ids.type)
+            _check_same_type(self._id_type, rows.ids.type)
             self._id_type = rows.ids.type
             starts = _run_starts(rows.ids, previous).to_numpy(zero_copy_only=False)
             previous = rows.ids[-1]

@@ -12,7 +12,7 @@ from noisyor.errors import FindingsError, ParameterError, some_of
 from noisyor.findings.blocks import Block, Words
 from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
 from noisyor.io.paths import PathLike
-from noisyor.io.writing import write_batches
+from noisyor.io.tables import write_batches
 
 ROW_GROUP_BLOCKS = 16
 """Blocks joined into one batch, which becomes a row group: short ones cost space and time."""

@@ -13,12 +13,14 @@ number     float64
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from noisyor.errors import FileError, FindingsError, some_of
 
@@ -58,18 +60,30 @@ class BadCellError(Exception):
         self.value = value
 
 
-class Placed(Protocol):
-    """A table, as far as error messages need it."""
+class Table(Protocol):
+    """Anything that gives its columns by name, batch after batch, as often as asked."""
 
     name: str
     column_names: tuple[str, ...]
+    path: Path | None
+    """The file on this machine, if it is one."""
+    file_name: str
+    """The name of the file without its directories; empty for a table in memory."""
+    first_row: int
+    """The number of the first row, where this is a part of a larger table."""
+    n_rows: int | None
+    """How many rows there are, where that is known beforehand."""
+
+    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        ...
 
     def place(self, row: int) -> str:
-        """Say where a row stands."""
+        """Say where a row (0 is the first row of data) stands, for an error message."""
         ...
 
 
-def check_no_duplicates(table: Placed) -> None:
+def check_no_duplicates(table: Table) -> None:
     """Raise an error that names the columns which stand more than once in a table."""
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
     if twice:
@@ -77,7 +91,7 @@ def check_no_duplicates(table: Placed) -> None:
 
 
 def convert_batch(
-    batch: Any, columns: Mapping[str, ColumnKind], first_row: int, table: Placed
+    batch: Any, columns: Mapping[str, ColumnKind], first_row: int, table: Table
 ) -> Any:
     """Bring the columns of a batch to their kinds; errors tell place, column and value."""
     arrays = []
@@ -202,3 +216,20 @@ _CONVERSIONS = {
     ColumnKind.STATE: _states,
     ColumnKind.NUMBER: _numbers,
 }
+
+
+def hash_ids(ids: Any) -> NDArray[np.uint64]:
+    """Return a hash of each id of an Arrow array; a missing one counts as 0 or as empty.
+
+    >>> numbers, texts = hash_ids(pa.array([1, 2, 1])), hash_ids(pa.array(["a", "b", "a"]))
+    >>> bool(numbers[0] == numbers[2] != numbers[1]), bool(texts[0] == texts[2] != texts[1])
+    (True, True)
+    """
+    from noisyor.io.hash_kernels import hash_numbers, hash_texts
+
+    if pa.types.is_integer(ids.type):
+        return hash_numbers(ids.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64))
+    texts = ids.cast(pa.large_string()).fill_null("")
+    _, offsets, characters = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset :][: len(texts) + 1]
+    return hash_texts(bounds, np.frombuffer(characters or b"", dtype=np.uint8))

@@ -25,8 +25,7 @@ from noisyor.io.columns import (
     check_no_duplicates,
     convert_batch,
 )
-from noisyor.io.locations import Location
-from noisyor.io.paths import PathLike, unreadable
+from noisyor.io.paths import Location, PathLike, unreadable
 
 BLOCK_BYTES = 8 << 20
 """Bytes that Arrow parses at a time; a row must fit into one block."""
@@ -51,6 +50,7 @@ class CsvFile:
         self.file_name = self._location.file_name
         self._span = span
         self.first_row = span.first_row if span is not None else 0
+        self.n_rows: int | None = None
         self.delimiter = "\t" if ".tsv" in self._location.file_name.lower() else ","
         self.column_names: tuple[str, ...] = ("",)
         self.column_names = self._header()

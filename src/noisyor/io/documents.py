@@ -1,16 +1,27 @@
-"""JSON documents that carry the name and version of their format.
+"""Documents that carry the name and version of their format: JSON, and Arrow for large arrays.
 
-A document is an object whose `format` says what it is and whose `version` counts up when its
+A JSON document is an object whose `format` says what it is and whose `version` counts up when its
 keys change. A reader takes every version up to its own, and refuses newer ones by name.
+
+An Arrow document is an IPC file with one row; each column is a list with the elements of one array.
+The schema's metadata has `format` and `version`. Compressed with zstd, written whole or not at all.
 """
 
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from noisyor.errors import FileError
-from noisyor.io.paths import PathLike, existing_file, replaced_when_done, unreadable
+from noisyor.io.paths import (
+    PathLike,
+    existing_file,
+    replaced_when_done,
+    unreadable,
+    unwritable,
+)
 
 
 def write_document(path: PathLike, kind: str, version: int, content: Mapping[str, Any]) -> None:
@@ -95,3 +106,109 @@ def names_of(document: Mapping[str, Any], key: str, file: PathLike) -> list[str]
         if not isinstance(value, str):
             raise FileError(f"{file}: '{key}' entry {position} is {value!r}, not a name.")
     return values
+
+
+# --- Arrow ---
+
+
+def write_arrow_document(
+    path: PathLike, kind: str, version: int, columns: Mapping[str, Any]
+) -> None:
+    """Write arrays (or lists of texts) under their names."""
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for name, values in columns.items():
+        flat = pa.array(values)
+        offsets = pa.array([0, len(flat)], pa.int64())
+        column = pa.LargeListArray.from_arrays(offsets, flat)
+        arrays.append(column)
+        fields.append(pa.field(name, column.type))
+    schema = pa.schema(fields, metadata={"format": kind, "version": str(version)})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with replaced_when_done(path) as part:
+        try:
+            with (
+                pa.OSFile(str(part), "wb") as sink,
+                pa.ipc.new_file(sink, schema, options=options) as writer,
+            ):
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        except pa.ArrowException as error:
+            raise unwritable(str(path), error) from None
+
+
+def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, Any]:
+    """Read the arrays of a file whose format is one of `kinds` (with its newest known version).
+
+    The result also has the keys `format` and `version`.
+    """
+    import pyarrow as pa
+
+    file = existing_file(path)
+    try:
+        with pa.OSFile(str(file), "rb") as source:
+            table = pa.ipc.open_file(source).read_all()
+        table.validate(full=True)
+        metadata = {
+            key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()
+        }
+        version = metadata.get("version", "")
+        document = {
+            "format": metadata.get("format"),
+            "version": int(version) if version.isdecimal() else version,
+        }
+        check_format(str(file), document, kinds)
+        return document | {name: _values(table.column(name)) for name in table.column_names}
+    except (
+        pa.ArrowException,
+        OSError,
+        UnicodeError,
+        TypeError,
+        MemoryError,
+        OverflowError,
+    ) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        wanted = " or ".join(kinds)
+        raise FileError(
+            f"{file} is not a readable {wanted} file; it may be truncated or damaged ({reason})."
+        ) from None
+
+
+class ArrowSaved:
+    """Something that is saved as an Arrow document (docs/formats.md)."""
+
+    __slots__ = ()
+    FORMAT: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the arrays of a file, under their names."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_columns(cls, columns: dict[str, Any], path: PathLike) -> Self:
+        """Build from the arrays of a file."""
+        raise NotImplementedError
+
+    def save(self, path: PathLike) -> None:
+        """Write an Arrow file."""
+        write_arrow_document(path, self.FORMAT, self.VERSION, self.to_columns())
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote."""
+        return cls.from_columns(read_arrow_document(path, {cls.FORMAT: cls.VERSION}), path)
+
+
+def _values(column: Any) -> Any:
+    import pyarrow as pa
+
+    if len(column) != 1 or not pa.types.is_large_list(column.type):
+        raise TypeError("a column is not one list")
+    flat = column.combine_chunks().flatten()
+    if isinstance(flat, pa.ChunkedArray):
+        flat = flat.combine_chunks()
+    if flat.null_count:
+        raise TypeError("a column has empty entries")
+    values = flat.to_numpy(zero_copy_only=False)
+    return values if values.dtype == object else np.ascontiguousarray(values)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from noisyor.io.columns import ColumnKind
+from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
-from noisyor.io.locations import Location, is_uri
-from noisyor.io.tables import ParquetFile, Table, open_table
+from noisyor.io.paths import Location, is_uri
+from noisyor.io.tables import ParquetFile, open_table
 
 LARGEST_SPAN = 32 << 20
 """Bytes of a CSV file that are read at once."""
@@ -67,7 +67,6 @@ class SplitFile(NamedTuple):
     """A file and its parts; the rows of spans are not counted yet."""
 
     source: str
-    file_name: str
     column_names: tuple[str, ...]
     id_type: str
     """What the column of ids holds, numbers or texts; empty where there is none."""
@@ -87,7 +86,7 @@ def split_file(source: str, id_column: str) -> SplitFile:
         parts = _split_bytes(source, len(table.column_names))
         id_type = "texts"
     ids = id_type if has_ids else ""
-    return SplitFile(source, table.file_name, table.column_names, ids, parts)
+    return SplitFile(source, table.column_names, ids, parts)
 
 
 def _split_groups(source: str, group_rows: list[int]) -> list[Part]:
@@ -179,7 +178,7 @@ def with_rows(file: SplitFile, scanned: list[Scanned]) -> SplitFile:
 
 
 def has_spans(file: SplitFile) -> bool:
-    """Say whether the rows of a file must be counted first."""
+    """Return True if the rows of a file must be counted first."""
     return any(part.span is not None for part in file.parts)
 
 

@@ -4,24 +4,39 @@
     table.column_names                                  # ('disease', 'symptom', 'probability')
     for batch in table.batches({"disease": ColumnKind.TEXT}): ...
 
-Every table can be read again and again, and tells the place of a row for error messages.
+Every table can be read again and again, and tells the place of a row for error messages. Tables
+are written to CSV and Parquet whole or not at all; batches can be parked on disk (`Spool`).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, some_of
-from noisyor.io.columns import ColumnKind, check_no_duplicates, convert_batch, is_text
+from noisyor.io.columns import ColumnKind, Table, check_no_duplicates, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
-from noisyor.io.locations import Location, is_uri
-from noisyor.io.paths import PathLike, existing_file, unreadable
-from noisyor.io.spool import Spool
+from noisyor.io.paths import (
+    Location,
+    PathLike,
+    existing_file,
+    forget,
+    is_uri,
+    keep_in_mind,
+    replaced_when_done,
+    unreadable,
+    unwritable,
+)
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
@@ -29,21 +44,6 @@ BATCH_CELLS = 1 << 25
 """Cells a batch at most: the Parquet library takes some 20 bytes for each while it decodes."""
 
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
-
-
-class Table(Protocol):
-    """Anything that gives its columns by name, batch after batch, as often as asked."""
-
-    name: str
-    column_names: tuple[str, ...]
-
-    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
-        ...
-
-    def place(self, row: int) -> str:
-        """Say where a row (0 is the first row of data) stands, for an error message."""
-        ...
 
 
 class Place:
@@ -99,6 +99,22 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
         )
 
 
+def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
+    """Return columns of 0, 1, true and false as an array, rows x columns; no cell may be empty."""
+    table = open_table(source)
+    need_columns(table, columns)
+    parts = [np.empty((0, len(columns)), dtype=np.bool_)]
+    row = 0
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
+        for name, column in zip(columns, batch.columns, strict=True):
+            if column.null_count:
+                place = table.place(row + column.is_null().index(True).as_py())
+                raise FileError(f"{place}, column {name!r}: the cell is empty.")
+        parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
+        row += batch.num_rows
+    return np.concatenate(parts)
+
+
 class ParquetFile:
     """A Parquet file, or some of its row groups, read a row group at a time."""
 
@@ -116,7 +132,7 @@ class ParquetFile:
         first, last = groups or (0, len(self.group_rows))
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
-        self.n_rows = sum(self.group_rows[first:last])
+        self.n_rows: int | None = sum(self.group_rows[first:last])
         check_no_duplicates(self)
 
     def _open(self, **options: Any) -> Any:
@@ -159,8 +175,12 @@ class ParquetFile:
 class ArrowTable:
     """An object with the Arrow stream interface: pandas, polars, pyarrow or duckdb."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, first_row: int = 0) -> None:
         self.name = f"the {type(source).__name__}"
+        self.path: Path | None = None
+        self.file_name = ""
+        self.first_row = first_row
+        self.n_rows: int | None = None
         with self._stream_errors():
             self._source = _rereadable(source)
             names = self._reader().schema.names
@@ -237,3 +257,102 @@ def _damaged(path: str, error: BaseException) -> NoReturn:
     raise FileError(
         f"{path} is not a readable Parquet file; it may be truncated or damaged ({reason})."
     ) from None
+
+
+# --- writing ---
+
+
+def write_csv(path: PathLike, table: Any) -> None:
+    """Write an Arrow table as CSV with a header."""
+    write_batches(path, table.schema, table.to_batches(), kind="csv")
+
+
+def write_table(path: PathLike, table: Any) -> None:
+    """Write an Arrow table as CSV or Parquet, by the ending of the path."""
+    write_batches(path, table.schema, table.to_batches(), table_kind(path))
+
+
+def write_batches(path: PathLike, schema: Any, batches: Iterable[Any], kind: str) -> None:
+    """Write batches, as they come, to a CSV or Parquet file."""
+    with replaced_when_done(path) as part:
+        try:
+            with _writer(str(part), schema, kind) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        except pa.ArrowException as error:
+            raise unwritable(str(path), error) from None
+
+
+def _writer(part: str, schema: Any, kind: str) -> Any:
+    if kind == "parquet":
+        return pq.ParquetWriter(part, schema, compression="zstd")
+    return pa_csv.CSVWriter(part, schema, write_options=pa_csv.WriteOptions(quoting_style="needed"))
+
+
+def table_kind(path: PathLike) -> str:
+    """Return "csv" or "parquet" by the ending of a file to be written."""
+    name = str(path).lower()
+    if name.endswith((".parquet", ".pq")):
+        return "parquet"
+    if name.endswith(".csv"):
+        return "csv"
+    raise FileError(f"{path}: the ending must be .csv or .parquet.")
+
+
+# --- batches parked on disk: streams that come only once, rows that must be regrouped ---
+
+
+class Spool:
+    """A temporary file of batches with one schema; it vanishes with the object.
+
+    >>> spool = Spool(pa.schema({"x": pa.int64()}))
+    >>> spool.append(pa.record_batch({"x": [1, 2, 3]}))
+    >>> [batch.num_rows for batch in spool], spool.n_rows
+    ([3], 3)
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.n_rows = 0
+        with _disk_errors():
+            folder = Path(tempfile.mkdtemp(prefix="noisyor-"))
+            keep_in_mind(folder)
+            weakref.finalize(self, _remove, folder)
+            self._path = str(folder / "rows.arrow")
+            self._sink = pa.OSFile(self._path, "wb")
+            self._writer: Any = pa.ipc.new_stream(self._sink, schema)
+
+    def append(self, batch: Any) -> None:
+        """Add a batch at the end."""
+        with _disk_errors():
+            self._writer.write_batch(batch)
+        self.n_rows += batch.num_rows
+
+    def __iter__(self) -> Iterator[Any]:
+        with _disk_errors():
+            self._finish()
+            with pa.OSFile(self._path, "rb") as source:
+                yield from pa.ipc.open_stream(source)
+
+    def _finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._sink.close()
+            self._writer = None
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Say where the temporary files are and how to move them, when the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(
+            f"temporary files in {tempfile.gettempdir()} failed: {error.strerror or error}. "
+            "Set the environment variable TMPDIR to a directory with more room."
+        ) from None
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    forget(folder)

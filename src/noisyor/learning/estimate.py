@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
 from noisyor.io.paths import PathLike
+from noisyor.io.tables import write_table
 from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -134,41 +136,6 @@ class Explained(NamedTuple):
     def is_poor(self) -> bool:
         """True if the best explanation misses the moments by far."""
         return self.misfit > POOR * max(self.n_moments - self.n_unknown, 1) + ALIKE
-
-
-@dataclass(frozen=True)
-class Trace:
-    """How an iterative method got to its result."""
-
-    quantity: str
-    """What was maximised, in words."""
-    values: Floats
-    """Its value after each step of the run that was kept."""
-    ends: Floats
-    """Its last value in each run, from different starts."""
-    is_settled: bool
-    """True if the run that was kept ended because nothing changed any more."""
-
-    def facts(self) -> dict[str, object]:
-        """Return what is to be known of it, for JSON."""
-        return {
-            "quantity": self.quantity,
-            "value": float(self.values[-1]),
-            "steps": len(self.values) - 1,
-            "is_settled": self.is_settled,
-            "ends": self.ends.tolist(),
-        }
-
-    def __str__(self) -> str:
-        steps = f"after {len(self.values) - 1:,} steps"
-        ending = "" if self.is_settled else ", still rising"
-        text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
-        worst = float(self.ends.min())
-        if len(self.ends) > 1 and worst < self.ends.max() - 0.01:
-            text += f" {len(self.ends)} starts ended between {worst:,.2f} and that."
-        elif len(self.ends) > 1:
-            text += f" All {len(self.ends)} starts ended there."
-        return text
 
 
 @dataclass(frozen=True)
@@ -327,8 +294,6 @@ class Estimate:
 
     def save_summary(self, path: PathLike) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.writing import write_table
-
         write_table(path, self.summary())
 
     def _sources(self) -> list[str | None]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from noisyor.errors import ParameterError
 from noisyor.immutable import Immutable
+from noisyor.io.tables import write_table
 from noisyor.learning.decompose import edge_strengths
 from noisyor.moments import Moments
 from noisyor.moments.values import SetValues
@@ -189,8 +190,6 @@ class Misfits(Immutable):
 
     def save(self, path: Any) -> None:
         """Write the pairs that deviate as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.writing import write_table
-
         write_table(path, self.table())
 
     def __repr__(self) -> str:
@@ -203,9 +202,7 @@ class Misfits(Immutable):
 def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> None:
     """Raise an error if the moments cannot be compared with the network."""
     if not isinstance(moments, Moments):
-        raise ParameterError(
-            f"expected Moments (count_moments) to look for misfits in, not {type(moments).__name__}."
-        )
+        raise ParameterError(f"misfits need Moments (count_moments), not {type(moments).__name__}.")
     if moments.plan.structure.symptoms != network.structure.symptoms:
         raise ParameterError("the moments are of other symptoms than the network.")
     if moments.is_exact or not moments.n_records:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.identifiability import Identifiability
 from noisyor.learning.adjust import leaks_from
-from noisyor.learning.cleanup import Cleaned, clean_up, find_parts
-from noisyor.learning.cleanup.parts import Part, plan_of
+from noisyor.learning.cleanup import Cleaned, clean_up, find_components
+from noisyor.learning.cleanup.components import Component, plan_of
 from noisyor.learning.decompose import Influences, edge_failures, priors_of
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.lambdas import (
@@ -108,8 +108,8 @@ def fit_pairs(moments: Moments, schedule: Schedule, fixed: Fixed) -> "FittedPair
     """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
     fit = PairFit(moments, pair_table(moments.plan, schedule), fixed)
     fit.run()
-    parts, identifiability = find_parts(schedule, fixed)
-    return FittedPairs(moments, schedule, fixed, fit, parts, identifiability)
+    components, identifiability = find_components(schedule, fixed)
+    return FittedPairs(moments, schedule, fixed, fit, components, identifiability)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class FittedPairs:
     schedule: Schedule
     fixed: Fixed
     pairs: PairFit
-    parts: list[Part]
+    components: list[Component]
     """What the schedule leaves and the clean-up can learn."""
     identifiability: Identifiability
 
@@ -129,7 +129,7 @@ class FittedPairs:
         structure = self.schedule.structure
         odds = self.moments.values(1).odds[:, 0]
         triplets = choose_triplets(self.pairs.table, self.pairs.strengths, odds)
-        return MomentPlan(structure, triplets=triplets) | plan_of(structure, self.parts)
+        return MomentPlan(structure, triplets=triplets) | plan_of(structure, self.components)
 
     def fit(
         self, triplets: Moments, *, standard_errors: bool = True, n_jobs: int | None = None
@@ -166,7 +166,7 @@ class FittedPairs:
         whole, without = Influences(strengths, lambdas), Influences(group_strengths, group_lambdas)
         by_group = {group: Influences(*each) for group, *each in zip(groups, *without, strict=True)}
         swaps = self.identifiability.swaps
-        cleaned = clean_up(triplets, self.parts, whole, by_group, swaps=swaps, n_jobs=n_jobs)
+        cleaned = clean_up(triplets, self.components, whole, by_group, swaps=swaps, n_jobs=n_jobs)
         return PooledFit(self, moments, groups, whole, without, third.n_triplets, cleaned)
 
 

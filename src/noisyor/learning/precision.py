@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noisyor.em.expected import RecordTotals
+from noisyor.em.information import disease_errors, information_errors
+from noisyor.em.sampled import RecordSampler
+from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError
-from noisyor.learning.polish.em import RecordSampler
-from noisyor.learning.polish.fisher import information_errors
-from noisyor.learning.polish.learn import (
-    INFORMATION_SWEEPS,
-    LEAST_ODDS,
-    LEAST_ODDS_SMALL,
-    SWEEPS,
-    UNSHRUNK,
-    is_small,
-    standard_errors,
-)
+from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import MARGIN, Fixed, Parameters
 from noisyor.schedule import Schedule, find_schedule
@@ -121,29 +115,29 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
     n_sampled = int(np.clip(WANTED_CASES / rarest, FEWEST_SAMPLED, MOST_SAMPLED))
     blocks = inside.sample(n_sampled, seed=seed).blocks
-    small = is_small(structure)
-    sampler = RecordSampler(structure, blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
+    small, rounds = is_small(structure), StochasticSettings.of(structure)
+    sampler = RecordSampler(structure, blocks, rounds.least_odds)
     for warm_up in range(2):
-        sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=SWEEPS, seed=seed + warm_up)
+        sampler.expect(
+            inside, len(blocks), must_screen=True, n_sweeps=rounds.sweeps, seed=seed + warm_up
+        )
     grown, nothing = n_records / n_sampled, Fixed(structure)
     too_rare = inside.priors * n_sampled < FEWEST_SAMPLED_CASES
     if small:
-        scores = sampler.score(inside, INFORMATION_SWEEPS, seed).information * grown
+        scores = sampler.score(inside, rounds.information_sweeps, seed).information * grown
     else:
-        information = sampler.inform(inside, INFORMATION_SWEEPS, seed)
+        information = sampler.inform(inside, rounds.information_sweeps, seed)
         information.matrices[:] *= grown
         information.leaks[:] *= grown
 
     def errors(share: float) -> Parameters:
         if small:
-            failures, priors, leaks = information_errors(inside, scores, nothing, share)
+            found = information_errors(inside, scores, nothing, share)
         else:
-            known = np.full(structure.n_symptoms, float(n_records))
-            failures, priors, leaks = standard_errors(
-                inside, information, n_records, known, nothing, share
-            )
-        priors[too_rare] = failures[too_rare[structure.edges[:, 0]]] = np.nan
-        return Parameters(priors, failures, leaks)
+            totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
+            found = disease_errors(inside, information, totals, nothing, share)
+        unknown = Parameters.of_diseases(structure, too_rare, leaks=False)
+        return unknown.map(lambda here, error: np.where(here, np.nan, error), found)
 
     return Precision(
         network, int(n_records), errors(1.0), errors(UNSHRUNK), find_schedule(structure)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers, leaks_from
-from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_parts
+from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_components
 from noisyor.learning.decompose import (
     Influences,
     decompose_excesses,
@@ -89,13 +89,13 @@ def learn_sequential(
     solved = [solve_without(None), *in_threads(solve_without, groups, n_jobs)]
     cleaned = Cleaned.nothing(structure)
     if cleanup is not None:
-        parts, checked = find_parts(schedule, fixed)
+        components, checked = find_components(schedule, fixed)
         learned = [each.influences(structure) for each in solved]
         cleaned = clean_up(
-            moments, parts, learned[0], dict(zip(groups, learned[1:], strict=True)),
+            moments, components, learned[0], dict(zip(groups, learned[1:], strict=True)),
             method=cleanup, swaps=checked.swaps, n_jobs=n_jobs,
         )  # fmt: skip
-        if cleaned.parts:
+        if cleaned.explained:
             for each, group, influences in zip(solved, [None, *groups], learned, strict=True):
                 each.take_over(cleaned, influences)
                 learn_leaks(structure, source.inputs(group).absent, each)

@@ -75,23 +75,11 @@ class Family(NamedTuple):
     variance: float
 
 
-def beta_prior(values: Floats, least_size: float) -> tuple[float, float]:
-    """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
-    if not len(values):
-        return 0.5, least_size
-    mean, variance = float(values.mean()), float(values.var())
-    return mean, _beta_size(mean, variance, least_size)
-
-
-def _beta_size(mean: float, variance: float, least_size: float) -> float:
-    return float(np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, least_size, 20.0))
-
-
 def _beta_family() -> Family:
     grid = (np.arange(GRID) + 0.5) / GRID
 
     def density(mean: float, variance: float) -> Floats:
-        size = _beta_size(mean, variance, 1.0)
+        size = np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, 1.0, 20.0)
         above, below = mean * size - 1.0, (1.0 - mean) * size - 1.0
         return np.asarray(np.exp(above * np.log(grid) + below * np.log1p(-grid)))
 

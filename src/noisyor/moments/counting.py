@@ -2,25 +2,33 @@
 
 Records come in blocks. Rows of one group that stand together are counted where they are; shorter
 runs, and records that go by their ids, are gathered into a plane per group first and counted when
-it is full (`gathering`). Threads count while the next records are being read (`tally`).
+it is full. Threads count while the next records are being read (`tally`).
 """
 
-import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError, some_of
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.blocks import Block, BlockBuilder, words_for
-from noisyor.findings.reading import ReadOptions, RecordFormat, record_streams
-from noisyor.moments.gathering import GatheredPlanes, valid_bits
-from noisyor.moments.groups import N_GROUPS, Segment, row_segments
+from noisyor.findings.blocks import (
+    BLOCK_RECORDS,
+    Block,
+    BlockBuilder,
+    Origin,
+    Words,
+    first_bits,
+    words_for,
+)
+from noisyor.findings.findings import as_source, open_records
+from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.moments.groups import N_GROUPS, Segment, id_groups, row_segments
 from noisyor.moments.moments import Moments
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.tally import Piece, Tally
+from noisyor.moments.tally import PlaneSlice, Tally
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
@@ -31,6 +39,9 @@ MOST_GROUPS = 1000
 SHORT_WORDS = 64
 """Runs of fewer words are gathered: a call costs as much as counting some tens of words."""
 
+Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
+"""The findings of records, one after the other: offsets of the records, and symptoms."""
+
 
 def count_moments(
     source: Any,
@@ -38,21 +49,23 @@ def count_moments(
     *,
     n_groups: int = N_GROUPS,
     progress: Progress | None = None,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     client: Any = None,
     skip_broken: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Moments:
-    """Count a plan's sets over records: findings, a path or a list of paths, or a table.
+    """Count a plan's sets over records: findings, an array, a table, a path, or a list of these.
 
     Where some findings are unknown, each set is counted over the records in which all of its
     symptoms are known, with margins of its own. The options are those of
     `noisyor.findings.reading.RecordFormat`. Records without ids are put into groups by the name of
-    their file; findings in memory count as one file with an empty name.
+    their file and their row, also where they were read into memory before; those that never were
+    in a file count as one file with an empty name.
 
-    With a `client` (a `distributed.Client` of Dask) files, or a DataFrame of Dask, are counted on
-    its cluster: the same integers. With `skip_broken`, files that cannot be read there are left
-    out, each as a whole, and a warning names them.
+    `n_jobs` threads count at a time; None: as many as there are cores. With a `client` (a
+    `distributed.Client` of Dask) files, or a Dask DataFrame, are counted on its cluster: the same
+    integers. With `skip_broken`, files that cannot be read there are left out, each as a whole,
+    and a warning names them.
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(seed=0)
@@ -60,73 +73,80 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
+    return count_records(
+        source, plan, RecordFormat(**options), n_groups=n_groups, progress=progress, n_jobs=n_jobs,
+        client=client, skip_broken=skip_broken,
+    )  # fmt: skip
+
+
+def count_records(
+    source: Any,
+    plan: MomentPlan,
+    form: RecordFormat,
+    *,
+    n_groups: int,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+    client: Any = None,
+    skip_broken: bool = False,
+) -> Moments:
+    """Count as `count_moments` does, with the format of the records as one value."""
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
-    if threads is not None and (not isinstance(threads, int | np.integer) or threads < 1):
-        raise ParameterError(f"threads must be a whole number from 1, not {threads!r}.")
+    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs < 1):
+        raise ParameterError(f"n_jobs must be a whole number from 1, not {n_jobs!r}.")
+    source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:
-        from noisyor.moments.cluster import count_on_cluster
+        from noisyor.moments.cluster_counting import count_on_cluster
 
         moments, _ = count_on_cluster(
-            client, source, plan, RecordFormat(**options), n_groups=n_groups, progress=progress,
+            client, source, plan, form, n_groups=n_groups, progress=progress,
             skip_broken=skip_broken,
         )  # fmt: skip
         return moments
     if skip_broken:
         raise ParameterError("skip_broken is for work on a cluster: give a client.")
-    counter = MomentCounter(plan, n_groups, threads)
-    if isinstance(source, Findings):
-        if options:
-            raise ParameterError(f"findings in memory need no options to read: {some_of(options)}.")
-        if source.structure.symptoms != plan.structure.symptoms:
-            raise StructureError("the findings and the plan have different symptoms.")
-        counter.add_blocks("", source.blocks, progress)
-    else:
-        form = RecordFormat(**options)
-        for stream in record_streams(source, plan.structure, form):
-            counter.add_blocks(stream.file_name, stream.blocks, progress)
+    counter = MomentCounter(plan, n_groups, n_jobs)
+    for stream in open_records(source, plan.structure, form):
+        counter.add_blocks(stream.blocks, progress)
     return counter.take()
 
 
 class MomentCounter:
     """Counts blocks of records as they come; `take` gives the moments so far and starts anew."""
 
-    def __init__(self, plan: MomentPlan, n_groups: int, threads: int | None = None) -> None:
+    def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int | None = None) -> None:
         self._plan = plan
         self._n_groups = n_groups
-        self._tally = Tally(plan, n_groups, threads or os.cpu_count() or 1)
+        self._tally = Tally(plan, n_groups, n_jobs or os.cpu_count() or 1)
         self._gathered = GatheredPlanes(plan.structure, n_groups, self._tally)
 
-    def add_blocks(
-        self,
-        file_name: str,
-        blocks: Iterable[Block],
-        progress: Progress | None = None,
-        *,
-        first_row: int = 0,
-    ) -> None:
-        """Count the records of one file, given in order, from some row of it on."""
-        row = first_row
-        for block in aligned(blocks, self._plan.structure, -first_row % 64):
+    def add_blocks(self, blocks: Iterable[Block], progress: Progress | None = None) -> None:
+        """Count the records of one source, given in order."""
+        n_without_origin = 0
+        for block in aligned(blocks, self._plan.structure):
+            origin = block.origin
+            if origin is None:
+                origin = Origin("", n_without_origin)
+                n_without_origin += block.n_records
             if block.record_ids is not None:
-                self._gathered.add_by_id(block, row)
+                self._gathered.add_by_id(block, origin.first_row)
             else:
-                for segment in row_segments(file_name, row, block.n_records, self._n_groups):
+                for segment in row_segments(*origin, block.n_records, self._n_groups):
                     self._add_segment(block, segment)
-            row += block.n_records
             if progress is not None:
                 progress(block.n_records)
 
     def _add_segment(self, block: Block, segment: Segment) -> None:
         first, last = segment.start // 64, words_for(segment.stop)
-        n_records = segment.stop - segment.start
         if last - first < SHORT_WORDS:
             self._gathered.add_words(block, segment)
         else:
-            valid = valid_bits(n_records, last - first)
-            piece = Piece(block.present, block.unknown, first, last, valid, segment.group)
-            self._tally.add(piece)
+            valid = first_bits(segment.stop - segment.start, last - first)
+            self._tally.add(
+                PlaneSlice(block.present, block.unknown, first, last, valid, segment.group)
+            )
 
     def take(self) -> Moments:
         """Return all counts since the last call."""
@@ -139,17 +159,14 @@ class MomentCounter:
         self._tally.discard()
 
 
-def aligned(blocks: Iterable[Block], structure: Structure, lead: int = 0) -> Iterator[Block]:
+def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:
     """Give blocks that each start at a multiple of 64 records, refilling those that do not.
 
-    With a `lead`, the first block holds that many records, and the second one starts at a multiple.
+    Blocks that were read from tables do so already; those joined in memory need not.
     """
     builder = BlockBuilder(structure)
-    remaining = iter(blocks)
-    if lead:
-        yield from itertools.islice(remaining, 1)
-    for block in remaining:
-        if not builder.filled and block.n_records % 64 == 0:
+    for block in blocks:
+        if block.origin is not None or (not builder.filled and block.n_records % 64 == 0):
             yield block
             continue
         present, unknown = block.unpacked()
@@ -165,3 +182,85 @@ def aligned(blocks: Iterable[Block], structure: Structure, lead: int = 0) -> Ite
             if not builder.room:
                 yield builder.take_block()
     yield from builder.last_block()
+
+
+class GatheredPlanes:
+    """A plane per group that is filled from short runs of rows or from single records."""
+
+    def __init__(self, structure: Structure, n_groups: int, tally: Tally) -> None:
+        self._shape = structure.n_symptoms, BLOCK_RECORDS // 64
+        self._n_groups = n_groups
+        self._tally = tally
+        self._present: dict[int, Words] = {}
+        self._unknown: dict[int, Words] = {}
+        self._valid = np.zeros((n_groups, self._shape[1]), dtype=np.uint64)
+        self._filled = np.zeros(n_groups, dtype=np.int64)
+
+    def _plane(self, planes: dict[int, Words], group: int) -> Words:
+        if group not in planes:
+            planes[group] = np.zeros(self._shape, dtype=np.uint64)
+        return planes[group]
+
+    def add_words(self, block: Block, segment: Segment) -> None:
+        """Add a run of rows, word by word."""
+        group = segment.group
+        words = slice(segment.start // 64, words_for(segment.stop))
+        n_words = words.stop - words.start
+        if words_for(int(self._filled[group])) + n_words > self._shape[1]:
+            self.flush(group)
+        start = words_for(int(self._filled[group]))
+        target = slice(start, start + n_words)
+        self._plane(self._present, group)[:, target] = block.present[:, words]
+        if block.unknown is not None:
+            self._plane(self._unknown, group)[:, target] = block.unknown[:, words]
+        self._valid[group, target] = first_bits(segment.stop - segment.start, n_words)
+        self._filled[group] = 64 * target.stop
+
+    def add_by_id(self, block: Block, first_row: int) -> None:
+        """Add records to the groups of their ids, a bit each."""
+        from noisyor.findings.bit_kernels import list_bits
+
+        groups = id_groups(block.record_ids, first_row, self._n_groups)
+        present = list_bits(block.present, block.n_records)
+        unknown = None if block.unknown is None else list_bits(block.unknown, block.n_records)
+        for start in range(0, block.n_records, BLOCK_RECORDS):
+            part = slice(start, min(start + BLOCK_RECORDS, block.n_records))
+            order = part.start + np.argsort(groups[part], kind="stable")
+            sizes = np.bincount(groups[part], minlength=self._n_groups)
+            for group, records in enumerate(np.split(order, np.cumsum(sizes)[:-1])):
+                if len(records):
+                    self._add_records(group, records, present, unknown)
+
+    def _add_records(
+        self, group: int, records: NDArray[np.int64], present: Listed, unknown: Listed | None
+    ) -> None:
+        """Give records the next free bits of their group's plane, and set their findings there."""
+        from noisyor.moments.count_kernels import scatter_records
+
+        if self._filled[group] + len(records) > BLOCK_RECORDS:
+            self.flush(group)
+        position = int(self._filled[group])
+        scatter_records(*present, records, position, self._plane(self._present, group))
+        if unknown is not None:
+            scatter_records(*unknown, records, position, self._plane(self._unknown, group))
+        positions = position + np.arange(len(records))
+        bits = np.uint64(1) << (positions & 63).astype(np.uint64)
+        np.bitwise_or.at(self._valid[group], positions >> 6, bits)
+        self._filled[group] += len(records)
+
+    def flush(self, group: int) -> None:
+        """Hand a group's plane over to be counted; the next record starts a new one."""
+        words = words_for(int(self._filled[group]))
+        if words:
+            valid = self._valid[group, :words].copy()
+            present = self._plane(self._present, group)
+            unknown = self._unknown.pop(group, None)
+            self._tally.add(PlaneSlice(present, unknown, 0, words, valid, group))
+        self._present.pop(group, None)
+        self._valid[group] = 0
+        self._filled[group] = 0
+
+    def flush_all(self) -> None:
+        """Count all planes."""
+        for group in range(self._n_groups):
+            self.flush(group)

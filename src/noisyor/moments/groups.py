@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.io.hashing import hash_ids
+from noisyor.io.columns import hash_ids
 
 N_GROUPS = 50
 SHORTEST_RUN, LONGEST_RUN = 64, 8192

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
-from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts
@@ -18,9 +17,6 @@ from noisyor.moments.values import Floats, Integers, SetValues, values_from_coun
 if TYPE_CHECKING:
     from noisyor.moments.population import PopulationMoments
     from noisyor.network import NoisyOrNetwork
-
-FORMAT = "noisyor.moments"
-VERSION = 1
 
 Counts = NDArray[Any]
 
@@ -36,7 +32,7 @@ class Margins(NamedTuple):
     triplets: Counts
 
 
-class Moments:
+class Moments(ArrowSaved):
     """Counts of a plan's sets over records, or the exact values of a population.
 
     Parameters
@@ -64,6 +60,7 @@ class Moments:
     True
     """
 
+    FORMAT, VERSION = "noisyor.moments", 1
     is_exact = False
     """Whether these are the values of a population, without sampling noise."""
 
@@ -199,24 +196,7 @@ class Moments:
         """Merge the counts of two sets of records, exactly."""
         if not isinstance(other, Moments):
             return NotImplemented
-        self._check_mergeable(other)
-        records = self.group_records + other.group_records
-        dtype = counter_type(int(records.max(initial=0)))
-        present = tuple(
-            _sum(mine, theirs, dtype)
-            for mine, theirs in zip(self.present, other.present, strict=True)
-        )
-        margins = None
-        if self.margins is not None or other.margins is not None:
-            pairs = zip(self.with_margins(), other.with_margins(), strict=True)
-            margins = Margins(*(_sum(mine, theirs, dtype) for mine, theirs in pairs))
-        merged = Moments(self.plan, records, present, margins)
-        if self.hidden is None or other.hidden is None:
-            hidden = self.hidden or other.hidden
-        else:
-            both = zip(self.hidden, other.hidden, strict=True)
-            hidden = tuple(mine | theirs for mine, theirs in both)
-        return merged if hidden is None else merged._hiding(hidden)
+        return sum_moments([self, other])
 
     def __radd__(self, other: object) -> "Moments":
         return self if other == 0 else NotImplemented  # so that sum() works
@@ -327,15 +307,6 @@ class Moments:
 
     # --- files ---
 
-    def save(self, path: PathLike) -> None:
-        """Write as an Arrow file that also holds the plan and its structure (docs/formats.md)."""
-        write_arrow_document(path, FORMAT, VERSION, self.to_columns())
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote."""
-        return cls.from_columns(read_arrow_document(path, {FORMAT: VERSION}), path)
-
     def to_columns(self) -> dict[str, Any]:
         """Return the arrays of a file that holds these counts and their plan."""
         columns = self.plan.to_columns() | {
@@ -381,7 +352,7 @@ class Moments:
         except FileError:
             raise
         except (ValueError, TypeError, IndexError) as error:
-            raise FileError(f"{path} holds no valid moments: {error}") from None
+            raise FileError(f"{path} does not hold valid moments: {error}") from None
 
     # --- what it is ---
 
@@ -410,9 +381,8 @@ class Moments:
 def sum_moments(parts: Sequence[Moments]) -> Moments:
     """Merge the counts of many sets of records, exactly; in place, so with little memory."""
     first, *others = parts
-    has_margins = any(each.margins is not None for each in parts)
-    if not others or any(each.hidden is not None for each in parts):
-        return functools.reduce(operator.add, others, first)
+    if not others:
+        return first
     for other in others:
         first._check_mergeable(other)
     records = np.sum([each.group_records for each in parts], axis=0)
@@ -425,8 +395,16 @@ def sum_moments(parts: Sequence[Moments]) -> Moments:
                 np.add(counts, more, out=counts)
         return total
 
-    margins = Margins(*added([each.with_margins() for each in parts])) if has_margins else None
-    return Moments(first.plan, records, added([each.present for each in parts]), margins)
+    margins = None
+    if any(each.margins is not None for each in parts):
+        margins = Margins(*added([each.with_margins() for each in parts]))
+    merged = Moments(first.plan, records, added([each.present for each in parts]), margins)
+    all_hidden = [each.hidden for each in parts if each.hidden is not None]
+    if not all_hidden:
+        return merged
+    return merged._hiding(
+        tuple(np.logical_or.reduce(each) for each in zip(*all_hidden, strict=True))
+    )
 
 
 _NAMES = ("symptoms", "pairs", "triplets")
@@ -455,14 +433,8 @@ def _sealed(counts: Counts, dtype: Any) -> Counts:
     return view
 
 
-def _sum(one: Counts, other: Counts, dtype: Any) -> Counts:
-    total: Counts = one.astype(dtype)
-    total += other
-    return total
-
-
 def _has_small_cell(moments: Moments, order: int, min_count: int) -> NDArray[np.bool_]:
-    """Say for each set whether a cell of its table counts 1 to `min_count` - 1 records."""
+    """Return, for each set, whether a cell of its table counts 1 to `min_count` - 1 records."""
     n, singles, pairs = moments._subsets(order, None)
     counts = {frozenset(): n, **{frozenset([k]): each for k, each in enumerate(singles)}}
     if order == 2:

@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.immutable import Immutable
-from noisyor.io.arrow_documents import read_arrow_document, write_arrow_document
+from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices
 from noisyor.structure import Structure
 
-FORMAT = "noisyor.plan"
-VERSION = 1
 
-
-class MomentPlan(Immutable):
+class MomentPlan(ArrowSaved, Immutable):
     """The sets of symptoms to count; immutable, without repeats, in canonical order.
 
     Each row is sorted, and the rows are sorted among each other.
@@ -47,6 +44,7 @@ class MomentPlan(Immutable):
     __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",
                  "triplet_symptom_rows", "triplets")  # fmt: skip
 
+    FORMAT, VERSION = "noisyor.plan", 1
     structure: Structure
     symptoms: Indices
     pairs: Indices
@@ -106,11 +104,11 @@ class MomentPlan(Immutable):
         return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
 
     def rows_of(self, order: int, sets: Indices) -> Indices:
-        """Return the place of each set (a row of increasing indices) in the plan; -1 if missing."""
+        """Return the index in the plan of each set (a row of increasing indices); -1 if missing."""
         n_symptoms = self.structure.n_symptoms
         keys, wanted = _keys(self.sets(order), n_symptoms), _keys(sets, n_symptoms)
-        places = np.searchsorted(keys, wanted)
-        return np.where(np.append(keys, -1)[places] == wanted, places, -1)
+        rows = np.searchsorted(keys, wanted)
+        return np.where(np.append(keys, -1)[rows] == wanted, rows, -1)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -160,15 +158,6 @@ class MomentPlan(Immutable):
         )
         return f"MomentPlan({counted})"
 
-    def save(self, path: PathLike) -> None:
-        """Write as an Arrow file (docs/formats.md)."""
-        write_arrow_document(path, FORMAT, VERSION, self.to_columns())
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote."""
-        return cls.from_columns(read_arrow_document(path, {FORMAT: VERSION}), path)
-
     def to_columns(self) -> dict[str, Any]:
         """Return the arrays of a file that holds this plan and its structure."""
         return {
@@ -198,7 +187,7 @@ class MomentPlan(Immutable):
         except KeyError as error:
             raise FileError(f"{path}: the column {error} is missing.") from None
         except ValueError as error:
-            raise FileError(f"{path} holds no valid plan: {error}") from None
+            raise FileError(f"{path} does not hold a valid plan: {error}") from None
 
 
 def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:

@@ -42,7 +42,7 @@ class PopulationMoments(Moments):
         return SetValues(records, self._odds[sets], excesses, third, absent)
 
     def _log_ratios(self, sets: Integers) -> Floats:
-        from noisyor.moments.kernels import log_ratios
+        from noisyor.moments.count_kernels import log_ratios
 
         structure = self._network.structure
         logarithms = np.empty(len(sets))

@@ -28,7 +28,7 @@ MOST_TABLE_SYMPTOMS = 8192
 """Structures with more symptoms have no table of pairs: it would take over 256 MB."""
 
 
-class Piece(NamedTuple):
+class PlaneSlice(NamedTuple):
     """Some words of a plane whose records belong to one group."""
 
     present: Words
@@ -41,22 +41,22 @@ class Piece(NamedTuple):
 
 
 class Tally:
-    """Counts of a plan per group, added to piece by piece.
+    """Counts of a plan per group, added to slice by slice.
 
-    Each piece is counted by one thread, several pieces at a time, while the next are being made.
-    Two pieces of one group would write to the same counts: they take turns, and where groups are
-    few there are several copies of their counts, which are added up in the end.
+    Each slice is counted by one thread, several at a time, while the next are being made. Two
+    slices of one group would write to the same counts: they take turns, and where groups are few
+    there are several copies of their counts, which are added up in the end.
     """
 
-    def __init__(self, plan: MomentPlan, n_groups: int, threads: int) -> None:
+    def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> None:
         self._plan = plan
         self._n_groups = n_groups
-        self._threads = threads
-        self._n_copies = -(-4 * threads // n_groups) if threads > 1 else 1
+        self._n_jobs = n_jobs
+        self._n_copies = -(-4 * n_jobs // n_groups) if n_jobs > 1 else 1
         self._locks = [threading.Lock() for _ in range(n_groups * self._n_copies)]
-        self._pool = ThreadPoolExecutor(threads)
+        self._pool = ThreadPoolExecutor(n_jobs)
         self._pending: deque[Future[None]] = deque()
-        self._n_pieces = 0
+        self._n_slices = 0
         self._sets = VisitedSets(plan)
         self._listed_sets = ListedSets(plan, self._sets.pairs)
         self._start()
@@ -66,55 +66,55 @@ class Tally:
         self._complete = Accumulator(self._plan, rows, with_margins=False)
         self._partial: Accumulator | None = None
 
-    def add(self, piece: Piece) -> None:
-        """Count a piece, whose arrays must not change any more."""
-        self._n_pieces += 1
-        row = piece.group + self._n_groups * (self._n_pieces % self._n_copies)
-        unknown = piece.unknown
-        has_unknown = unknown is not None and unknown[:, piece.first : piece.last].any()
+    def add(self, part: PlaneSlice) -> None:
+        """Count a part, whose arrays must not change any more."""
+        self._n_slices += 1
+        row = part.group + self._n_groups * (self._n_slices % self._n_copies)
+        unknown = part.unknown
+        has_unknown = unknown is not None and unknown[:, part.first : part.last].any()
         if has_unknown and self._partial is None:
             self._partial = Accumulator(self._plan, len(self._locks), with_margins=True)
         counts = self._partial if has_unknown else self._complete
         assert counts is not None
-        n_records = int(np.bitwise_count(piece.valid).sum())
+        n_records = int(np.bitwise_count(part.valid).sum())
         if counts.must_widen(row, n_records):
             self._wait(0)
             counts.widen()
         counts.records[row] += n_records
-        if self._threads == 1:
-            self._count(piece, counts, row, n_records)
+        if self._n_jobs == 1:
+            self._count(part, counts, row, n_records)
         else:
-            self._wait(2 * self._threads - 1)  # so that a reader never outruns the counting
-            self._pending.append(self._pool.submit(self._count, piece, counts, row, n_records))
+            self._wait(2 * self._n_jobs - 1)  # so that a reader never outruns the counting
+            self._pending.append(self._pool.submit(self._count, part, counts, row, n_records))
 
     def _wait(self, n_left: int) -> None:
         while len(self._pending) > n_left:
             self._pending.popleft().result()
 
-    def _count(self, piece: Piece, counts: "Accumulator", row: int, n_records: int) -> None:
+    def _count(self, part: PlaneSlice, counts: "Accumulator", row: int, n_records: int) -> None:
         with self._locks[row]:
             if counts.margins is not None:
-                self._count_with_margins(piece, counts, row)
+                self._count_with_margins(part, counts, row)
                 return
-            n_findings = self._count_symptoms(piece, counts, row)
-            if self.listing_is_cheaper(n_findings, n_records, piece.last - piece.first):
-                self._count_listed(piece, counts, row)
+            n_findings = self._count_symptoms(part, counts, row)
+            if self.listing_is_cheaper(n_findings, n_records, part.last - part.first):
+                self._count_listed(part, counts, row)
             else:
-                self._count_columns(piece, counts, row)
+                self._count_columns(part, counts, row)
 
-    def _count_symptoms(self, piece: Piece, counts: "Accumulator", row: int) -> int:
+    def _count_symptoms(self, part: PlaneSlice, counts: "Accumulator", row: int) -> int:
         """Count single symptoms; return how many findings there were."""
-        from noisyor.moments.kernels import count_symptoms
+        from noisyor.moments.count_kernels import count_symptoms
 
         found = np.zeros(len(self._sets.symptoms), dtype=np.int64)
-        count_symptoms(piece.present, piece.first, piece.last, self._sets.symptoms, found)
+        count_symptoms(part.present, part.first, part.last, self._sets.symptoms, found)
         counts.symptoms[row] += found.astype(counts.symptoms.dtype)
         return int(found.sum())
 
-    def _count_columns(self, piece: Piece, counts: "Accumulator", row: int) -> None:
-        from noisyor.moments import kernels
+    def _count_columns(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
+        from noisyor.moments import count_kernels as kernels
 
-        sets, span = self._sets, (piece.present, piece.first, piece.last)
+        sets, span = self._sets, (part.present, part.first, part.last)
         pairs, triplets = counts.pairs[row], counts.triplets[row]
         n_lone = sets.n_lone_pairs
         kernels.count_pairs(*span, sets.pairs[:n_lone], pairs[:n_lone])
@@ -133,11 +133,11 @@ class Tally:
         n_sets = len(self._plan.pairs) + 1.5 * len(self._plan.triplets)
         return listed < n_sets * n_words * DENSE_WORD_SECONDS
 
-    def _count_listed(self, piece: Piece, counts: "Accumulator", row: int) -> None:
-        from noisyor.findings.kernels import list_bits
-        from noisyor.moments.kernels import count_listed
+    def _count_listed(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
+        from noisyor.findings.bit_kernels import list_bits
+        from noisyor.moments.count_kernels import count_listed
 
-        words = np.ascontiguousarray(piece.present[:, piece.first : piece.last])
+        words = np.ascontiguousarray(part.present[:, part.first : part.last])
         offsets, listed = list_bits(words, 64 * words.shape[1])
         sets = self._listed_sets
         count_listed(
@@ -151,19 +151,19 @@ class Tally:
             counts.triplets[row],
         )
 
-    def _count_with_margins(self, piece: Piece, counts: "Accumulator", row: int) -> None:
-        from noisyor.moments import kernels
+    def _count_with_margins(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
+        from noisyor.moments import count_kernels as kernels
 
-        sets, margins, words = self._sets, counts.margins, slice(piece.first, piece.last)
+        sets, margins, words = self._sets, counts.margins, slice(part.first, part.last)
         assert margins is not None
-        assert piece.unknown is not None
-        known = np.zeros_like(piece.present)
-        np.bitwise_and(~piece.unknown[:, words], piece.valid, out=known[:, words])
-        self._count_symptoms(piece, counts, row)
-        self._count_columns(piece, counts, row)
-        span = piece.first, piece.last
+        assert part.unknown is not None
+        known = np.zeros_like(part.present)
+        np.bitwise_and(~part.unknown[:, words], part.valid, out=known[:, words])
+        self._count_symptoms(part, counts, row)
+        self._count_columns(part, counts, row)
+        span = part.first, part.last
         kernels.count_symptoms(known, *span, sets.symptoms, margins.symptoms[row])
-        both = piece.present, known
+        both = part.present, known
         kernels.count_pair_margins(*both, *span, sets.pairs, margins.pairs[row])
         kernels.count_triplet_margins(*both, *span, sets.triplets, margins.triplets[row])
 
@@ -201,7 +201,7 @@ class Accumulator:
             )
 
     def must_widen(self, row: int, n_records: int) -> bool:
-        """Say whether so many more records could overflow the counters."""
+        """Return True if so many more records could overflow the counters."""
         dtype = counter_type(int(self.records[row]) + n_records)
         return bool(np.dtype(dtype) > self.symptoms.dtype)
 

@@ -8,10 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, some_of
-from noisyor.io.columns import ColumnKind
+from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import Table, need_columns, open_table
-from noisyor.io.writing import write_csv
+from noisyor.io.tables import need_columns, open_table, write_csv
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure, read_edges
 

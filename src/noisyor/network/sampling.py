@@ -51,7 +51,7 @@ def sample_blocks(
     seed: Seed,
     *,
     keep_diseases: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[SampledBlock]:
     """Sample records in blocks, in order; each block has a random stream of its own."""
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
@@ -68,7 +68,7 @@ def sample_blocks(
         sample_block(rng, size, structure.child_offsets, children, *values, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
-    n_threads = threads or os.cpu_count() or 1
+    n_threads = n_jobs or os.cpu_count() or 1
     with ThreadPoolExecutor(n_threads) as pool:
         work = (pool.submit(sample, size, next(streams)) for size in sizes)
         # A few blocks ahead keep all threads busy while memory stays bounded.

@@ -1,4 +1,4 @@
-"""clean_up: fills in what a schedule leaves, part by part."""
+"""clean_up: fills in what a schedule leaves, component by component."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from noisyor.errors import NoisyOrWarning, some_of
+from noisyor.learning.cleanup.components import Component, Solution
 from noisyor.learning.cleanup.grid_search import GridFit, allows_grid
 from noisyor.learning.cleanup.joint_fit import JointFit
-from noisyor.learning.cleanup.parts import Part, Solution
 from noisyor.learning.decompose import Influences
 from noisyor.learning.estimate import Estimate, Explained, Flag, leak_depths
 from noisyor.moments import Moments
@@ -30,7 +30,8 @@ class Cleaned:
     priors: Booleans
     swaps: list[tuple[int, ...]] = field(default_factory=list)
     """Groups of diseases that no moment tells apart."""
-    parts: list[Explained] = field(default_factory=list)
+    explained: list[Explained] = field(default_factory=list)
+    """How well each component fits."""
 
     @classmethod
     def nothing(cls, structure: Structure, swaps: list[tuple[int, ...]] | None = None) -> "Cleaned":
@@ -43,10 +44,10 @@ class Cleaned:
         )
 
     def marked(self, estimate: Estimate) -> Estimate:
-        """Return an estimate that tells how well the parts fit, with flags on what is not sure."""
-        ambiguous = [part.diseases for part in self.parts if part.is_ambiguous]
+        """Return an estimate that says how well the components fit, with flags on what is not sure."""
+        ambiguous = [each.diseases for each in self.explained if each.is_ambiguous]
         doubtful = [
-            part.diseases if part.is_poor else part.weakly_identified for part in self.parts
+            each.diseases if each.is_poor else each.weakly_identified for each in self.explained
         ]
         for flag, diseases, with_leaks in (
             (Flag.AMBIGUOUS, ambiguous, True),
@@ -55,7 +56,7 @@ class Cleaned:
         ):
             here = Parameters.of_diseases(self.structure, self._is_in(diseases), leaks=with_leaks)
             estimate = estimate.flagging(flag, here)
-        return replace(estimate, explained=tuple(self.parts)) if self.parts else estimate
+        return replace(estimate, explained=tuple(self.explained)) if self.explained else estimate
 
     def depths(self, n_rounds: int, priors: Indices, failures: Indices) -> Parameters:
         """Return all depths; what the clean-up learns comes after the last round."""
@@ -70,14 +71,14 @@ class Cleaned:
             found[list(group)] = True
         return found
 
-    def _add(self, part: Part, found: Solution) -> None:
-        self.edges[part.edges[part.kept_edges]] = True
-        self.priors[part.priors[part.kept_priors]] = True
-        n_moments = len(part.pairs) + len(part.triplets)
-        n_unknown = len(part.edges) + len(part.priors)
-        self.parts.append(
+    def _add(self, component: Component, found: Solution) -> None:
+        self.edges[component.edges[component.kept_edges]] = True
+        self.priors[component.priors[component.kept_priors]] = True
+        n_moments = len(component.pairs) + len(component.triplets)
+        n_unknown = len(component.edges) + len(component.priors)
+        self.explained.append(
             Explained(
-                part.diseases, n_moments, n_unknown, found.misfit, found.second,
+                component.diseases, n_moments, n_unknown, found.misfit, found.second,
                 found.weakly_identified,
             )
         )  # fmt: skip
@@ -85,7 +86,7 @@ class Cleaned:
 
 def clean_up(
     moments: Moments,
-    parts: list[Part],
+    components: list[Component],
     whole: Influences,
     groups: Mapping[int, Influences],
     *,
@@ -93,22 +94,22 @@ def clean_up(
     swaps: list[tuple[int, ...]] | None = None,
     n_jobs: int | None = None,
 ) -> Cleaned:
-    """Fill in the strengths and lambdas of all parts, in place, by a joint fit or by a grid.
+    """Fill in the strengths and lambdas of all components, in place, by a joint fit or by a grid.
 
     `whole` is what was learned before, `groups` the same without each group of records. `swaps`
     are the groups of diseases that no moment tells apart.
     """
     structure = moments.plan.structure
     cleaned = Cleaned.nothing(structure, swaps)
-    for part in parts:
-        if not part.is_counted(moments):
-            _warn_of_missing(structure, part)
+    for component in components:
+        if not component.is_counted(moments):
+            _warn_of_missing(structure, component)
         elif method == "joint":
-            joint = JointFit(structure, part, moments, n_jobs)
+            joint = JointFit(structure, component, moments, n_jobs)
             _fill_in(joint, joint, whole, groups, cleaned)
-        elif allows_grid(structure, part):
-            judge = JointFit(structure, part.alone(structure), moments, n_jobs)
-            _fill_in(GridFit(structure, part, moments), judge, whole, groups, cleaned)
+        elif allows_grid(structure, component):
+            judge = JointFit(structure, component.alone(structure), moments, n_jobs)
+            _fill_in(GridFit(structure, component, moments), judge, whole, groups, cleaned)
     return cleaned
 
 
@@ -119,19 +120,19 @@ def _fill_in(
     groups: Mapping[int, Influences],
     cleaned: Cleaned,
 ) -> None:
-    """Fit a part, and fit it without each group; write down what can be identified."""
+    """Fit a component, and fit it without each group; write down what can be identified."""
     fitted = fit.run(whole)
     if fitted is None:
         return
     found = judge.judged(fitted, whole)
     for group, learned in groups.items():
-        _put(judge.part, fit.run_without(group, learned) or found, learned)
-    _put(judge.part, found, whole)
-    cleaned._add(judge.part, found)
+        _put(judge.component, fit.run_without(group, learned) or found, learned)
+    _put(judge.component, found, whole)
+    cleaned._add(judge.component, found)
 
 
-def _warn_of_missing(structure: Structure, part: Part) -> None:
-    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
+def _warn_of_missing(structure: Structure, component: Component) -> None:
+    names = some_of(structure.diseases[disease] for disease in component.diseases.tolist())
     warnings.warn(
         f"no schedule learns {names}, and the moments lack pairs or triplets that the clean-up "
         "needs. Count with the plan of `noisyor plan-triplets`, or NoisyOrLearner.find_plan().",
@@ -140,8 +141,8 @@ def _warn_of_missing(structure: Structure, part: Part) -> None:
     )
 
 
-def _put(part: Part, found: Solution, learned: Influences) -> None:
+def _put(component: Component, found: Solution, learned: Influences) -> None:
     """Write what is to be kept."""
-    edges, priors = part.kept_edges, part.kept_priors
-    learned.strengths[part.edges[edges]] = found.strengths[edges]
-    learned.lambdas[part.priors[priors]] = found.lambdas[priors]
+    edges, priors = component.kept_edges, component.kept_priors
+    learned.strengths[component.edges[edges]] = found.strengths[edges]
+    learned.lambdas[component.priors[priors]] = found.lambdas[priors]

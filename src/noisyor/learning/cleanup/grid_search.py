@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.learning.cleanup.parts import Observations, Part, Solution
+from noisyor.learning.cleanup.components import Component, Observations, Solution
 from noisyor.learning.decompose import Influences, decompose_excesses, lambdas_of, strengths_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -51,30 +51,30 @@ class Found(NamedTuple):
 
 
 class GridFit:
-    """Fits a part of two diseases in the paper's way, where `allows_grid`."""
+    """Fits a component of two diseases in the paper's way, where `allows_grid`."""
 
-    def __init__(self, structure: Structure, part: Part, moments: Moments) -> None:
-        self._part = part.alone(structure)
+    def __init__(self, structure: Structure, component: Component, moments: Moments) -> None:
+        self._part = component.alone(structure)
         self._structure = structure
         self._observations = Observations(structure, self._part, moments)
 
     def run(self, learned: Influences, without: int | None = None) -> Solution | None:
         """Search the grid; None if no point is possible. `without` leaves records out."""
-        structure, part = self._structure, self._part
+        structure, component = self._structure, self._part
         observed = self._observations.observed(learned, without).values
-        roles = _roles(structure, part)
+        roles = _roles(structure, component)
         assert roles is not None
-        symptoms = np.unique(part.pairs)
+        symptoms = np.unique(component.pairs)
         local = np.full(structure.n_symptoms, -1)
         local[symptoms] = np.arange(len(symptoms))
-        found = search_grid(_two_diseases(structure, part, roles, local, observed))
+        found = search_grid(_two_diseases(structure, component, roles, local, observed))
         if not np.isfinite(found.distances[0]):
             return None
         priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
-        owners, of_edges = structure.edges[part.edges].T
+        owners, of_edges = structure.edges[component.edges].T
         p = np.array([priors[owner] for owner in owners.tolist()])
         t = found.strengths[0, local[of_edges], np.where(owners == roles[0], 0, 1)]
-        lambdas = lambdas_of(np.array([priors[disease] for disease in part.priors.tolist()]))
+        lambdas = lambdas_of(np.array([priors[disease] for disease in component.priors.tolist()]))
         return Solution(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
     def run_without(self, group: int, learned: Influences) -> Solution | None:
@@ -82,37 +82,37 @@ class GridFit:
         return self.run(learned, group)
 
 
-def allows_grid(structure: Structure, part: Part) -> bool:
-    """Return True if a part is of the kind that the paper describes."""
-    return _roles(structure, part.alone(structure)) is not None
+def allows_grid(structure: Structure, component: Component) -> bool:
+    """Return True if a component is of the kind that the paper describes."""
+    return _roles(structure, component.alone(structure)) is not None
 
 
-def _roles(structure: Structure, part: Part) -> tuple[int, int, int] | None:
+def _roles(structure: Structure, component: Component) -> tuple[int, int, int] | None:
     """Return A, B and the number of a triplet of B, if the two diseases allow it."""
-    is_whole = bool(part.kept_edges.all() and part.kept_priors.all())
-    is_free = not len(part.fixed_edges) and len(part.priors) == 2
-    if not is_whole or not is_free or len(part.diseases) != 2:
+    is_whole = bool(component.kept_edges.all() and component.kept_priors.all())
+    is_free = not len(component.fixed_edges) and len(component.priors) == 2
+    if not is_whole or not is_free or len(component.diseases) != 2:
         return None
-    for first, second in itertools.permutations(part.diseases.tolist()):
+    for first, second in itertools.permutations(component.diseases.tolist()):
         mine, other = (structure.children(disease) for disease in (first, second))
-        base = np.flatnonzero(np.isin(part.triplets, other).all(axis=1))
+        base = np.flatnonzero(np.isin(component.triplets, other).all(axis=1))
         if len(np.setdiff1d(mine, other)) and len(base):
             return first, second, int(base[0])
     return None
 
 
 def _two_diseases(
-    structure: Structure, part: Part, roles: tuple[int, int, int], local: Indices,
+    structure: Structure, component: Component, roles: tuple[int, int, int], local: Indices,
     observed: Floats,
 ) -> TwoDiseases:  # fmt: skip
     """Return the moments of the two diseases' symptoms, which `local` numbers anew."""
     first, second, base = roles
     mine, other = (local[structure.children(disease)] for disease in (first, second))
-    n_symptoms, n_pairs = int(local.max()) + 1, len(part.pairs)
+    n_symptoms, n_pairs = int(local.max()) + 1, len(component.pairs)
     excesses = np.zeros((n_symptoms, n_symptoms))
-    a, b = local[part.pairs].T
+    a, b = local[component.pairs].T
     excesses[a, b] = excesses[b, a] = observed[:n_pairs]
-    triplets, third = local[part.triplets], observed[n_pairs:]
+    triplets, third = local[component.triplets], observed[n_pairs:]
     ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:300]
     return TwoDiseases(
         _ahead(mine, np.setdiff1d(mine, other)[:1]),
@@ -138,7 +138,7 @@ def search_grid(moments: TwoDiseases) -> Found:
         found = try_points(moments, p, f)
         row = int(np.argmin(found.distances))
         if best is None or found.distances[row] < best.distances[0]:
-            best = Found(*(part[row : row + 1] for part in found))
+            best = Found(*(component[row : row + 1] for component in found))
             center = np.array([p[row], f[row]])
         half = 0.4 * (high - low) / 2.0
         low, high = np.maximum(center - half, EDGE), np.minimum(center + half, 1.0 - EDGE)

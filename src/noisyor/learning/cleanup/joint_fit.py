@@ -1,4 +1,4 @@
-"""The joint fit: a part's strengths and lambdas, fitted to pairs and triplets at once.
+"""The joint fit: a component's strengths and lambdas, fitted to pairs and triplets at once.
 
 Diseases that no singly coupled triplet tells apart are fitted together, all learned ones removed
 first. With v = sqrt(q) t and lambda = (1 - 2 p) / sqrt(q) of each disease,
@@ -10,16 +10,16 @@ and c = R - 1 of pairs and k = R(a,b,c) - R(a,b) - R(a,c) - R(b,c) + 2 of triple
 weighted least squares (Levenberg and Marquardt) from several starts. Where two starts end in
 different minima that fit alike, the records do not tell which of two explanations is right.
 
-Of a large part, each cluster of near-duplicate diseases is fitted first, to what no other disease
-of the part couples; the fit of the whole starts from there.
+Of a large component, each cluster of near-duplicate diseases is fitted first, to what no other
+disease of the component couples; the fit of the whole starts from there.
 """
 
 import math
 
 import numpy as np
 
-from noisyor.learning.cleanup.least_squares import Minimum, Problem
-from noisyor.learning.cleanup.parts import Observations, Part, Solution, find_clusters
+from noisyor.learning.cleanup.components import Component, Observations, Solution, find_clusters
+from noisyor.learning.cleanup.least_squares import LeastSquares, Minimum
 from noisyor.learning.decompose import Influences
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -28,21 +28,25 @@ from noisyor.structure import Structure
 
 
 class JointFit:
-    """Fits one part to moments, given what was learned of all other diseases."""
+    """Fits one component to moments, given what was learned of all other diseases."""
 
     def __init__(
-        self, structure: Structure, part: Part, moments: Moments, n_jobs: int | None = None
+        self,
+        structure: Structure,
+        component: Component,
+        moments: Moments,
+        n_jobs: int | None = None,
     ) -> None:
-        self.part = part
+        self.component = component
         self._structure = structure
         self._is_exact = moments.is_exact
-        self._observations = Observations(structure, part, moments)
+        self._observations = Observations(structure, component, moments)
         self._n_jobs = n_jobs
 
     def run(self, learned: Influences) -> Solution:
-        """Fit the part, from several starts."""
+        """Fit the component, from several starts."""
         problem = self._problem(learned)
-        clusters = find_clusters(self._structure, self.part.members)
+        clusters = find_clusters(self._structure, self.component.members)
         if len(clusters) == 1:
             end = problem.best_end()
             second = end.second
@@ -61,54 +65,56 @@ class JointFit:
         problem = self._problem(learned)
         position = problem.position(found.strengths, found.lambdas)
         self._near = problem.linearised(position)
-        is_informed = np.split(self._near.is_informed, [len(self.part.edges)])
-        self.part = self.part._replace(
-            kept_edges=self.part.kept_edges & is_informed[0],
-            kept_priors=self.part.kept_priors & is_informed[1],
+        is_informed = np.split(self._near.is_informed, [len(self.component.edges)])
+        self.component = self.component._replace(
+            kept_edges=self.component.kept_edges & is_informed[0],
+            kept_priors=self.component.kept_priors & is_informed[1],
         )
         misfit = problem.misfit(position)
         return found._replace(misfit=misfit, weakly_identified=self._weakly_identified(found))
 
     def run_without(self, group: int, learned: Influences) -> Solution:
-        """Fit the part without a group of records: a step from the solution that was judged."""
+        """Fit the component without a group of records: a step from what was judged."""
         problem = self._problem(learned, group)
         return _solution(problem, problem.step(self._near))
 
-    def _problem(self, learned: Influences, without: int | None = None) -> Problem:
+    def _problem(self, learned: Influences, without: int | None = None) -> LeastSquares:
         observed = self._observations.observed(learned, without)
-        return Problem(self._structure, self.part, observed, learned, self._is_exact, self._n_jobs)
+        return LeastSquares(
+            self._structure, self.component, observed, learned, self._is_exact, self._n_jobs
+        )
 
     def _weakly_identified(self, found: Solution) -> Indices:
         """Return the diseases of clusters in which the moments tell too little of one.
 
         As if the moments were independent, which flatters.
         """
-        part, n = self.part, len(found.strengths)
+        component, n = self.component, len(found.strengths)
         errors = np.sqrt(np.maximum(np.diag(self._near.inverse), 0.0))
         of_strengths, of_lambdas = errors[:n] / found.strengths, errors[n:]
-        owners = self._structure.edges[part.edges, 0]
-        weak = [part.diseases[:0]]
-        for cluster in find_clusters(self._structure, part.diseases):
-            is_part = part.kept_edges & np.isin(owners, cluster)
-            medians = _medians(owners[is_part], of_strengths[is_part])
-            priors = of_lambdas[part.kept_priors & np.isin(part.priors, cluster)]
+        owners = self._structure.edges[component.edges, 0]
+        weak = [component.diseases[:0]]
+        for cluster in find_clusters(self._structure, component.diseases):
+            is_in = component.kept_edges & np.isin(owners, cluster)
+            medians = _medians(owners[is_in], of_strengths[is_in])
+            priors = of_lambdas[component.kept_priors & np.isin(component.priors, cluster)]
             # Too little: the usual relative error of strengths, the error of arcsinh(lambda / 2).
             if (medians > 0.25).any() or (priors > 0.5).any():
                 weak.append(cluster)  # what one disease does not explain, another does
         return np.concatenate(weak)
 
 
-def _solution(problem: Problem, end: Minimum) -> Solution:
+def _solution(problem: LeastSquares, end: Minimum) -> Solution:
     return Solution(*problem.oriented(end.position), end.misfit)
 
 
-def _fit_clusters(problem: Problem, clusters: list[Indices]) -> tuple[Floats, float]:
+def _fit_clusters(problem: LeastSquares, clusters: list[Indices]) -> tuple[Floats, float]:
     """Return the best fits of all clusters, and by how much the next best of any is worse."""
     position = problem.usual_position()
     more = math.inf
     for cluster in clusters:
-        part, unknowns = problem.restricted(cluster)
-        end = part.best_end()
+        smaller, unknowns = problem.restricted(cluster)
+        end = smaller.best_end()
         position[unknowns] = end.position
         more = min(more, end.second - end.misfit)
     return position, more

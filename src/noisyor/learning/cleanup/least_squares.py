@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.learning.cleanup.components import Component, Observed
 from noisyor.learning.cleanup.least_squares_kernels import normal_equations, predict
-from noisyor.learning.cleanup.parts import Observed, Part
 from noisyor.learning.decompose import Influences, priors_of
 from noisyor.learning.lambdas import USUAL_LAMBDA
 from noisyor.names import Indices
@@ -47,11 +47,11 @@ class Linearised(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class LeastSquares:
     """A position is the unknown strengths, and arcsinh(lambda / 2) of the unknown lambdas."""
 
     structure: Structure
-    part: Part
+    component: Component
     """Its edges and priors are the unknowns; those that were learned stay near what they were."""
     observed: Observed
     learned: Influences
@@ -64,12 +64,12 @@ class Problem:
     @property
     def edges(self) -> Indices:
         """The edges whose strengths are fitted."""
-        return self.part.edges
+        return self.component.edges
 
     @property
     def priors(self) -> Indices:
         """The diseases whose lambdas are fitted."""
-        return self.part.priors
+        return self.component.priors
 
     @cached_property
     def columns(self) -> Indices:
@@ -81,7 +81,7 @@ class Problem:
         of_priors[self.priors] = len(self.edges) + np.arange(len(self.priors))
         return np.column_stack([of_edges[couplings.edges], of_priors[couplings.diseases]])
 
-    def restricted(self, diseases: Indices) -> tuple["Problem", Indices]:
+    def restricted(self, diseases: Indices) -> tuple["LeastSquares", Indices]:
         """Return the sets that no other diseases couple, and the indices of their unknowns."""
         offsets = self.observed.couplings.offsets
         sets = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -92,8 +92,8 @@ class Problem:
         priors = np.intersect1d(self.priors, observed.couplings.diseases)
         of_edges = np.searchsorted(self.edges, edges)
         of_priors = len(self.edges) + np.searchsorted(self.priors, priors)
-        part = self.part.restricted(edges, priors)
-        problem = replace(self, part=part, observed=observed)
+        component = self.component.restricted(edges, priors)
+        problem = replace(self, component=component, observed=observed)
         return problem, np.concatenate([of_edges, of_priors])
 
     # --- positions ---
@@ -145,7 +145,7 @@ class Problem:
         owners = self.structure.edges[self.edges, 0]
         sums = np.bincount(owners, strengths, minlength=self.structure.n_diseases)
         can_turn = np.isin(np.arange(len(sums)), self.priors)
-        can_turn[self.structure.edges[self.part.fixed_edges, 0]] = False
+        can_turn[self.structure.edges[self.component.fixed_edges, 0]] = False
         signs = np.where((sums < 0.0) & can_turn, -1.0, 1.0)
         oriented = np.maximum(strengths * signs[owners], SMALLEST_STRENGTH)
         return oriented, lambdas * signs[self.priors]
@@ -155,7 +155,7 @@ class Problem:
         strengths, lambdas = self.oriented(position)
         oriented = self.position(strengths, lambdas)
         diseases, symptoms = self.structure.edges[self.edges].T
-        owners, is_kept = np.concatenate([diseases, self.priors]), self.part.is_kept
+        owners, is_kept = np.concatenate([diseases, self.priors]), self.component.is_kept
         groups: dict[bytes, list[Floats]] = {}
         for disease in np.unique(owners).tolist():
             is_own = (owners == disease) & is_kept
@@ -175,7 +175,7 @@ class Problem:
         """Return the best of the minima that several random starts lead to."""
         rng = np.random.default_rng(0)
         # Of few unknowns all starts are followed, so that other explanations show.
-        n_starts, n_followed = (24, 24) if len(self.part.is_kept) <= 60 else (8, 3)
+        n_starts, n_followed = (24, 24) if len(self.component.is_kept) <= 60 else (8, 3)
         starts = [self.usual_position(rng) for _ in range(n_starts)]
         ends = self._ends(starts, FIRST_STEPS)[:n_followed]
         ends = self._ends([end.position for end in ends])
@@ -301,7 +301,7 @@ class Problem:
 
     def _residuals(self, position: Floats, derivatives: Floats) -> Floats:
         """Return what is observed less what is predicted, and write the latter's derivatives."""
-        couplings, fixed = self.observed.couplings, self.part.fixed_edges
+        couplings, fixed = self.observed.couplings, self.component.fixed_edges
         strengths = np.append(self.learned.strengths, 0.0)
         lambdas = np.nan_to_num(self.learned.lambdas, nan=USUAL_LAMBDA)
         strengths[self.edges], lambdas[self.priors] = self.values(position)
@@ -316,8 +316,8 @@ class Problem:
 
     def _strengths_of_fixed(self, lambdas: Floats) -> tuple[Floats, Floats]:
         """Return v = sqrt(q) t of fixed failures, and its derivative by arcsinh(lambda / 2)."""
-        of_owners = lambdas[self.structure.edges[self.part.fixed_edges, 0]]
-        p, effect = priors_of(of_owners), 1.0 - self.part.fixed_failures
+        of_owners = lambdas[self.structure.edges[self.component.fixed_edges, 0]]
+        p, effect = priors_of(of_owners), 1.0 - self.component.fixed_failures
         root, left = np.sqrt(p * (1.0 - p)), 1.0 - p * effect
         derivative = -(1.0 - 2.0 * p) * root / left - 2.0 * root * p * (1.0 - p) * effect / left**2
         return effect * root / left, effect * derivative

@@ -1,0 +1,197 @@
+"""Records on a cluster: files split into parts, checked to be alike, and dealt out as jobs."""
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from noisyor.cluster.jobs import Cluster, Job, Skipped
+from noisyor.errors import FileError, FindingsError, NoisyOrWarning, ParameterError, some_of
+from noisyor.findings.blocks import Block
+from noisyor.findings.reading import RecordFormat
+from noisyor.findings.wide import match_columns, wide_blocks
+from noisyor.io.parts import (
+    Part,
+    SplitFile,
+    count_rows,
+    has_spans,
+    joined,
+    scan_span,
+    sources_of,
+    split_file,
+    with_rows,
+)
+from noisyor.io.tables import ArrowTable
+from noisyor.structure import Structure
+
+FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
+"""Rows of a job: fewer are not worth a message, more would have other workers wait."""
+JOBS_PER_THREAD = 4
+UNKNOWN_ROWS = 1 << 18
+"""What a part whose rows were not counted is taken for."""
+
+
+class SplitRecords(NamedTuple):
+    """Files of records as jobs for a cluster."""
+
+    jobs: list[Job]
+    """The arguments of each are its parts."""
+    is_long: bool
+    skipped: list[Skipped]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, about: those of some parts are guessed."""
+        return sum(job.size for job in self.jobs)
+
+
+def split_records(
+    cluster: Cluster,
+    source: Any,
+    structure: Structure,
+    form: RecordFormat,
+    *,
+    one_file_a_job: bool = False,
+) -> SplitRecords:
+    """Split files into jobs, on the cluster: that is where they can be read."""
+    files, skipped = _split_files(cluster, sources_of(source), form, one_file_a_job)
+    if not files:
+        reasons = "; ".join(each.reason for each in skipped)
+        raise FindingsError(f"no file can be read: {reasons}" if skipped else "there are no files.")
+    is_long = _check_alike(files, structure, form)
+    rows = sum(part.n_rows or UNKNOWN_ROWS for file in files for part in file.parts)
+    wanted = rows // (JOBS_PER_THREAD * cluster.n_threads)
+    most = min(max(wanted, FEWEST_ROWS), MOST_ROWS)
+    return SplitRecords(list(_jobs(files, most, one_file_a_job)), is_long, skipped)
+
+
+def _split_files(
+    cluster: Cluster, sources: list[str], form: RecordFormat, skip_broken: bool
+) -> tuple[list[SplitFile], list[Skipped]]:
+    files, skipped = [], []
+    found = cluster.map(_try_to_split, [(source, form.record) for source in sources])
+    for source, each in zip(sources, found, strict=True):
+        if isinstance(each, SplitFile):
+            files.append(each)
+        elif skip_broken:
+            skipped.append(Skipped(source, each))
+        else:
+            raise FileError(each)
+    return [_scanned(cluster, file) if has_spans(file) else file for file in files], skipped
+
+
+def _try_to_split(source: str, id_column: str) -> SplitFile | str:
+    """Split a file; where it cannot be read, also after a moment, return why."""
+    for pause in (0.2, 1.0, None):
+        try:
+            return split_file(source, id_column)
+        except FileError as error:
+            if pause is None:
+                return str(error)
+            time.sleep(pause)
+    raise AssertionError
+
+
+def _scanned(cluster: Cluster, file: SplitFile) -> SplitFile:
+    return with_rows(file, cluster.map(scan_span, [(part,) for part in file.parts]))
+
+
+def _check_alike(files: list[SplitFile], structure: Structure, form: RecordFormat) -> bool:
+    """Raise an error where files do not go together; return whether they have a row per finding."""
+    if form.n_records is not None or form.all_records is not None:
+        raise ParameterError(
+            "n_records and all_records are not known on a cluster: count those files on one "
+            "machine, and merge the moments."
+        )
+    is_long = form.are_long([(file.source, file.column_names) for file in files], structure)
+    kinds = {file.id_type: file.source for file in files}
+    if len(kinds) > 1:
+        (one, first), (other, second) = list(kinds.items())[:2]
+        raise FindingsError(
+            f"the column {form.record!r} of ids is {one or 'missing'} in {first} and "
+            f"{other or 'missing'} in {second}; write them alike."
+        )
+    if not is_long:
+        for file in files:
+            match_columns(file.source, file.column_names, structure, form)
+    return is_long
+
+
+def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Iterator[Job]:
+    """Deal out parts, as many to a job as have enough rows; several small files if allowed."""
+    taken: list[Part] = []
+    n_rows = 0
+    for file in files:
+        for part in file.parts:
+            more = part.n_rows if part.n_rows is not None else UNKNOWN_ROWS
+            is_other = bool(taken) and taken[-1].source != file.source
+            if taken and (n_rows + more > most_rows or (is_other and one_file_a_job)):
+                yield _job(taken, n_rows)
+                taken, n_rows = [], 0
+            taken.append(part)
+            n_rows += more
+    if taken:
+        yield _job(taken, n_rows)
+
+
+def _job(parts: list[Part], size: int) -> Job:
+    return Job((joined(parts),), size, parts[0].source)
+
+
+def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
+    """Return jobs whose sizes are their numbers of rows, which are counted where not known."""
+    parts = [part for job in jobs for part in job.arguments[0]]
+    counted = iter(cluster.map(count_rows, [(part,) for part in parts]))
+    return [job._replace(size=sum(next(counted) for _ in job.arguments[0])) for job in jobs]
+
+
+def part_blocks(parts: Iterable[Part], structure: Structure, form: RecordFormat) -> Iterator[Block]:
+    """Read the records of parts that have a column per symptom."""
+    for part in parts:
+        yield from wide_blocks(part.open(), structure, form)
+
+
+def tell_skipped(skipped: list[Skipped]) -> None:
+    """Warn of files that were left out."""
+    if skipped:
+        told = some_of([f"{each.source} ({each.reason})" for each in skipped], most=10)
+        warnings.warn(
+            f"{len(skipped)} files could not be read and are left out as a whole: {told}.",
+            NoisyOrWarning,
+            stacklevel=3,
+        )
+
+
+# --- Dask frames ---
+
+
+def is_frame(source: Any) -> bool:
+    """Return True if something is a Dask DataFrame, without importing Dask."""
+    return hasattr(source, "to_delayed") and hasattr(source, "npartitions")
+
+
+def check_frame(frame: Any, structure: Structure, form: RecordFormat) -> None:
+    """Refuse a Dask frame with a row per finding."""
+    if form.is_long(map(str, frame.columns), structure):
+        raise ParameterError(
+            "a Dask frame with a row per finding is not taken; write it to Parquet files."
+        )
+
+
+def frame_blocks(
+    frame: Any, first_row: int, structure: Structure, form: RecordFormat
+) -> Iterator[Block]:
+    """Read the records of a partition, which begins at some row of its frame."""
+    return wide_blocks(ArrowTable(frame, first_row), structure, form)
+
+
+def frame_jobs(cluster: Cluster, frame: Any) -> list[Job]:
+    """Return a job for each partition: the frame, and the number of its first row."""
+    partitions = frame.to_delayed()
+    # A partition is read twice, but never are all of them in memory.
+    lengths = cluster.in_order(len, (Job((each,), 0, "") for each in partitions))
+    jobs, row = [], 0
+    for number, (partition, (_, size)) in enumerate(zip(partitions, lengths, strict=True)):
+        jobs.append(Job((partition, row), size, f"partition {number}"))
+        row += size
+    return jobs

@@ -1,0 +1,246 @@
+"""Compiled loops that count. A plane is a row of bits per symptom, 64 records to a word.
+
+All of them take a range of words, so that a plane can be counted slice by slice, and add
+to their results, so that slices add up. Rows are cut to that range first: loops from 0 are the ones
+that LLVM turns into vector instructions.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Sets = NDArray[np.int32]
+Counts = NDArray[Any]
+
+
+def _popcount(typing_context: Any, word: Any) -> Any:
+    """Return the number of set bits; LLVM turns loops over it into vector instructions."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+popcount: Any = intrinsic(_popcount)
+
+
+@numba.njit(nogil=True, cache=True)
+def count_symptoms(plane: Words, first: int, last: int, symptoms: Sets, counts: Counts) -> None:
+    """Count the set bits of some symptoms."""
+    for k in range(len(symptoms)):
+        a = plane[symptoms[k], first:last]
+        present = np.uint64(0)
+        for word in range(len(a)):
+            present += popcount(a[word])
+        counts[k] += present
+
+
+@numba.njit(nogil=True, cache=True)
+def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts) -> None:
+    """Count the records in which both symptoms are present."""
+    for k in range(len(pairs)):
+        a, b = plane[pairs[k, 0], first:last], plane[pairs[k, 1], first:last]
+        present = np.uint64(0)
+        for word in range(len(a)):
+            present += popcount(a[word] & b[word])
+        counts[k] += present
+
+
+@numba.njit(nogil=True, cache=True)
+def count_triplets(
+    plane: Words,
+    first: int,
+    last: int,
+    triplets: Sets,
+    rows: NDArray[np.int64],
+    counts: Counts,
+) -> None:
+    """Count, for some rows of `triplets`, the records in which all three symptoms are present."""
+    for row in rows:
+        a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]
+        c = plane[triplets[row, 2], first:last]
+        present = np.uint64(0)
+        for word in range(len(a)):
+            present += popcount(a[word] & b[word] & c[word])
+        counts[row] += present
+
+
+@numba.njit(nogil=True, cache=True)
+def count_triplets_and_pairs(
+    plane: Words,
+    first: int,
+    last: int,
+    triplets: Sets,
+    rows: NDArray[np.int64],
+    owned_pairs: NDArray[np.int32],
+    triplet_counts: Counts,
+    pair_counts: Counts,
+) -> None:
+    """Count some triplets together with those of their pairs ab, ac and bc that they own.
+
+    `owned_pairs` has the indices of the three pairs, -1 where another triplet counts it.
+    """
+    for row in rows:
+        a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]
+        c = plane[triplets[row, 2], first:last]
+        n_ab = n_ac = n_bc = n_abc = np.uint64(0)
+        for word in range(len(a)):
+            both = a[word] & b[word]
+            n_ab += popcount(both)
+            n_ac += popcount(a[word] & c[word])
+            n_bc += popcount(b[word] & c[word])
+            n_abc += popcount(both & c[word])
+        triplet_counts[row] += n_abc
+        if owned_pairs[row, 0] >= 0:
+            pair_counts[owned_pairs[row, 0]] += n_ab
+        if owned_pairs[row, 1] >= 0:
+            pair_counts[owned_pairs[row, 1]] += n_ac
+        if owned_pairs[row, 2] >= 0:
+            pair_counts[owned_pairs[row, 2]] += n_bc
+
+
+@numba.njit(nogil=True, cache=True)
+def count_pair_margins(
+    plane: Words, known: Words, first: int, last: int, pairs: Sets, margins: Counts
+) -> None:
+    """Count, where both are known: the records, those with a, and those with b."""
+    for k in range(len(pairs)):
+        a, b = plane[pairs[k, 0], first:last], plane[pairs[k, 1], first:last]
+        knows_a, knows_b = known[pairs[k, 0], first:last], known[pairs[k, 1], first:last]
+        n = n_a = n_b = np.uint64(0)
+        for word in range(len(a)):
+            n += popcount(knows_a[word] & knows_b[word])
+            n_a += popcount(a[word] & knows_b[word])
+            n_b += popcount(b[word] & knows_a[word])
+        margins[k, 0] += n
+        margins[k, 1] += n_a
+        margins[k, 2] += n_b
+
+
+@numba.njit(nogil=True, cache=True)
+def count_triplet_margins(
+    plane: Words, known: Words, first: int, last: int, triplets: Sets, margins: Counts
+) -> None:
+    """Count, where all three are known: the records, and those with a, b, c, ab, ac and bc."""
+    for k in range(len(triplets)):
+        x, y, z = triplets[k, 0], triplets[k, 1], triplets[k, 2]
+        a, b, c = plane[x, first:last], plane[y, first:last], plane[z, first:last]
+        knows_a, knows_b, knows_c = known[x, first:last], known[y, first:last], known[z, first:last]
+        n = n_a = n_b = n_c = n_ab = n_ac = n_bc = np.uint64(0)
+        for word in range(len(a)):
+            n += popcount(knows_a[word] & knows_b[word] & knows_c[word])
+            n_a += popcount(a[word] & knows_b[word] & knows_c[word])
+            n_b += popcount(knows_a[word] & b[word] & knows_c[word])
+            n_c += popcount(knows_a[word] & knows_b[word] & c[word])
+            n_ab += popcount(a[word] & b[word] & knows_c[word])
+            n_ac += popcount(a[word] & knows_b[word] & c[word])
+            n_bc += popcount(knows_a[word] & b[word] & c[word])
+        margins[k, 0] += n
+        margins[k, 1] += n_a
+        margins[k, 2] += n_b
+        margins[k, 3] += n_c
+        margins[k, 4] += n_ab
+        margins[k, 5] += n_ac
+        margins[k, 6] += n_bc
+
+
+@numba.njit(nogil=True, cache=True)
+def count_listed(
+    offsets: NDArray[np.int64],
+    listed: NDArray[np.int32],
+    pair_at: NDArray[np.int32],
+    pair_counts: Counts,
+    thirds_offsets: NDArray[np.int64],
+    thirds: NDArray[np.int32],
+    third_triplets: NDArray[np.int32],
+    triplet_counts: Counts,
+) -> None:
+    """Count pairs and triplets record by record, from lists of the present symptoms.
+
+    `pair_at[a, b]` is the number of a pair, or -1. The triplets (a, b, c) of a pair have their c
+    in `thirds` and their numbers in `third_triplets`.
+    """
+    is_present = np.zeros(pair_at.shape[0], dtype=np.bool_)
+    for record in range(len(offsets) - 1):
+        findings = listed[offsets[record] : offsets[record + 1]]
+        for symptom in findings:
+            is_present[symptom] = True
+        for i in range(len(findings)):
+            for j in range(i + 1, len(findings)):
+                pair = pair_at[findings[i], findings[j]]
+                if pair >= 0:
+                    pair_counts[pair] += 1
+                    for k in range(thirds_offsets[pair], thirds_offsets[pair + 1]):
+                        if is_present[thirds[k]]:
+                            triplet_counts[third_triplets[k]] += 1
+        for symptom in findings:
+            is_present[symptom] = False
+
+
+@numba.njit(nogil=True, cache=True)
+def scatter_records(
+    offsets: NDArray[np.int64],
+    listed: NDArray[np.int32],
+    records: NDArray[np.int64],
+    position: int,
+    plane: Words,
+) -> None:
+    """Set the listed findings of some records in a plane, from a position on."""
+    one = np.uint64(1)
+    for record in records:
+        word = position >> 6
+        bit = one << np.uint64(position & 63)
+        for symptom in listed[offsets[record] : offsets[record + 1]]:
+            plane[symptom, word] |= bit
+        position += 1
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def log_ratios(
+    sets: NDArray[np.int64],
+    parent_offsets: NDArray[np.int64],
+    parent_diseases: NDArray[np.int64],
+    parent_edges: NDArray[np.int64],
+    priors: NDArray[np.float64],
+    failures: NDArray[np.float64],
+    ratios: NDArray[np.float64],
+) -> None:
+    """Fill in log R(S) of pairs or triplets of a network, exactly, without cancellation.
+
+    With t = (1 - f) / (1 - p (1 - f)) for each edge to S, a disease adds
+    log(1 + q (t_a t_b + t_a t_c + t_b t_c) - q (1 - 2 p) t_a t_b t_c), where q = p (1 - p).
+    """
+    order = sets.shape[1]
+    cursors = np.empty(order, dtype=np.int64)
+    none = len(priors)
+    for row in range(sets.shape[0]):
+        for k in range(order):
+            cursors[k] = parent_offsets[sets[row, k]]
+        total = 0.0
+        while True:
+            disease = none
+            for k in range(order):
+                if cursors[k] < parent_offsets[sets[row, k] + 1]:
+                    disease = min(disease, parent_diseases[cursors[k]])
+            if disease == none:
+                break
+            p = priors[disease]
+            first = second = third = 0.0  # elementary symmetric sums of t over the set
+            for k in range(order):
+                at = cursors[k]
+                if at < parent_offsets[sets[row, k] + 1] and parent_diseases[at] == disease:
+                    cause = 1.0 - failures[parent_edges[at]]
+                    t = cause / (1.0 - p * cause)
+                    third += second * t
+                    second += first * t
+                    first += t
+                    cursors[k] += 1
+            q = p * (1.0 - p)
+            total += np.log1p(q * second - q * (1.0 - 2.0 * p) * third)
+        ratios[row] = total
