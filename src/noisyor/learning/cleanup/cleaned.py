@@ -44,7 +44,7 @@ class Cleaned:
         )
 
     def marked(self, estimate: Estimate) -> Estimate:
-        """Return an estimate that says how well the components fit, with flags on what is not sure."""
+        """Return an estimate that says how well components fit, with flags on what is not sure."""
         ambiguous = [each.diseases for each in self.explained if each.is_ambiguous]
         doubtful = [
             each.diseases if each.is_poor else each.weakly_identified for each in self.explained
