@@ -16,39 +16,33 @@ from noisyor import (
     learn_sequential,
 )
 from noisyor.learning import Flag
-from noisyor.learning.cleanup.clean import clean_up
-from noisyor.learning.cleanup.joint import JointFit
-from noisyor.learning.cleanup.pieces import (
-    cleanup_plan,
-    find_clusters,
-    find_pieces,
-    is_counted,
-)
-from noisyor.learning.decompose import edge_strengths, lambdas_of
+from noisyor.learning.cleanup import clean_up, find_components
+from noisyor.learning.cleanup.joint_fit import JointFit
+from noisyor.learning.cleanup.components import find_clusters, plan_of
+from noisyor.learning.decompose import Influences, edge_strengths, lambdas_of
 
 METHODS = ("refined", "pooled", "sequential")
 
 
-def without_pieces(network, pieces):
-    """Return strengths and lambdas of a network, with those of the pieces wiped out."""
+def without_parts(network, parts):
+    """Return strengths and lambdas of a network, with those of the parts wiped out."""
     owners = network.structure.edges[:, 0]
-    strengths = edge_strengths(network.priors[owners], network.failures)
-    lambdas = lambdas_of(network.priors)
-    for piece in pieces:
-        alone = piece.without_kin(network.structure)
-        strengths[alone.edges] = 0.0
-        lambdas[alone.priors] = np.nan
-    return strengths, lambdas
+    learned = Influences.of(owners, network.priors, network.failures)
+    for part in parts:
+        alone = part.alone(network.structure)
+        learned.strengths[alone.edges] = 0.0
+        learned.lambdas[alone.priors] = np.nan
+    return learned
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_figure_2_is_recovered_from_exact_moments(seed):
     network = datasets.figure2(seed)
-    pieces, result = find_pieces(find_schedule(network.structure), Fixed(network.structure))
+    parts, result = find_components(find_schedule(network.structure), Fixed(network.structure))
     assert result.order == 3
-    moments = Moments.exact(network, cleanup_plan(network.structure, pieces))
-    strengths, lambdas = without_pieces(network, pieces)
-    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    moments = Moments.exact(network, plan_of(network.structure, parts))
+    strengths, lambdas = without_parts(network, parts)
+    cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert cleaned.edges.all()
     assert cleaned.priors.all()
     owners = network.structure.edges[:, 0]
@@ -88,8 +82,8 @@ def test_grid_and_joint_fit_agree_on_records():
     schedule = find_schedule(network.structure)
     plan = NoisyOrLearner(network.structure, method="sequential").find_plan()
     moments = count_moments(network.sample(200_000, seed=0), plan)
-    for how in "grid", "joint":
-        learned = learn_sequential(moments, schedule, cleanup=how, standard_errors=False).network
+    for method in "grid", "joint":
+        learned = learn_sequential(moments, schedule, cleanup=method, standard_errors=False).network
         assert np.abs(learned.failures - network.failures).max() < 0.1
 
 
@@ -112,11 +106,9 @@ def test_moments_of_sites_can_be_cleaned_up_too():
 def problem_of(network):
     """Return the joint fit's problem at exact moments, and the true position in it."""
     structure = network.structure
-    pieces, _ = find_pieces(find_schedule(structure), Fixed(structure))
-    moments = Moments.exact(network, cleanup_plan(structure, pieces))
-    problem = JointFit(structure, pieces[0], moments)._problem(
-        *without_pieces(network, pieces), None
-    )
+    parts, _ = find_components(find_schedule(structure), Fixed(structure))
+    moments = Moments.exact(network, plan_of(structure, parts))
+    problem = JointFit(structure, parts[0], moments)._problem(without_parts(network, parts))
     owners = structure.edges[:, 0]
     strengths = edge_strengths(network.priors[owners], network.failures)[problem.edges]
     return problem, problem.position(strengths, lambdas_of(network.priors)[problem.priors])
@@ -146,24 +138,24 @@ def test_the_truth_predicts_the_moments(shape, rng):
     for _ in range(20):
         network = random_network(Structure.from_matrix(shape), rng)
         problem, truth = problem_of(network)
-        slopes = np.empty(problem.columns.shape)
-        assert problem._rests(truth, slopes) == pytest.approx(0.0, abs=1e-12)
+        derivatives = np.empty(problem.columns.shape)
+        assert problem._residuals(truth, derivatives) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_slopes_agree_with_differences(shape, rng):
+def test_derivatives_agree_with_differences(shape, rng):
     problem, truth = problem_of(random_network(Structure.from_matrix(shape), rng))
     position = truth * rng.uniform(0.7, 1.3, len(truth))
-    slopes, ignored = np.empty(problem.columns.shape), np.empty(problem.columns.shape)
-    problem._rests(position, slopes)
-    offsets, columns = problem.entries.offsets, problem.columns
+    derivatives, ignored = np.empty(problem.columns.shape), np.empty(problem.columns.shape)
+    problem._residuals(position, derivatives)
+    offsets, columns = problem.observed.couplings.offsets, problem.columns
     sets = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    for place in range(len(position)):
-        step = 1e-5 * (np.arange(len(position)) == place)
-        ahead, behind = (problem._rests(position + by, ignored) for by in (step, -step))
+    for index in range(len(position)):
+        step = 1e-5 * (np.arange(len(position)) == index)
+        ahead, behind = (problem._residuals(position + by, ignored) for by in (step, -step))
         found = np.zeros(len(offsets) - 1)
-        entries, kinds = np.nonzero(columns == place)
-        np.add.at(found, sets[entries], slopes[entries, kinds])
+        entries, kinds = np.nonzero(columns == index)
+        np.add.at(found, sets[entries], derivatives[entries, kinds])
         assert found == pytest.approx((behind - ahead) / 2e-5, abs=1e-6)
 
 
@@ -171,10 +163,10 @@ def test_slopes_agree_with_differences(shape, rng):
 def test_the_joint_fit_recovers_exact_moments(shape, rng):
     structure = Structure.from_matrix(shape)
     network = random_network(structure, rng)
-    pieces, result = find_pieces(find_schedule(structure), Fixed(structure))
-    moments = Moments.exact(network, cleanup_plan(structure, pieces))
-    strengths, lambdas = without_pieces(network, pieces)
-    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    parts, result = find_components(find_schedule(structure), Fixed(structure))
+    moments = Moments.exact(network, plan_of(structure, parts))
+    strengths, lambdas = without_parts(network, parts)
+    cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert cleaned.edges.all()
     truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
     for group in result.swaps or [(disease,) for disease in range(structure.n_diseases)]:
@@ -188,15 +180,15 @@ def test_what_is_identifiable_of_a_part_is_learned_and_the_rest_is_not():
     shape = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0]])
     shape[:2, 5] = [1, 0]
     structure = Structure.from_matrix(shape)
-    pieces, result = find_pieces(find_schedule(structure), Fixed(structure))
+    parts, result = find_components(find_schedule(structure), Fixed(structure))
     known = result.orders.failures >= 0
     assert known.any()
     assert not known.all()
     rng = np.random.default_rng(1)
     network = random_network(structure, rng)
-    moments = Moments.exact(network, cleanup_plan(structure, pieces))
-    strengths, lambdas = without_pieces(network, pieces)
-    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    moments = Moments.exact(network, plan_of(structure, parts))
+    strengths, lambdas = without_parts(network, parts)
+    cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert (cleaned.edges == known).all()
     truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
     assert strengths[known] == pytest.approx(truth[known], abs=1e-5)
@@ -209,23 +201,23 @@ def test_clusters_are_diseases_with_much_the_same_symptoms():
     assert [cluster.tolist() for cluster in clusters] == [[0, 1], [2, 3]]
 
 
-def test_kin_are_fitted_along_and_not_kept():
+def test_near_duplicates_are_fitted_along_and_not_kept():
     # Twins, and a third with the same symptoms that three of its own make known.
     shape = np.zeros((3, 11))
     shape[:2, :8] = 1
     shape[2] = 1
     structure = Structure.from_matrix(shape)
-    pieces, _ = find_pieces(find_schedule(structure), Fixed(structure))
-    assert pieces[0].diseases.tolist() == [0, 1]
-    assert pieces[0].kin.tolist() == [2]
-    assert not pieces[0].kept_priors[pieces[0].priors == 2].any()
+    parts, _ = find_components(find_schedule(structure), Fixed(structure))
+    assert parts[0].diseases.tolist() == [0, 1]
+    assert parts[0].near_duplicates.tolist() == [2]
+    assert not parts[0].kept_priors[parts[0].priors == 2].any()
     network = random_network(structure, np.random.default_rng(0))
-    moments = Moments.exact(network, cleanup_plan(structure, pieces))
+    moments = Moments.exact(network, plan_of(structure, parts))
     truth = edge_strengths(network.priors[structure.edges[:, 0]], network.failures)
-    strengths, lambdas = without_pieces(network, pieces)
+    strengths, lambdas = without_parts(network, parts)
     wrong = truth[structure.edges_of(2)] * 1.1  # learned, but badly
     strengths[structure.edges_of(2)] = wrong
-    cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+    cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert strengths[structure.edges_of(2)] == pytest.approx(wrong)
     assert not cleaned.priors[2]
     found, expected = (
@@ -235,7 +227,7 @@ def test_kin_are_fitted_along_and_not_kept():
     assert np.array(found) == pytest.approx(np.array(expected), rel=0.05)
 
 
-def test_diseases_that_differ_in_nothing_are_called_entangled():
+def test_diseases_that_differ_in_nothing_are_called_weakly_identified():
     structure = Structure.from_matrix(np.ones((2, 6)))
     failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
@@ -270,15 +262,15 @@ def test_diseases_with_the_same_symptoms_are_marked():
 def test_moments_without_the_triplets_leave_it_unlearned():
     network = datasets.figure2(0)
     schedule = find_schedule(network.structure)
-    pieces, _ = find_pieces(schedule, Fixed(network.structure))
+    parts, _ = find_components(schedule, Fixed(network.structure))
     moments = count_moments(network.sample(500, seed=0), schedule.plan())
-    assert not is_counted(pieces[0], moments)
-    strengths, lambdas = without_pieces(network, pieces)
+    assert not parts[0].is_counted(moments)
+    strengths, lambdas = without_parts(network, parts)
     with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B', and the moments lack"):
-        cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+        cleaned = clean_up(moments, parts, Influences(strengths, lambdas), {})
     assert not cleaned.edges.any()
     assert not cleaned.priors.any()
-    assert not cleaned.parts
+    assert not cleaned.explained
 
 
 def learned_from_exact(network, method, fixed=None):
@@ -299,7 +291,7 @@ def test_whole_methods_are_exact_on_exact_moments(method, seed):
 
 
 @pytest.mark.parametrize("method", ["sequential", "pooled"])
-def test_true_values_that_are_held_do_not_harm(method):
+def test_true_values_that_are_fixed_do_not_harm(method):
     structure = Structure.from_matrix(np.ones((2, 6)))
     for seed in range(10):
         network = random_network(structure, np.random.default_rng(seed))
@@ -311,7 +303,7 @@ def test_true_values_that_are_held_do_not_harm(method):
 
 
 @pytest.mark.parametrize("method", ["sequential", "pooled"])
-def test_a_prior_is_learned_from_known_failures_of_two_symptoms(method):
+def test_a_prior_is_learned_from_fixed_failures_of_two_symptoms(method):
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
     estimate = learned_from_exact(network, method, Fixed.of(network, "failures"))
@@ -321,7 +313,7 @@ def test_a_prior_is_learned_from_known_failures_of_two_symptoms(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_only_known_leaks_would_tell_is_not_called_certain(method):
+def test_what_only_fixed_leaks_would_tell_is_not_called_certain(method):
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
     learner = NoisyOrLearner(structure, method=method)
@@ -354,7 +346,7 @@ def test_a_grid_without_a_possible_point_learns_nothing():
         assert ((part.flags != 0) | np.isfinite(part.standard_errors)).all()
 
 
-def test_the_grid_does_not_apply_where_failures_are_held():
+def test_the_grid_does_not_apply_where_failures_are_fixed():
     network = datasets.figure2(0)
     structure = network.structure
     fixed = Fixed(structure, failures={("A", "b"): 0.9})
@@ -362,7 +354,7 @@ def test_the_grid_does_not_apply_where_failures_are_held():
     plan = NoisyOrLearner(structure, method="sequential").find_plan(fixed=fixed)
     moments = count_moments(network.sample(2000, seed=0), plan)
     part = learn_sequential(moments, schedule, cleanup="grid", fixed=fixed).failures
-    assert part.is_learned.sum() == 1  # the one that is held
+    assert part.is_learned.sum() == 1  # the one that is fixed
 
 
 def test_two_explanations_with_the_same_misfit_are_noticed():
@@ -391,7 +383,7 @@ def test_leaks_share_the_doubts_about_their_parents():
     assert (estimate.leaks.flags & doubt).all()
 
 
-def test_near_twins_are_tried_swapped():
+def test_near_duplicates_are_tried_swapped():
     shape = np.ones((2, 9))
     shape[1, 0] = 0  # all that tells the first from the second
     network = random_network(Structure.from_matrix(shape), np.random.default_rng(3))

@@ -182,5 +182,5 @@ def test_rare_diseases_and_frequent_ones_keep_their_digits():
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(ParameterError, match=r"2 x 2 x 2, not of shape \(2, 2\)"):
         decompose_triplet([[1, 2], [3, 4]])
-    with pytest.raises(ParameterError, match="no numbers"):
+    with pytest.raises(ParameterError, match="not numbers"):
         decompose_triplet(np.full((2, 2, 2), np.nan))

@@ -20,8 +20,9 @@ from noisyor import (
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
 from noisyor.learning.decompose import lambdas_of, priors_of
-from noisyor.learning.pooled.pairs import NEVER, pair_table
-from noisyor.learning.pooled.shrink import shrink_failures
+from noisyor.learning.pair_kernels import NEVER
+from noisyor.learning.pairs import pair_table
+from noisyor.learning.uncertainty import shrink_failures
 
 
 @pytest.mark.parametrize("name", ["figure1", "clinic"])
@@ -47,8 +48,9 @@ def test_pairs_are_ready_when_their_other_parents_are_known(rng):
         for disease in range(structure.n_diseases):
             children = structure.children(disease)
             a, b = np.triu_indices(len(children), 1)
-            here = slice(table.offsets[disease], table.offsets[disease + 1])
-            pairs = zip(children[a], children[b], table.rows[here], table.ready[here], strict=True)
+            _, offsets, rows, ready = table.of_diseases
+            here = slice(offsets[disease], offsets[disease + 1])
+            pairs = zip(children[a], children[b], rows[here], ready[here], strict=True)
             for x, y, row, ready in pairs:
                 assert table.plan.pairs[row].tolist() == [x, y]
                 others = (set(structure.parents(int(x))) & set(structure.parents(int(y)))) - {

@@ -67,7 +67,7 @@ def test_what_cannot_be_predicted_is_refused():
         predict_precision(datasets.figure1(0), 0)
     with pytest.raises(ParameterError, match="whole number"):
         predict_precision(datasets.figure1(0), float("nan"))
-    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+    with pytest.raises(ParameterError, match="expected a NoisyOrNetwork"):
         predict_precision(datasets.figure1(0).structure, 10)
     for wrong in 0, "x":
         with pytest.raises(ParameterError, match="positive"):

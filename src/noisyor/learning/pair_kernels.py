@@ -8,6 +8,8 @@ lambda = (1 - 2 p) / sqrt(q), with q = p (1 - p) and t = (1 - f) / (1 - p (1 - f
 needs no prior at all, and a disease is a rank-one part of the pairs that it couples.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -17,46 +19,60 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
+NEVER = 1 << 30
+"""The round in which an edge is learned that no round learns."""
+NO_PARENT = -2
+"""The round of a pair that no disease couples."""
+FLOOR = 1e-4
+"""The smallest strength: 0 would take the edge out of the fit for good."""
+
+
+class PairRows(NamedTuple):
+    """The pairs of children of each disease, one disease after the other."""
+
+    child_offsets: Integers
+    """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
+    offsets: Integers
+    """The pairs of disease i are `offsets[i] : offsets[i + 1]` of what follows, by (a, b)."""
+    rows: Integers
+    """Rows in the moments' plan; -1 where a pair was not counted."""
+    ready: NDArray[np.int32]
+    """The round from which on a pair serves its disease; more than NEVER: in none."""
+
+
 @numba.njit(nogil=True, cache=True)
-def find_incidences(
-    child_offsets: Integers,
-    edge_symptoms: Integers,
-    pair_starts: Integers,
-    pair_seconds: Integers,
-    offsets: Integers,
-    rows: Integers,
+def find_rows(
+    edge_symptoms: Integers, pair_starts: Integers, pair_seconds: Integers, pairs: PairRows
 ) -> None:
     """Write down, disease after disease, the plan's rows of all pairs of its children, or -1.
 
     The pairs (a, b) of symptom a are `pair_starts[a] : pair_starts[a + 1]`, sorted by b.
     """
+    child_offsets, rows = pairs.child_offsets, pairs.rows
     for disease in range(len(child_offsets) - 1):
-        at = offsets[disease]
+        at = pairs.offsets[disease]
         for a in range(child_offsets[disease], child_offsets[disease + 1]):
             low, high = pair_starts[edge_symptoms[a]], pair_starts[edge_symptoms[a] + 1]
             partners = pair_seconds[low:high]
             for b in range(a + 1, child_offsets[disease + 1]):
-                place = np.searchsorted(partners, edge_symptoms[b])
-                found = place < len(partners) and partners[place] == edge_symptoms[b]
-                rows[at] = low + place if found else -1
+                index = np.searchsorted(partners, edge_symptoms[b])
+                found = index < len(partners) and partners[index] == edge_symptoms[b]
+                rows[at] = low + index if found else -1
                 at += 1
 
 
 @numba.njit(nogil=True, cache=True)
-def find_readiness(
-    child_offsets: Integers, offsets: Integers, rows: Integers, depths: Integers, never: int,
-    no_parent: int, latest: Integers, ready: NDArray[np.int32],
-) -> None:  # fmt: skip
-    """Find for each pair in which round its parents are known, and from when it serves a disease.
+def find_readiness(depths: Integers, latest: Integers, pairs: PairRows) -> None:
+    """Find for each pair in which round its parents are learned, and when it serves a disease.
 
     `latest` is the largest depth of an edge from a common parent to the pair: -1 where it is
-    given, `never` where it is not learned, or `no_parent`. A pair serves disease i from
-    the round on in which its own edges are learned and those of the other parents were learned
-    before: `ready`, one for each disease and pair of its children.
+    fixed, NEVER where it is not learned, or NO_PARENT. A pair serves disease i from the round on
+    in which its own edges are learned and those of the other parents were learned before: `ready`.
     """
-    latest[:] = no_parent
+    child_offsets, offsets, rows, ready = pairs
+    latest[:] = NO_PARENT
     owner = np.full(len(latest), -1, dtype=np.int32)
-    second = np.full(len(latest), no_parent, dtype=np.int32)
+    second = np.full(len(latest), NO_PARENT, dtype=np.int32)
     for is_second_pass in (False, True):
         for disease in range(len(child_offsets) - 1):
             at = offsets[disease] - 1
@@ -66,10 +82,10 @@ def find_readiness(
                     row = rows[at]
                     own = max(depths[a], depths[b])
                     if is_second_pass:
-                        others = never
+                        others = NEVER
                         if row >= 0:
                             others = second[row] if owner[row] == disease else latest[row]
-                        ready[at] = max(own, others + 1) if own < never else never + 1
+                        ready[at] = max(own, others + 1) if own < NEVER else NEVER + 1
                     elif row >= 0 and own > latest[row]:
                         second[row] = latest[row]
                         latest[row] = own
@@ -79,11 +95,10 @@ def find_readiness(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def take_off(
-    first: int, last: int, start: int, rows: Integers, strengths: Floats, ratios: Floats
-) -> None:
+def take_off(disease: int, pairs: PairRows, strengths: Floats, ratios: Floats) -> None:
     """Divide the ratios of a disease's pairs by its part, 1 + v_a v_b."""
-    at = start
+    first, last = pairs.child_offsets[disease], pairs.child_offsets[disease + 1]
+    at, rows = pairs.offsets[disease], pairs.rows
     for a in range(first, last):
         for b in range(a + 1, last):
             if rows[at] >= 0:
@@ -93,16 +108,16 @@ def take_off(
 
 @numba.njit(nogil=True, cache=True)
 def sweep(
-    child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
-    round_: int, weights: Floats, is_held: Booleans, inner: int, floor: float, ratios: Floats,
+    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
     strengths: Floats,
 ) -> None:  # fmt: skip
     """Fit every disease once to what the others leave of its pairs.
 
-    `ratios` hold R over the parts of all diseases; they are kept up to date. `weights` has one for
+    `ratios` are R over the parts of all diseases; they are kept up to date. `weights` has one for
     each disease and pair of its children. Coordinate descent on sum w (c_ab - v_a v_b)^2, each v
     bounded from below.
     """
+    child_offsets, offsets, rows, ready = pairs
     for disease in range(len(child_offsets) - 1):
         first, last = child_offsets[disease], child_offsets[disease + 1]
         m = last - first
@@ -119,12 +134,12 @@ def sweep(
                     if ready[at] <= round_:
                         w[a, b] = w[b, a] = weights[at]
                         weighted[a, b] = weighted[b, a] = weights[at] * (ratios[row] - 1.0)
-        for _ in range(inner):
+        for _ in range(3):
             for a in range(m):
                 above, below = dot_products(weighted[a], w[a], v)
-                if below > 0.0 and not is_held[first + a]:
-                    v[a] = max(above / below, floor)
-        take_off(first, last, offsets[disease], rows, strengths, ratios)
+                if below > 0.0 and not is_fixed[first + a]:
+                    v[a] = max(above / below, FLOOR)
+        take_off(disease, pairs, strengths, ratios)
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
@@ -139,8 +154,7 @@ def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
 
 @numba.njit(nogil=True, cache=True)
 def newton_sweep(
-    child_offsets: Integers, offsets: Integers, rows: Integers, ready: NDArray[np.int32],
-    round_: int, weights: Floats, is_held: Booleans, floor: float, ratios: Floats,
+    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
     strengths: Floats,
 ) -> None:  # fmt: skip
     """Move all strengths of every disease together, by a Gauss-Newton step if that is better.
@@ -148,6 +162,7 @@ def newton_sweep(
     Where one symptom is in nearly all of a disease's pairs, coordinates alone are slow to find out
     how much is its strength and how much the others'.
     """
+    child_offsets, offsets, rows, ready = pairs
     for disease in range(len(child_offsets) - 1):
         first, last = child_offsets[disease], child_offsets[disease + 1]
         m, start = last - first, offsets[disease]
@@ -162,35 +177,35 @@ def newton_sweep(
                     part = 1.0 + v[a] * v[b]
                     ratios[row] *= part
                     if ready[at] <= round_:
-                        w, rest = weights[at], ratios[row] - part
+                        w, residual = weights[at], ratios[row] - part
                         matrix[a, a] += w * v[b] * v[b]
                         matrix[b, b] += w * v[a] * v[a]
                         matrix[b, a] = w * v[a] * v[b]
-                        gradient[a] += w * v[b] * rest
-                        gradient[b] += w * v[a] * rest
-                        before += w * rest * rest
-        hold(is_held[first:last], matrix, gradient)
+                        gradient[a] += w * v[b] * residual
+                        gradient[b] += w * v[a] * residual
+                        before += w * residual * residual
+        fix(is_fixed[first:last], matrix, gradient)
         if solve_normal_equations(matrix, gradient):
             for share in (1.0, 0.3, 0.1):
-                moved = np.maximum(v + share * gradient, floor)
+                moved = np.maximum(v + share * gradient, FLOOR)
                 at, after = start - 1, 0.0
                 for a in range(m):
                     for b in range(a + 1, m):
                         at += 1
                         if rows[at] >= 0 and ready[at] <= round_:
-                            rest = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
-                            after += weights[at] * rest * rest
+                            residual = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
+                            after += weights[at] * residual * residual
                 if after < before:
                     v[:] = moved
                     break
-        take_off(first, last, start, rows, strengths, ratios)
+        take_off(disease, pairs, strengths, ratios)
 
 
 @numba.njit(nogil=True, cache=True)
-def hold(is_held: Booleans, matrix: Floats, right: Floats) -> None:
-    """Take strengths that are held out of the normal equations: their change is 0."""
+def fix(is_fixed: Booleans, matrix: Floats, right: Floats) -> None:
+    """Take fixed strengths out of the normal equations: their change is 0."""
     for a in range(len(right)):
-        if is_held[a]:
+        if is_fixed[a]:
             matrix[a, :] = 0.0
             matrix[:, a] = 0.0
             right[a] = 0.0

@@ -20,19 +20,19 @@ def _terms(a: float, b: float, c: float, lam: float, terms: Floats) -> None:
 @numba.njit(nogil=True, cache=True)
 def predict(
     offsets: Integers,
-    edges: Integers,
     diseases: Integers,
+    edges: Integers,
     n_pairs: int,
     strengths: Floats,
     lambdas: Floats,
     predicted: Floats,
-    slopes: Floats,
+    derivatives: Floats,
 ) -> None:
-    """Predict c of pairs and k of triplets, with slopes by what each entry couples.
+    """Predict c of pairs and k of triplets, with derivatives by what each coupling depends on.
 
-    An entry is a disease that couples a set, with the numbers of its edges to a, b and c; the last
-    strength is 0, for edges that are not there. The slopes are by the three strengths and by
-    arcsinh(lambda / 2).
+    A coupling is a disease that couples a set, with the numbers of its edges to a, b and c; the
+    last strength is 0, for edges that are not there. The derivatives are by the three strengths
+    and by arcsinh(lambda / 2).
     """
     widest = 0
     for s in range(len(offsets) - 1):
@@ -59,23 +59,23 @@ def predict(
             a, b, c = strengths[edges[e, 0]], strengths[edges[e, 1]], strengths[edges[e, 2]]
             lam = lambdas[diseases[e]]
             if is_pair:
-                slopes[e, 0], slopes[e, 1] = others[0] * b, others[0] * a
-                slopes[e, 2] = slopes[e, 3] = 0.0
+                derivatives[e, 0], derivatives[e, 1] = others[0] * b, others[0] * a
+                derivatives[e, 2] = derivatives[e, 3] = 0.0
                 continue
             ab, ac, bc, abc = others
-            slopes[e, 0] = abc * (b + c - lam * b * c) - ab * b - ac * c
-            slopes[e, 1] = abc * (a + c - lam * a * c) - ab * a - bc * c
-            slopes[e, 2] = abc * (a + b - lam * a * b) - ac * a - bc * b
-            slopes[e, 3] = -abc * a * b * c * np.sqrt(lam * lam + 4.0)
+            derivatives[e, 0] = abc * (b + c - lam * b * c) - ab * b - ac * c
+            derivatives[e, 1] = abc * (a + c - lam * a * c) - ab * a - bc * c
+            derivatives[e, 2] = abc * (a + b - lam * a * b) - ac * a - bc * b
+            derivatives[e, 3] = -abc * a * b * c * np.sqrt(lam * lam + 4.0)
 
 
 @numba.njit(nogil=True, cache=True)
 def normal_equations(
     offsets: Integers,
     columns: Integers,
-    slopes: Floats,
+    derivatives: Floats,
     weights: Floats,
-    rests: Floats,
+    residuals: Floats,
     matrix: Floats,
     gradient: Floats,
 ) -> None:
@@ -88,10 +88,10 @@ def normal_equations(
                 row = columns[e, i]
                 if row < 0:
                     continue
-                weighted = weights[s] * slopes[e, i]
-                gradient[row] += weighted * rests[s]
+                weighted = weights[s] * derivatives[e, i]
+                gradient[row] += weighted * residuals[s]
                 for other in range(offsets[s], offsets[s + 1]):
                     for j in range(4):
                         column = columns[other, j]
                         if 0 <= column <= row:
-                            matrix[row, column] += weighted * slopes[other, j]
+                            matrix[row, column] += weighted * derivatives[other, j]

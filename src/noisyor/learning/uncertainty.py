@@ -1,4 +1,4 @@
-"""Shrinking uncertain estimates towards what the others show (empirical Bayes).
+"""How uncertain estimates are (the jackknife), and what becomes of them (empirical Bayes).
 
 A raw estimate with its standard error is taken as a normal observation of the parameter, the other
 parameters of its kind as a sample of where it may lie: a Beta distribution for failures, a
@@ -11,23 +11,48 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.learning.decompose import lambdas_of
-from noisyor.parameters import MARGIN
+from noisyor.names import Indices
+from noisyor.parameters import MARGIN, Booleans, Floats
 
-Floats = NDArray[np.float64]
-
+FEWEST_GROUPS = 10
+"""From fewer groups a standard error would itself be wrong by a quarter or more."""
 GRID = 200
-ROUNDS = 20
+EM_STEPS = 20
 MOST_FITTED = 2000
 """The distribution is fitted to so many observations at most."""
 DEFAULT_COUNTS = 10.0
 """As so many parameters the default distribution counts: few parameters do not make one."""
-OUTSIDERS = 0.05
+OUTLIERS = 0.05
 """The share of the default distribution, wide, in the fitted one: a value far off is possible."""
 WEAK = 0.8
 """An estimate is weak if its data leave more than this part of the prior's standard deviation."""
+
+
+def jackknife_errors(whole: Floats, replicates: Floats, sizes: Indices) -> Floats:
+    """Return standard errors of estimates, from those without each of some groups of records.
+
+    `whole` was learned from all records, row g of `replicates` without the `sizes[g]` records of
+    group g. With h = n / n_g, the pseudovalues h x - (h - 1) x_g scatter around their mean
+    sum_g (x - (1 - 1/h) x_g) with the variance (h - 1) G var(x). For equal groups this is the
+    usual (G - 1) / G sum (x_g - mean)^2. (Busing, Meijer, van der Leeden 1999)
+
+    >>> values = np.array([1.0, 4.0, 2.0, 7.0])
+    >>> without = (values.sum() - values) / 3
+    >>> error = jackknife_errors(values.mean(), without[:, np.newaxis], np.ones(4, dtype=int))
+    >>> bool(np.isclose(error[0], values.std(ddof=1) / 2))
+    True
+    """
+    n_groups = len(sizes)
+    h = (sizes.sum() / sizes)[:, np.newaxis]
+    center = n_groups * whole - ((1.0 - 1.0 / h) * replicates).sum(axis=0)
+    pseudovalues = h * whole - (h - 1.0) * replicates
+    variances = ((pseudovalues - center) ** 2 / (h - 1.0)).sum(axis=0) / n_groups
+    return np.asarray(np.sqrt(variances))
+
+
+# --- shrinking towards what the other estimates show ---
 
 
 class Shrunk(NamedTuple):
@@ -35,7 +60,7 @@ class Shrunk(NamedTuple):
 
     values: Floats
     standard_errors: Floats
-    is_weak: NDArray[np.bool_]
+    is_weak: Booleans
 
 
 class Family(NamedTuple):
@@ -50,23 +75,11 @@ class Family(NamedTuple):
     variance: float
 
 
-def beta_prior(values: Floats, least_size: float) -> tuple[float, float]:
-    """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
-    if not len(values):
-        return 0.5, least_size
-    mean, variance = float(values.mean()), float(values.var())
-    return mean, _beta_size(mean, variance, least_size)
-
-
-def _beta_size(mean: float, variance: float, least_size: float) -> float:
-    return float(np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, least_size, 20.0))
-
-
 def _beta_family() -> Family:
     grid = (np.arange(GRID) + 0.5) / GRID
 
     def density(mean: float, variance: float) -> Floats:
-        size = _beta_size(mean, variance, 1.0)
+        size = np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, 1.0, 20.0)
         above, below = mean * size - 1.0, (1.0 - mean) * size - 1.0
         return np.asarray(np.exp(above * np.log(grid) + below * np.log1p(-grid)))
 
@@ -129,25 +142,25 @@ def _shrink(
     at_edge = spreads < np.interp(values, family.grid, steps) / 2.0
     spreads[at_edge] = np.nan
     # Where the grid is coarser than the observation, the observation is as good as it gets.
-    slopes = np.abs(np.interp(raw, family.grid, steps / np.gradient(predicted)))
+    derivatives = np.abs(np.interp(raw, family.grid, steps / np.gradient(predicted)))
     inside = (raw > family.grid[0]) & (raw < family.grid[-1])
-    sharp = inside & (errors * slopes < 1.5 * np.interp(raw, family.grid, steps))
-    values[sharp], spreads[sharp] = raw[sharp], (errors * slopes)[sharp]
+    sharp = inside & (errors * derivatives < 1.5 * np.interp(raw, family.grid, steps))
+    values[sharp], spreads[sharp] = raw[sharp], (errors * derivatives)[sharp]
     return Shrunk(values, spreads, ~sharp & (at_edge | ~(spreads <= WEAK * prior_spread)))
 
 
 def _fit(family: Family, predicted: Floats, observed: Floats, errors: Floats) -> Floats:
-    """Return the distribution that the observations come from, with some room for outsiders."""
+    """Return the distribution that the observations come from, with some room for outliers."""
     rows = np.linspace(0, len(observed) - 1, min(len(observed), MOST_FITTED)).astype(np.int64)
     likelihood = _likelihood(predicted, observed[rows], errors[rows])
     default = _normalised(family.density(family.mean, family.variance))
     mean, variance = family.mean, family.variance
-    for _ in range(ROUNDS):
+    for _ in range(EM_STEPS):
         density = _normalised(family.density(mean, variance))
-        prior = (1.0 - OUTSIDERS) * density + OUTSIDERS * default
+        prior = (1.0 - OUTLIERS) * density + OUTLIERS * default
         posterior = prior * likelihood
-        # Observations that are the outsiders' do not move the others' mean and variance.
-        posterior *= (1.0 - OUTSIDERS) * density / prior / posterior.sum(axis=1, keepdims=True)
+        # Observations that are outliers do not move the others' mean and variance.
+        posterior *= (1.0 - OUTLIERS) * density / prior / posterior.sum(axis=1, keepdims=True)
         total = posterior.sum(axis=0) + DEFAULT_COUNTS * default
         total /= total.sum()
         mean = float(total @ family.scale)

@@ -10,26 +10,18 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.learning.cleanup.observations import Observations
-from noisyor.learning.cleanup.pieces import Fitted, Piece
-from noisyor.learning.decompose import decompose_excesses, lambdas_of, strengths_of
+from noisyor.learning.cleanup.components import Component, Observations, Solution
+from noisyor.learning.decompose import Influences, decompose_excesses, lambdas_of, strengths_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
-Floats = NDArray[np.float64]
-
-POINTS = 61
-"""Along each side of the grid."""
-ZOOMS = 14
-SHRINK = 0.4
-"""Each grid is as large as this part of the one before."""
+POINTS, ZOOMS = 61, 14
+"""Along each side of a grid, and how many grids there are."""
 EDGE = 1e-3
 """The grid keeps this distance from 0 and 1."""
-MOST_COMPARED = 300
-"""Triplets that a point is compared with at most."""
 
 
 class TwoDiseases(NamedTuple):
@@ -59,69 +51,69 @@ class Found(NamedTuple):
 
 
 class GridFit:
-    """Fits a piece of two diseases in the paper's way; `allows_grid` says whether that applies."""
+    """Fits a component of two diseases in the paper's way, where `allows_grid`."""
 
-    def __init__(self, structure: Structure, piece: Piece, moments: Moments) -> None:
-        self.piece = piece.without_kin(structure)
+    def __init__(self, structure: Structure, component: Component, moments: Moments) -> None:
+        self._part = component.alone(structure)
         self._structure = structure
-        self._seen = Observations(structure, self.piece, moments)
+        self._observations = Observations(structure, self._part, moments)
 
-    def run(self, strengths: Floats, lambdas: Floats, without: int | None = None) -> Fitted | None:
+    def run(self, learned: Influences, without: int | None = None) -> Solution | None:
         """Search the grid; None if no point is possible. `without` leaves records out."""
-        structure, piece = self._structure, self.piece
-        observed = np.nan_to_num(self._seen.observed(strengths, lambdas, without))
-        roles = _roles(structure, piece)
+        structure, component = self._structure, self._part
+        observed = self._observations.observed(learned, without).values
+        roles = _roles(structure, component)
         assert roles is not None
-        symptoms = np.unique(piece.pairs)
+        symptoms = np.unique(component.pairs)
         local = np.full(structure.n_symptoms, -1)
         local[symptoms] = np.arange(len(symptoms))
-        found = search_grid(_two_diseases(structure, piece, roles, local, observed))
+        found = search_grid(_two_diseases(structure, component, roles, local, observed))
         if not np.isfinite(found.distances[0]):
             return None
         priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
-        owners, of_edges = structure.edges[piece.edges].T
+        owners, of_edges = structure.edges[component.edges].T
         p = np.array([priors[owner] for owner in owners.tolist()])
         t = found.strengths[0, local[of_edges], np.where(owners == roles[0], 0, 1)]
-        lambdas = lambdas_of(np.array([priors[disease] for disease in piece.priors.tolist()]))
-        return Fitted(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
+        lambdas = lambdas_of(np.array([priors[disease] for disease in component.priors.tolist()]))
+        return Solution(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
-    def run_without(self, group: int, strengths: Floats, lambdas: Floats) -> Fitted | None:
+    def run_without(self, group: int, learned: Influences) -> Solution | None:
         """Search the grid without a group of records."""
-        return self.run(strengths, lambdas, group)
+        return self.run(learned, group)
 
 
-def allows_grid(structure: Structure, piece: Piece) -> bool:
-    """Say whether a piece is of the kind that the paper describes."""
-    return _roles(structure, piece.without_kin(structure)) is not None
+def allows_grid(structure: Structure, component: Component) -> bool:
+    """Return True if a component is of the kind that the paper describes."""
+    return _roles(structure, component.alone(structure)) is not None
 
 
-def _roles(structure: Structure, piece: Piece) -> tuple[int, int, int] | None:
+def _roles(structure: Structure, component: Component) -> tuple[int, int, int] | None:
     """Return A, B and the number of a triplet of B, if the two diseases allow it."""
-    is_whole = bool(piece.kept_edges.all() and piece.kept_priors.all())
-    is_free = not len(piece.tied) and len(piece.priors) == 2
-    if not is_whole or not is_free or len(piece.diseases) != 2:
+    is_whole = bool(component.kept_edges.all() and component.kept_priors.all())
+    is_free = not len(component.fixed_edges) and len(component.priors) == 2
+    if not is_whole or not is_free or len(component.diseases) != 2:
         return None
-    for first, second in itertools.permutations(piece.diseases.tolist()):
+    for first, second in itertools.permutations(component.diseases.tolist()):
         mine, other = (structure.children(disease) for disease in (first, second))
-        base = np.flatnonzero(np.isin(piece.triplets, other).all(axis=1))
+        base = np.flatnonzero(np.isin(component.triplets, other).all(axis=1))
         if len(np.setdiff1d(mine, other)) and len(base):
             return first, second, int(base[0])
     return None
 
 
 def _two_diseases(
-    structure: Structure, piece: Piece, roles: tuple[int, int, int], local: Indices,
+    structure: Structure, component: Component, roles: tuple[int, int, int], local: Indices,
     observed: Floats,
 ) -> TwoDiseases:  # fmt: skip
     """Return the moments of the two diseases' symptoms, which `local` numbers anew."""
     first, second, base = roles
     mine, other = (local[structure.children(disease)] for disease in (first, second))
-    n_symptoms, n_pairs = int(local.max()) + 1, len(piece.pairs)
+    n_symptoms, n_pairs = int(local.max()) + 1, len(component.pairs)
     excesses = np.zeros((n_symptoms, n_symptoms))
-    a, b = local[piece.pairs].T
+    a, b = local[component.pairs].T
     excesses[a, b] = excesses[b, a] = observed[:n_pairs]
-    triplets, third = local[piece.triplets], observed[n_pairs:]
-    ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:MOST_COMPARED]
+    triplets, third = local[component.triplets], observed[n_pairs:]
+    ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:300]
     return TwoDiseases(
         _ahead(mine, np.setdiff1d(mine, other)[:1]),
         _ahead(other, triplets[base]),
@@ -146,9 +138,9 @@ def search_grid(moments: TwoDiseases) -> Found:
         found = try_points(moments, p, f)
         row = int(np.argmin(found.distances))
         if best is None or found.distances[row] < best.distances[0]:
-            best = Found(*(part[row : row + 1] for part in found))
+            best = Found(*(component[row : row + 1] for component in found))
             center = np.array([p[row], f[row]])
-        half = SHRINK * (high - low) / 2.0
+        half = 0.4 * (high - low) / 2.0
         low, high = np.maximum(center - half, EDGE), np.minimum(center + half, 1.0 - EDGE)
     assert best is not None
     return best
@@ -157,11 +149,11 @@ def search_grid(moments: TwoDiseases) -> Found:
 def try_points(moments: TwoDiseases, priors: Floats, failures: Floats) -> Found:
     """Learn both diseases from each pair of values of p_A and f_Aa."""
     n = len(moments.pair_excesses)
-    a, rest = moments.first[0], moments.first[1:]
+    a, others = moments.first[0], moments.first[1:]
     t = np.zeros((len(priors), n, 2))
     t[:, a, 0] = strengths_of(priors, failures)
     q = (priors * (1.0 - priors))[:, np.newaxis]
-    t[:, rest, 0] = moments.pair_excesses[a, rest] / (q * t[:, a, :1])
+    t[:, others, 0] = moments.pair_excesses[a, others] / (q * t[:, a, :1])
     with np.errstate(all="ignore"):
         p_b = _learn_second(moments, priors, t)
         both = np.column_stack([priors, p_b])
