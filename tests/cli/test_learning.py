@@ -314,7 +314,7 @@ def test_fit_holds_a_table_of_values(run, clinic):
     ("options", "says"),
     [
         (["--relearn", "priors"], "--relearn needs --fixed"),
-        (["--fixed", "clinic.json"], "would hold every parameter"),
+        (["--fixed", "clinic.json"], "would fix every parameter"),
         (["--fixed", "clinic.json", "--relearn", "prior"], "known are priors, failures, leaks"),
         (["--fixed", "figure1.json", "--relearn", "priors"], "another structure"),
         (["--fixed", "none.csv"], "none.csv"),
@@ -324,7 +324,7 @@ def test_fit_holds_a_table_of_values(run, clinic):
                 "clinic",
                 *["--relearn", "priors", "--relearn", "failures", "--relearn", "leaks"],
             ],
-            "would hold nothing",
+            "would fix nothing",
         ),
     ],
 )

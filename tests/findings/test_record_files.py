@@ -195,7 +195,7 @@ def test_very_many_records_without_a_finding():
         ({"record": [1, 1], "symptom": [0, 5]}, {}, "row 2, column 'symptom': .* no symptom 5"),
         ({"record": [1, None], "symptom": ["a", "b"]}, {}, "row 2, column 'record': .* missing"),
         ({"record": ["p", ""], "symptom": ["a", "b"]}, {}, "row 2, column 'record': .* missing"),
-        ({"record": [1.5], "symptom": ["a"]}, {}, "type double; wanted is a text or a whole"),
+        ({"record": [1.5], "symptom": ["a"]}, {}, "type double; expected a text or a whole"),
         ({"record": [1], "symptom": ["a"], "state": ["maybe"]}, {}, "'maybe' is not present"),
         ({"record": [1], "symptom": ["a"], "state": [2]}, {}, "column 'state': 2 is not present"),
         (
@@ -320,7 +320,7 @@ def test_all_records_as_texts_of_pandas():
     findings = Findings.read(table, STRUCTURE, all_records=pd.Series(["y", "x"]))
     assert findings.record_ids.to_pylist() == ["x", "y"]
     for wrong in [1.5], ["x", 1], [2**70]:
-        with pytest.raises(NoisyOrError, match="all_records are no ids"):
+        with pytest.raises(NoisyOrError, match="all_records are not ids"):
             Findings.read(table, STRUCTURE, all_records=wrong)
 
 

@@ -40,7 +40,7 @@ WIDE = "fever,cough\n1,0\n0,1\n"
         (b"fever,cough,cough\n1,0,0\n", "more than one column named 'cough'"),
         (b"fever\n1\n", "no column for the symptoms 'cough'"),
         (b"fever,caugh\n1,0\n", "no column for the symptoms 'cough'; did you mean 'caugh'"),
-        (b"fever,cough,age\n1,0,33\n", "no symptoms of the structure: 'age'"),
+        (b"fever,cough,age\n1,0,33\n", "not symptoms of the structure: 'age'"),
         (b"fever;cough\n1;0\n", "no column for the symptoms"),
         (b"record,symptom\n1,fever\n2,rash\n", "line 3, column 'symptom': .* no symptom 'rash'"),
         (b"record,symptom\n1,fever\n,cough\n", "line 3, column 'record': .* missing"),

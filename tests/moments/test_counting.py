@@ -228,6 +228,27 @@ def test_groups_do_not_depend_on_the_directory(tmp_path):
     assert count_moments(tmp_path / "other.parquet", plan) != counted[0]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_groups_do_not_depend_on_how_records_arrive(tmp_path, kind):
+    """Files with odd numbers of records: counted as they are read, or read into memory first."""
+    structure = datasets.clinic().structure
+    plan, files = MomentPlan.coupled(structure), []
+    for number, n_records in enumerate((100, 9000, 63)):
+        findings = datasets.clinic().sample(n_records, seed=number)
+        files.append(tmp_path / f"{number}.{kind}")
+        (findings.to_csv if kind == "csv" else findings.to_parquet)(files[-1])
+    from_files = count_moments(files, plan)
+    in_memory = Findings.read(files, structure)
+    assert count_moments(in_memory, plan) == from_files
+    assert count_moments(in_memory.with_structure(structure), plan) == from_files
+    blocks = (each.blocks for each in Findings.iter_blocks(files, structure, block_records=128))
+    streamed = Findings(structure, [block for some in blocks for block in some])
+    assert count_moments(streamed, plan) == from_files
+    without_files = count_moments(Findings.from_numpy(in_memory.to_numpy(), structure), plan)
+    assert without_files != from_files  # a negative control: these rows have no file to go by
+    assert without_files.in_groups(1) == from_files.in_groups(1)
+
+
 def test_all_groups_get_about_as_many_records():
     network = datasets.figure1(0)
     plan = MomentPlan.coupled(network.structure)

@@ -61,7 +61,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="How to learn: refined, pooled, or the paper's sequential; for comparison "
+            help="The method: refined, pooled, or the paper's sequential; for comparison "
             "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
@@ -83,13 +83,13 @@ def fit(
     fixed: Annotated[
         str | None,
         typer.Option(
-            help="Hold parameters at known values: a table with the columns parameter, disease, "
+            help="Fix parameters at these values: a table with the columns parameter, disease, "
             "symptom, value (.csv, .parquet), or a network with --relearn."
         ),
     ] = None,
     relearn: Annotated[
         list[str] | None,
-        typer.Option(help="priors, failures or leaks: what is not held of the network --fixed."),
+        typer.Option(help="priors, failures or leaks: what is not fixed at the network --fixed."),
     ] = None,
     diseases: Annotated[
         Path | None,
@@ -113,7 +113,7 @@ def fit(
     ] = 4,
     shrink: Annotated[
         bool,
-        typer.Option(help="Hold what the records hardly tell near the others of its kind."),
+        typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -201,7 +201,7 @@ class Outputs(NamedTuple):
 
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
-    """Read the values to be held, from a table or a network."""
+    """Read the values to be fixed, from a table or a network."""
     from noisyor.fixed import KINDS, Fixed
 
     is_network = source is not None and (
@@ -211,22 +211,22 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     if unknown:
         raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
     if relearn and not is_network:
-        raise ParameterError("--relearn needs --fixed with a network that holds the rest.")
+        raise ParameterError("--relearn needs --fixed with a network.")
     if source is None:
         return None
     if not is_network:
         return Fixed.load(source, structure)
-    held = [kind for kind in KINDS if kind not in relearn]
-    if not relearn or not held:
-        every = "every parameter" if held else "nothing"
+    kept = [kind for kind in KINDS if kind not in relearn]
+    if not relearn or not kept:
+        every = "every parameter" if kept else "nothing"
         raise ParameterError(
-            f"--fixed {source} would hold {every}; say what to learn anew, for example "
+            f"--fixed {source} would fix {every}; say what to learn anew, for example "
             "--relearn priors."
         )
     network = read_network(source, 0)
     if network.structure != structure:
         raise FileError(f"{source} has another structure than the one to be learned.")
-    return Fixed.of(network, *held)
+    return Fixed.of(network, *kept)
 
 
 def _check_seen(method: str, diseases: Path | None) -> None:
