@@ -8,8 +8,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 
 from noisyor import Findings, NoisyOrError, Structure
+from noisyor.findings.findings import open_records
+from noisyor.findings.reading import RecordFormat, total_records
 
 STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
 
@@ -45,3 +48,44 @@ def test_streaming_takes_less_memory_than_the_findings(tmp_path):
     counted, kilobytes = map(int, done.stdout.split())
     assert counted == n_records
     assert kilobytes < 700_000
+
+
+def test_options_that_differ_from_the_defaults_are_named():
+    assert RecordFormat().changed_options == []
+    changed = RecordFormat(record="id", unmentioned="unknown", all_records=np.arange(3))
+    assert changed.changed_options == ["record", "unmentioned", "all_records"]
+    findings = Findings.from_numpy(np.zeros((2, 5)), STRUCTURE)
+    with pytest.raises(NoisyOrError, match="need no options to read: 'record', 'unmentioned'"):
+        Findings.read(findings, STRUCTURE, record="id", unmentioned="unknown")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layout": "tall"}, "layout is 'auto', 'wide' or 'long', not 'tall'"),
+        ({"unmentioned": "maybe"}, "unmentioned is 'absent' or 'unknown', not 'maybe'"),
+        ({"block_records": 100}, "block_records must be a multiple of 64"),
+        ({"n_records": True}, "n_records must be a whole number"),
+        ({"n_records": 3, "all_records": [1, 2, 3]}, "n_records or all_records, not both"),
+    ],
+)
+def test_a_format_is_checked_when_it_is_made(options, message):
+    with pytest.raises(NoisyOrError, match=message):
+        RecordFormat(**options)
+
+
+def test_everything_can_be_read(tmp_path):
+    """Findings, arrays, lists, sparse matrices, tables and files come through one function."""
+    array = np.random.default_rng(0).random((130, 5)) < 0.4
+    findings = Findings.from_numpy(array, STRUCTURE)
+    findings.to_csv(tmp_path / "r.csv")
+    sources = [
+        findings, array, array.astype(int).tolist(), scipy.sparse.csr_array(array),
+        findings.to_arrow(), findings.to_arrow(layout="long"), tmp_path / "r.csv",
+        str(tmp_path / "r.csv"), [tmp_path / "r.csv"],
+    ]  # fmt: skip
+    for source in sources:
+        streams = open_records(source, STRUCTURE, RecordFormat())
+        assert total_records(streams) in (130, None)
+        assert sum(block.n_records for stream in streams for block in stream.blocks) == 130
+        assert Findings.read(source, STRUCTURE) == findings
