@@ -96,7 +96,7 @@ def test_wrong_arguments_are_told(network):
     pairs = count_moments(records, MomentPlan.coupled(network.structure))
     with pytest.raises(ParameterError, match="lack 3 of the 3 triplets"):
         sequential(network.structure).fit(pairs)
-    with pytest.raises(FindingsError, match="wanted are records x 5 symptoms"):
+    with pytest.raises(FindingsError, match="expected records x 5 symptoms"):
         sequential(network.structure).fit(np.zeros((3, 4)))
 
 

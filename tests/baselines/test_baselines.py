@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from noisyor.baselines import variational_em
 from noisyor.baselines.exact_em import EmSteps
 from noisyor.inference.exact import ExactInference
 from scipy.optimize import minimize
@@ -24,7 +25,6 @@ from noisyor import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.baselines import variational_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
 

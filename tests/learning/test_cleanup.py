@@ -17,8 +17,8 @@ from noisyor import (
 )
 from noisyor.learning import Flag
 from noisyor.learning.cleanup import clean_up, find_components
-from noisyor.learning.cleanup.joint_fit import JointFit
 from noisyor.learning.cleanup.components import find_clusters, plan_of
+from noisyor.learning.cleanup.joint_fit import JointFit
 from noisyor.learning.decompose import Influences, edge_strengths, lambdas_of
 
 METHODS = ("refined", "pooled", "sequential")
