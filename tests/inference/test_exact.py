@@ -82,3 +82,20 @@ def test_no_records_have_a_likelihood_of_one():
     network = NoisyOrNetwork(structure, [0.5], np.full(3, 0.5), np.full(3, 0.1))
     found = ExactInference(Findings.from_numpy(np.empty((0, 3)), structure)).expect(network)
     assert found.log_likelihood == 0.0
+
+
+def test_many_shared_findings_and_few_diseases():
+    for n in 54, 55, 60, 64, 70, 130:
+        structure = Structure.from_matrix(np.ones((2, n)))
+        network = NoisyOrNetwork(structure, [0.3, 0.2], np.full(2 * n, 0.4), np.full(n, 0.05))
+        found = ExactInference(Findings.from_numpy(np.ones((1, n)), structure)).expect(network)
+        a, b = 1.0 - 0.95 * 0.4, 1.0 - 0.95 * 0.16
+        expected = np.log(0.56 * 0.05**n + (0.24 + 0.14) * a**n + 0.06 * b**n)
+        assert found.log_likelihood == pytest.approx(expected, rel=1e-9)
+
+
+def test_impossible_records_have_no_likelihood():
+    structure = Structure.from_matrix([[1]])
+    network = NoisyOrNetwork(structure, [1.0], [0.0], [0.1])
+    found = ExactInference(Findings.from_numpy([[0]], structure)).expect(network)
+    assert found.log_likelihood == -np.inf

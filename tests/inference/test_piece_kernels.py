@@ -40,7 +40,7 @@ def test_enumeration_and_elimination_agree(rng):
             for part in piece[6:]:
                 part[:] = np.nan
             evidence = solve(*arguments)
-            # Enumeration passes over states that only a leak of 0 would allow: nothing is made of it.
+            # Enumeration passes over states that a leak of 0 rules out; nothing is made of it.
             piece.if_caused[piece.present == 0.0] = 0.0
             results.append((evidence, *(part.copy() for part in piece[6:])))
         for one, other in zip(*results, strict=True):
