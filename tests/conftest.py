@@ -18,6 +18,11 @@ STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 @pytest.fixture
 def real_structures():
     """The folder of real networks beside the project; it is not part of it."""
+    return find_structures()
+
+
+def find_structures():
+    """Return the folder of real networks; skip the test that asks where it is missing."""
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
