@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 import naive
-from noisyor import MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
+from noisyor import Findings, MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
 from noisyor.cli import main
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
@@ -20,6 +20,11 @@ STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 @pytest.fixture
 def real_structures():
     """The folder of real networks beside the project; it is not part of it."""
+    return find_structures()
+
+
+def find_structures():
+    """Return the folder of real networks; skip the test that asks where it is missing."""
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
@@ -60,6 +65,16 @@ def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
             chosen = rng.random(len(values)) < 0.2
             values[chosen] = rng.integers(0, 2, chosen.sum())
     return NoisyOrNetwork(structure, *parameters)
+
+
+def network_on(structure, rng, priors=(0.05, 0.5), failures=(0.1, 0.9), leaks=(0.01, 0.1)):
+    """A network with a given structure; its parameters are drawn between bounds."""
+    return NoisyOrNetwork(
+        structure,
+        rng.uniform(*priors, structure.n_diseases),
+        rng.uniform(*failures, structure.n_edges),
+        rng.uniform(*leaks, structure.n_symptoms),
+    )
 
 
 def as_lists(network):
@@ -113,3 +128,17 @@ def parts(folder):
 def whole(folder):
     """Return what counting the clinic's files in Python gives."""
     return count_moments(parts(folder), MomentPlan.coupled(datasets.clinic().structure))
+def with_unknown(findings, rng, share=0.1):
+    """The same records, with some findings unknown."""
+    rows = findings.to_numpy().astype(float)
+    rows[rng.random(rows.shape) < share] = np.nan
+    return Findings.from_numpy(rows, findings.structure)
+
+
+def as_rows(records):
+    """Records, an array or findings, in the form that tests/naive.py takes: None is unknown."""
+    array = records.to_numpy() if isinstance(records, Findings) else records
+    return [
+        [None if np.isnan(value) else int(value) for value in row]
+        for row in array.astype(float).tolist()
+    ]
