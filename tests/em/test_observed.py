@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from baselines.small_networks import small_network
 from conftest import with_unknown
-from noisyor import Findings, Fixed, NoisyOrNetwork, Structure, datasets, learn_observed
+from em.small_networks import small_network
+from noisyor import Findings, Fixed, NoisyOrNetwork, Structure, datasets
 from noisyor.errors import ParameterError
-from noisyor.learning import Flag
+from noisyor.learning import EMSettings, Flag, learn_observed
 
 
 def test_observed_counts_what_is_seen(rng):
@@ -39,7 +39,11 @@ def test_the_regression_maximises_the_likelihood_given_the_diseases(rng):
 
     best = minimize(cost, [0.5, 0.5, 0.5, 0.2], bounds=[(1e-3, 0.999)] * 4, tol=1e-12)
     estimate = learn_observed(
-        findings, structure, diseases, how="likelihood", tolerance=1e-12, max_steps=2000
+        findings,
+        structure,
+        diseases,
+        method="likelihood",
+        settings=EMSettings(tol=1e-12, max_iter=2000),
     )
     found = [*estimate.failures.values, *estimate.leaks.values]
     assert found == pytest.approx(best.x, abs=1e-3)
@@ -66,17 +70,17 @@ def test_wrong_diseases_are_told():
         with pytest.raises(ParameterError, match=text):
             learn_observed(findings, network.structure, wrong)
     with pytest.raises(ParameterError, match="'ratio' or 'likelihood', not 'magic'"):
-        learn_observed(findings, network.structure, diseases, how="magic")
+        learn_observed(findings, network.structure, diseases, method="magic")
 
 
-def test_leaks_of_observed_rest_on_what_is_held_and_known(rng):
+def test_leaks_of_observed_rest_on_what_is_fixed_and_known(rng):
     network = datasets.figure1(0)
     findings, diseases = network.sample(50_000, seed=0, return_diseases=True)
     rows = findings.to_numpy().astype(float)
     rows[diseases[:, 0][:, np.newaxis] & (rng.random(rows.shape) < 0.6)] = np.nan
     part = Findings.from_numpy(rows, network.structure)
-    for how in "ratio", "likelihood":
-        learned = learn_observed(part, network.structure, diseases, how=how).network
+    for method in "ratio", "likelihood":
+        learned = learn_observed(part, network.structure, diseases, method=method).network
         assert np.abs(learned.leaks - network.leaks).max() < 0.05
     fixed = Fixed(network.structure, failures={("A", "a"): 0.9})
     learned = learn_observed(findings, network.structure, diseases, fixed=fixed).network

@@ -6,7 +6,7 @@ import pytest
 
 from noisyor import Findings, NoisyOrNetwork, Structure, datasets, posteriors
 from noisyor.errors import FileError
-from noisyor.inference.writing import MethodCounts, PosteriorWriter
+from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 
 
 def table_of(network, findings, top, id_type=None, first=0):

@@ -1,7 +1,8 @@
 """Networks that are small enough for slow twins, and starts for learning them."""
 
 from conftest import network_on
-from noisyor import Structure, learn_exact_em, learn_maximum_likelihood, learn_variational_em
+from noisyor import Structure
+from noisyor.learning import learn_exact_em, learn_maximum_likelihood, learn_variational_em
 
 CLIMBERS = [learn_exact_em, learn_variational_em, learn_maximum_likelihood]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from noisyor import Findings, Structure
-from noisyor.inference.records import distinct_records
+from noisyor.inference.flat import distinct_records
 
 
 def test_same_records_are_merged(rng):
