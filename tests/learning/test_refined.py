@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from noisyor.learning.polish.em import RecordSampler
 
 import naive
 from conftest import as_lists, random_network, random_records
 from noisyor import Findings, NoisyOrLearner, datasets
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag, learn_refined
-from noisyor.learning.polish.em import RecordSampler
 from noisyor.schedule import find_schedule
 
 
