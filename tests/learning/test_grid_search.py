@@ -31,8 +31,8 @@ def test_grid_and_joint_fit_agree_on_records():
     schedule = find_schedule(network.structure)
     plan = NoisyOrLearner(network.structure, method="sequential").find_plan()
     moments = count_moments(network.sample(200_000, seed=0), plan)
-    for how in "grid", "joint":
-        learned = learn_sequential(moments, schedule, cleanup=how, standard_errors=False).network
+    for method in "grid", "joint":
+        learned = learn_sequential(moments, schedule, cleanup=method, standard_errors=False).network
         assert np.abs(learned.failures - network.failures).max() < 0.1
 
 
@@ -56,7 +56,7 @@ def test_a_grid_without_a_possible_point_learns_nothing():
         assert ((part.flags != 0) | np.isfinite(part.standard_errors)).all()
 
 
-def test_the_grid_does_not_apply_where_failures_are_held():
+def test_the_grid_does_not_apply_where_failures_are_fixed():
     network = datasets.figure2(0)
     structure = network.structure
     fixed = Fixed(structure, failures={("A", "b"): 0.9})
@@ -64,4 +64,4 @@ def test_the_grid_does_not_apply_where_failures_are_held():
     plan = NoisyOrLearner(structure, method="sequential").find_plan(fixed=fixed)
     moments = count_moments(network.sample(2000, seed=0), plan)
     part = learn_sequential(moments, schedule, cleanup="grid", fixed=fixed).failures
-    assert part.is_learned.sum() == 1  # the one that is held
+    assert part.is_learned.sum() == 1  # the one that is fixed
