@@ -13,6 +13,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from noisyor.network.network_kernels import next_parent
+
 Words = NDArray[np.uint64]
 Sets = NDArray[np.int32]
 Counts = NDArray[Any]
@@ -224,10 +226,7 @@ def log_ratios(
             cursors[k] = parent_offsets[sets[row, k]]
         total = 0.0
         while True:
-            disease = none
-            for k in range(order):
-                if cursors[k] < parent_offsets[sets[row, k] + 1]:
-                    disease = min(disease, parent_diseases[cursors[k]])
+            disease = next_parent(sets[row], cursors, parent_offsets, parent_diseases, none)
             if disease == none:
                 break
             p = priors[disease]

@@ -14,15 +14,20 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-class NetworkArrays(NamedTuple):
-    """What sampling needs of a network."""
-
-    child_offsets: Indices
-    children: Indices
-    """The symptom of each edge."""
-    priors: Floats
-    failures: Floats
-    leaks: Floats
+@numba.njit(nogil=True, cache=True, inline="always")
+def next_parent(
+    symptoms: Indices,
+    cursors: Indices,
+    parent_offsets: Indices,
+    parent_diseases: Indices,
+    none: int,
+) -> int:
+    """Return the smallest disease at the cursors into the symptoms' parents; `none` at the end."""
+    disease = none
+    for k in range(len(cursors)):
+        if cursors[k] < parent_offsets[symptoms[k] + 1]:
+            disease = min(disease, parent_diseases[cursors[k]])
+    return disease
 
 
 @numba.njit(nogil=True, cache=True)
@@ -50,10 +55,7 @@ def negative_moments(
             cursors[k] = parent_offsets[sets[row, k]]
             moment *= 1.0 - leaks[sets[row, k]]
         while True:
-            disease = none
-            for k in range(order):
-                if cursors[k] < parent_offsets[sets[row, k] + 1]:
-                    disease = min(disease, parent_diseases[cursors[k]])
+            disease = next_parent(sets[row], cursors, parent_offsets, parent_diseases, none)
             if disease == none:
                 break
             all_fail = 1.0
@@ -89,6 +91,18 @@ def _events(rng: np.random.Generator, p: float, n: int, events: Indices) -> int:
         count += 1
         at = trial + 1 + math.floor(math.log(1.0 - rng.random()) * per_log)
     return count
+
+
+class NetworkArrays(NamedTuple):
+    """What sampling needs of a network."""
+
+    child_offsets: Indices
+    """The edges of disease i are those from entry i to entry i + 1."""
+    children: Indices
+    """The symptom of each edge."""
+    priors: Floats
+    failures: Floats
+    leaks: Floats
 
 
 @numba.njit(nogil=True, cache=True)
