@@ -1,4 +1,4 @@
-"""What many tests need: strategies for random networks and records, and the real structures."""
+"""What many tests need: random networks and records, real structures, the command."""
 
 import random
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 
 import naive
-from noisyor import NoisyOrNetwork, Structure
+from noisyor import Findings, MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
+from noisyor.cli import main
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("house")
@@ -19,6 +20,11 @@ STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 @pytest.fixture
 def real_structures():
     """The folder of real networks beside the project; it is not part of it."""
+    return find_structures()
+
+
+def find_structures():
+    """Return the folder of real networks; skip the test that asks where it is missing."""
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
@@ -61,6 +67,16 @@ def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
     return NoisyOrNetwork(structure, *parameters)
 
 
+def network_on(structure, rng, priors=(0.05, 0.5), failures=(0.1, 0.9), leaks=(0.01, 0.1)):
+    """A network with a given structure; its parameters are drawn between bounds."""
+    return NoisyOrNetwork(
+        structure,
+        rng.uniform(*priors, structure.n_diseases),
+        rng.uniform(*failures, structure.n_edges),
+        rng.uniform(*leaks, structure.n_symptoms),
+    )
+
+
 def as_lists(network):
     """The parameters of a network in the form that tests/naive.py takes."""
     matrix = np.ones((network.structure.n_diseases, network.structure.n_symptoms))
@@ -78,3 +94,51 @@ def random_records(rng, n_records, n_symptoms, unknown=0.0):
 def learnable_rounds(structure, pairs=True):
     """The edges that each round learns and those that are left, the obvious way."""
     return naive.learnable_rounds([tuple(edge) for edge in structure.edges.tolist()], pairs)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return exit_.value.code or 0, output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def sites(tmp_path):
+    """Return a folder with the clinic's network and four files of records."""
+    network = datasets.clinic()
+    network.save(tmp_path / "clinic.json")
+    for number in range(4):
+        findings = network.sample(3000, seed=number)
+        findings.to_parquet(tmp_path / f"part{number}.parquet")
+    return tmp_path
+
+
+def parts(folder):
+    """Return the files of records in a folder."""
+    return sorted(folder.glob("part*.parquet"))
+
+
+def whole(folder):
+    """Return what counting the clinic's files in Python gives."""
+    return count_moments(parts(folder), MomentPlan.coupled(datasets.clinic().structure))
+def with_unknown(findings, rng, share=0.1):
+    """The same records, with some findings unknown."""
+    rows = findings.to_numpy().astype(float)
+    rows[rng.random(rows.shape) < share] = np.nan
+    return Findings.from_numpy(rows, findings.structure)
+
+
+def as_rows(records):
+    """Records, an array or findings, in the form that tests/naive.py takes: None is unknown."""
+    array = records.to_numpy() if isinstance(records, Findings) else records
+    return [
+        [None if np.isnan(value) else int(value) for value in row]
+        for row in array.astype(float).tolist()
+    ]

@@ -76,12 +76,12 @@ def show_estimate(estimate: "Estimate") -> None:
 
 
 def show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
-    """Say whether the structure can explain which symptoms go together."""
+    """Show whether the structure can explain which symptoms go together."""
     structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
     wrong = misfits.symptoms.found(misfits.level)
     if len(wrong):
         name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = "known values contradict the records" if has_fixed else "their leaks are not learned"
+        why = "fixed values contradict the records" if has_fixed else "their leaks are not learned"
         show(
             f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
             f"above all: {why}."

@@ -13,7 +13,7 @@ from noisyor.learning.likelihood import (
 )
 from noisyor.learning.methods import METHODS, LearningSettings, fit, plan_for
 from noisyor.learning.misfits import Misfits
-from noisyor.learning.pooled.learn import learn_pooled, plan_triplets
+from noisyor.learning.pooled import learn_pooled, plan_triplets
 from noisyor.learning.precision import Precision, predict_precision
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential

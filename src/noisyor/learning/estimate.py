@@ -10,6 +10,7 @@ from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
 from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
 from noisyor.io.paths import PathLike
+from noisyor.io.tables import write_table
 from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -251,8 +252,6 @@ class Estimate:
 
     def save_summary(self, path: PathLike) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.tables import write_table
-
         write_table(path, self.summary())
 
     def _sources(self) -> list[str | None]:

@@ -18,7 +18,7 @@ from noisyor.em.variational import VariationalExpectation
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.identifiability import check_identifiability
-from noisyor.learning.cleanup.clean import Cleaned
+from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, as_fixed

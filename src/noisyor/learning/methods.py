@@ -7,7 +7,7 @@ from typing import Any
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
+from noisyor.learning import cleanup
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.likelihood import (
     learn_exact_em,
@@ -16,7 +16,7 @@ from noisyor.learning.likelihood import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.learning.pooled.learn import fit_pairs, fit_pooled, learn_pooled
+from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 from noisyor.learning.sources import RecordSource
@@ -157,8 +157,7 @@ def plan_for(
     known = as_fixed(fixed, structure)
     is_sequential = method == "sequential"
     schedule = settings.schedule(structure, known, None if is_sequential else "rarest")
-    pieces, _ = find_pieces(schedule, known)
-    plan = schedule.plan() | cleanup_plan(structure, pieces)
+    plan = schedule.plan() | cleanup.plan_for(schedule, known)
     return plan if is_sequential else pairs_to_count(structure) | plan
 
 
@@ -177,19 +176,26 @@ def _sequential(problem: Problem) -> Estimate:
     if moments is None:
         plan = plan_for("sequential", problem.structure, problem.settings, fixed=problem.fixed)
         moments = problem.count(plan)
-    return learn_sequential(moments, problem.schedule, fixed=problem.fixed)
+    n_jobs = problem.settings.em.n_jobs
+    return learn_sequential(moments, problem.schedule, fixed=problem.fixed, n_jobs=n_jobs)
 
 
 def _pooled(problem: Problem) -> Estimate:
     """Count pairs, choose triplets, count them; from moments, learn from what they have."""
-    shrink, schedule = problem.settings.shrink, problem.schedule
+    shrink, n_jobs = problem.settings.shrink, problem.settings.em.n_jobs
     if problem.source.moments is not None:
-        moments = problem.source.moments
-        return learn_pooled(moments, schedule, fixed=problem.fixed, shrink=shrink)
-    moments = problem.count_pairs()
-    fitted = fit_pairs(moments, schedule, problem.fixed)
-    triplets = problem.count(fitted.best_triplets())
-    return learn_pooled(moments, schedule, triplets=triplets, pairs=fitted, shrink=shrink)
+        return learn_pooled(
+            problem.source.moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+    fitted, triplets = _count_pairs_and_triplets(problem)
+    return fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+
+
+def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
+    """Fit the pairs, and count the triplets that tell most given that fit."""
+    fitted = fit_pairs(problem.count_pairs(), problem.schedule, problem.fixed)
+    return fitted, problem.count(fitted.best_triplets())
 
 
 def _refined(problem: Problem) -> Estimate:
@@ -198,22 +204,19 @@ def _refined(problem: Problem) -> Estimate:
         return _pooled(problem)
     if problem.source.client is None:
         problem.source.findings()  # once, for all passes
-    moments, schedule = problem.count_pairs(), problem.schedule
-    fitted = fit_pairs(moments, schedule, problem.fixed)
-    triplets = problem.count(fitted.best_triplets())
-    pooled = fit_pooled(fitted, schedule, triplets, with_groups=False)
-    start = pooled.start(problem.structure, moments.negative_moments(1), problem.fixed)
+    fitted, triplets = _count_pairs_and_triplets(problem)
+    pooled = fitted.fit(triplets, standard_errors=False, n_jobs=problem.settings.em.n_jobs)
     estimate = learn_refined(
         problem.source.sampler(),
-        schedule,
-        start,
+        problem.schedule,
+        pooled.start(),
         fixed=problem.fixed,
         shrink=problem.settings.shrink,
         cleaned=pooled.cleaned,
         settings=problem.settings.em,
         progress=problem.source.progress,
     )
-    return replace(estimate, moments=moments)
+    return replace(estimate, moments=fitted.moments)
 
 
 def _by_likelihood(learn: Callable[..., Estimate]) -> Callable[[Problem], Estimate]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.expected import RecordTotals
 from noisyor.em.information import disease_errors, information_errors
@@ -24,7 +23,6 @@ from noisyor.schedule import Schedule, find_schedule
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
 FEWEST_SAMPLED_CASES = 20.0
@@ -109,7 +107,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     True
     """
     if not isinstance(network, NoisyOrNetwork):
-        raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")
+        raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
     if not isinstance(n_records, int | np.integer) or n_records < 1:
         raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
     structure = network.structure

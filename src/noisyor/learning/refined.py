@@ -15,8 +15,8 @@ from noisyor.em.sampled import RecordSampler, Sampler
 from noisyor.em.stochastic import StochasticEM, StochasticSettings, fisher_scoring, is_small
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
-from noisyor.learning.cleanup.clean import Cleaned
-from noisyor.learning.estimate import Estimate, Flag, leak_depths
+from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.estimate import Estimate, Flag
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
@@ -141,16 +141,14 @@ def _estimate(
 ) -> Estimate:
     """Return the estimate, with a mark on what nothing certifies."""
     structure = schedule.structure
-    # What the clean-up learns comes after the last round.
-    prior_depths = np.where(cleaned.priors, schedule.n_rounds, schedule.prior_depths)
-    depths = np.where(cleaned.edges, schedule.n_rounds, schedule.depths)
+    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    is_open[structure.edges[depths < 0, 1]] = True
-    beyond = Parameters(prior_depths < 0, depths < 0, is_open)
+    is_open[structure.edges[depths.failures < 0, 1]] = True
+    beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
     return Estimate(
         structure, "refined", n_records, network.parameters,
         beyond.map(lambda here, error: np.where(here, np.nan, error), errors),
-        Parameters(prior_depths, depths, leak_depths(structure, depths)),
+        depths,
         beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
         schedule,
         sources=Parameters.full(structure, "records", object),
