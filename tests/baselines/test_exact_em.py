@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from noisyor.baselines.exact_em import EmSteps
+from noisyor.inference.exact import ExactInference
 
 import naive
 from baselines.small_networks import random_start, small_network
@@ -14,9 +16,7 @@ from noisyor import (
     datasets,
     learn_exact_em,
 )
-from noisyor.baselines.exact_em import EmSteps
 from noisyor.errors import ParameterError
-from noisyor.inference.exact import ExactInference
 from noisyor.learning import Flag
 
 

@@ -1,13 +1,13 @@
 """Bounds on posteriors: they contain the exact values."""
 
 import numpy as np
+from noisyor.inference.records import block_records, flat_network
 
 import naive
 from conftest import as_lists
 from inference.patients import grid, random_patient
 from noisyor import NoisyOrNetwork, Structure, datasets, posterior, posteriors
 from noisyor.inference.bounds import Settings, bound_record
-from noisyor.inference.records import block_records, flat_network
 
 
 def test_bounds_contain_the_exact_value(rng):

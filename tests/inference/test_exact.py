@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from noisyor.inference.exact import ExactInference
 
 import naive
 from conftest import as_lists
 from inference.patients import random_patient
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
-from noisyor.inference.exact import ExactInference
 
 
 def check(network, row, rel=1e-9):

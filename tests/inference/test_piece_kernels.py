@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from noisyor.inference.exact import ExactInference
+from noisyor.inference.records import flatten
 
 from inference.patients import random_patient
 from noisyor import Findings
 from noisyor.inference import kernels, piece_kernels
-from noisyor.inference.exact import ExactInference
-from noisyor.inference.records import flatten
 
 
 def local_piece(network, row):

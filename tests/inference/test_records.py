@@ -1,9 +1,9 @@
 """Records as lists of findings."""
 
 import numpy as np
+from noisyor.inference.records import distinct_records
 
 from noisyor import Findings, Structure
-from noisyor.inference.records import distinct_records
 
 
 def test_same_records_are_merged(rng):

@@ -3,10 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from noisyor.inference.writing import MethodCounts, PosteriorWriter
 
 from noisyor import Findings, NoisyOrNetwork, Structure, datasets, posteriors
 from noisyor.errors import FileError
-from noisyor.inference.writing import MethodCounts, PosteriorWriter
 
 
 def table_of(network, findings, top, id_type=None, first=0):

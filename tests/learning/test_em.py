@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from noisyor.learning.polish.em import RecordSampler
 
 import naive
 from conftest import as_lists, as_rows, random_network, random_records
 from noisyor import Findings, datasets
-from noisyor.learning.polish.em import RecordSampler
 
 
 def naive_expectations(network, records):

@@ -1,9 +1,9 @@
 """Which pairs teach a disease, and from which round on."""
 
 import numpy as np
+from noisyor.learning.pooled.pairs import NEVER, pair_table
 
 from noisyor import MomentPlan, datasets, find_schedule
-from noisyor.learning.pooled.pairs import NEVER, pair_table
 
 
 def test_pairs_are_ready_when_their_other_parents_are_known(rng):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from noisyor.learning.cleanup.clean import clean_up
+from noisyor.learning.cleanup.pieces import cleanup_plan, find_clusters, find_pieces, is_counted
 
 from conftest import network_on
 from learning.cleanup_cases import SHAPES, without_pieces
@@ -14,8 +16,6 @@ from noisyor import (
     datasets,
     find_schedule,
 )
-from noisyor.learning.cleanup.clean import clean_up
-from noisyor.learning.cleanup.pieces import cleanup_plan, find_clusters, find_pieces, is_counted
 from noisyor.learning.decompose import edge_strengths
 
 

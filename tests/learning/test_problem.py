@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from noisyor.learning.cleanup.joint import JointFit
+from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 
 from conftest import network_on
 from learning.cleanup_cases import SHAPES, without_pieces
 from noisyor import Fixed, Moments, Structure, find_schedule
-from noisyor.learning.cleanup.joint import JointFit
-from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.decompose import edge_strengths, lambdas_of
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from noisyor.learning.pooled.shrink import shrink_failures
 
 
