@@ -73,11 +73,21 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
+    return count_records(
+        source, plan, RecordFormat(**options), n_groups=n_groups, n_jobs=n_jobs, progress=progress,
+        client=client, skip_broken=skip_broken,
+    )  # fmt: skip
+
+
+def count_records(
+    source: Any, plan: MomentPlan, form: RecordFormat, *, n_groups: int, n_jobs: int | None,
+    progress: Progress | None, client: Any, skip_broken: bool,
+) -> Moments:  # fmt: skip
+    """Do as `count_moments`, with the options of reading as one value."""
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs < 1):
         raise ParameterError(f"n_jobs must be a whole number from 1, not {n_jobs!r}.")
-    form = RecordFormat(**options)
     source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:
