@@ -24,13 +24,13 @@ from noisyor import (
 from noisyor.experiments.results import Cell, Results
 from noisyor.identifiability import identifiability_table
 from noisyor.learning import Flag
-from noisyor.learning.cleanup.clean import clean_up
-from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
-from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
+from noisyor.learning.cleanup import clean_up, find_components
+from noisyor.learning.cleanup.components import plan_of
+from noisyor.learning.decompose import Influences, edge_failures, priors_of
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-UNSURE = Flag.WEAK | Flag.ENTANGLED | Flag.AMBIGUOUS
+UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 
 
@@ -96,7 +96,7 @@ def checks():
 
 
 def exact():
-    rows = [["network", "edges left", "identifiable", "learned", "largest error", "vague"]]
+    rows = [["network", "edges left", "identifiable", "learned", "largest error", "weak"]]
     rows[0] += ["seconds"]
     for name, network in all_networks():
         if name == "orphanet570":
@@ -105,23 +105,21 @@ def exact():
         schedule = find_schedule(structure)
         left = schedule.depths < 0
         start = time.perf_counter()
-        pieces, result = find_pieces(schedule, Fixed(structure))
+        parts, result = find_components(schedule, Fixed(structure))
         plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
-        moments = Moments.exact(network, plan | cleanup_plan(structure, pieces))
+        moments = Moments.exact(network, plan | plan_of(structure, parts))
         owners = structure.edges[:, 0]
-        strengths = edge_strengths(network.priors[owners], network.failures)
-        lambdas = lambdas_of(network.priors)
-        strengths[left], lambdas[schedule.prior_depths < 0] = 0.0, np.nan
-        cleaned = clean_up(moments, pieces, (strengths, lambdas), [])
+        learned = Influences.of(owners, network.priors, network.failures)
+        learned.strengths[left], learned.lambdas[schedule.prior_depths < 0] = 0.0, np.nan
+        cleaned = clean_up(moments, parts, learned, {})
         elapsed = time.perf_counter() - start
-        p = priors_of(lambdas)[owners]
-        failures = failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
+        failures = edge_failures(priors_of(learned.lambdas)[owners], learned.strengths)
         failures = failures[matching_edges(network, result.swaps, failures)]
         wrong = np.abs(failures - network.failures)[cleaned.edges]
         identifiable = int((left & (result.orders.failures >= 0)).sum())
         counts = int(left.sum()), identifiable, wrong.size
-        vague = sum(len(part.vague) for part in cleaned.parts)
-        cells = [f"{wrong.max():.1e}", f"{vague} diseases", f"{elapsed:.1f}"]
+        weak = sum(len(part.weakly_identified) for part in cleaned.explained)
+        cells = [f"{wrong.max():.1e}", f"{weak} diseases", f"{elapsed:.1f}"]
         rows.append([name, *(f"{n:,}" for n in counts), *cells])
     print_table("The clean-up from exact moments, everything else known", rows)
 

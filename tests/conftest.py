@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from noisyor import MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
+import naive
+from noisyor import Findings, MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
 from noisyor.cli import main
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
@@ -19,6 +20,11 @@ STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 @pytest.fixture
 def real_structures():
     """The folder of real networks beside the project; it is not part of it."""
+    return find_structures()
+
+
+def find_structures():
+    """Return the folder of real networks; skip the test that asks where it is missing."""
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
@@ -38,6 +44,15 @@ def flu():
     )
 
 
+def random_structure(rng):
+    """Up to 8 diseases, from sparse to full, some with equal or no children."""
+    n_diseases, n_symptoms = int(rng.integers(1, 9)), int(rng.integers(1, 15))
+    matrix = rng.random((n_diseases, n_symptoms)) < rng.choice([0.15, 0.3, 0.5, 0.8])
+    if rng.random() < 0.2:
+        matrix[-1] = matrix[0]
+    return Structure.from_matrix(matrix)
+
+
 def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
     """A network with random edges; with `extremes` some parameters are 0 or 1."""
     n_diseases = n_diseases or int(rng.integers(1, 7))
@@ -52,6 +67,16 @@ def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
     return NoisyOrNetwork(structure, *parameters)
 
 
+def network_on(structure, rng, priors=(0.05, 0.5), failures=(0.1, 0.9), leaks=(0.01, 0.1)):
+    """A network with a given structure; its parameters are drawn between bounds."""
+    return NoisyOrNetwork(
+        structure,
+        rng.uniform(*priors, structure.n_diseases),
+        rng.uniform(*failures, structure.n_edges),
+        rng.uniform(*leaks, structure.n_symptoms),
+    )
+
+
 def as_lists(network):
     """The parameters of a network in the form that tests/naive.py takes."""
     matrix = np.ones((network.structure.n_diseases, network.structure.n_symptoms))
@@ -64,6 +89,11 @@ def random_records(rng, n_records, n_symptoms, unknown=0.0):
     records = (rng.random((n_records, n_symptoms)) < rng.random()).astype(float)
     records[rng.random(records.shape) < unknown] = np.nan
     return records
+
+
+def learnable_rounds(structure, pairs=True):
+    """The edges that each round learns and those that are left, the obvious way."""
+    return naive.learnable_rounds([tuple(edge) for edge in structure.edges.tolist()], pairs)
 
 
 @pytest.fixture
@@ -98,3 +128,17 @@ def parts(folder):
 def whole(folder):
     """Return what counting the clinic's files in Python gives."""
     return count_moments(parts(folder), MomentPlan.coupled(datasets.clinic().structure))
+def with_unknown(findings, rng, share=0.1):
+    """The same records, with some findings unknown."""
+    rows = findings.to_numpy().astype(float)
+    rows[rng.random(rows.shape) < share] = np.nan
+    return Findings.from_numpy(rows, findings.structure)
+
+
+def as_rows(records):
+    """Records, an array or findings, in the form that tests/naive.py takes: None is unknown."""
+    array = records.to_numpy() if isinstance(records, Findings) else records
+    return [
+        [None if np.isnan(value) else int(value) for value in row]
+        for row in array.astype(float).tolist()
+    ]

@@ -27,7 +27,14 @@ def python_blocks(path):
     return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def pages_with(what):
+    """Make a case of each page on which something is found."""
+    pages = [path for path in PAGES if what(path)]
+    ids = [path.relative_to(ROOT).as_posix() for path in pages]
+    return pytest.mark.parametrize("path", pages, ids=ids)
+
+
+@pages_with(python_blocks)
 def test_python_blocks_run_and_print_what_stands_below_them(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -37,16 +44,19 @@ def test_python_blocks_run_and_print_what_stands_below_them(path, tmp_path, monk
         assert not shown or printed == shown, block
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def commands(path):
+    return [line for block in blocks(path, "console") for line in block.splitlines()]
+
+
+@pages_with(commands)
 def test_commands_run(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for block in blocks(path, "console"):
-        for line in block.splitlines():
-            command, *arguments = shlex.split(line)
-            assert command == "noisyor", line
-            with pytest.raises(SystemExit) as exit_:
-                main(arguments)
-            assert not exit_.value.code, capsys.readouterr().err
+    for line in commands(path):
+        command, *arguments = shlex.split(line)
+        assert command == "noisyor", line
+        with pytest.raises(SystemExit) as exit_:
+            main(arguments)
+        assert not exit_.value.code, capsys.readouterr().err
 
 
 def test_the_readme_has_blocks_to_run():
@@ -54,11 +64,16 @@ def test_the_readme_has_blocks_to_run():
     assert len(blocks(readme, "python")) == len(blocks(readme, "console")) == 1
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def links(path):
+    """Return the links to other files of the project."""
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
+    return [target for target in targets if "://" not in target]
+
+
+@pages_with(links)
 def test_links_lead_somewhere(path):
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (path.parent / target).exists(), f"{path}: {target}"
+    for target in links(path):
+        assert (path.parent / target).exists(), f"{path}: {target}"
 
 
 def paper_map_rows():

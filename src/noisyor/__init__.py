@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         write_model,
     )
     from noisyor.findings import Findings
-    from noisyor.fixed import Fixed
     from noisyor.identifiability import Identifiability, check_identifiability
     from noisyor.inference import (
         Explanation,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     )
     from noisyor.moments import MomentPlan, Moments, count_moments
     from noisyor.network import NoisyOrNetwork
+    from noisyor.parameters import Fixed
     from noisyor.report import write_report
     from noisyor.schedule import Schedule, find_schedule
     from noisyor.structure import Structure
@@ -61,7 +61,7 @@ _HOMES = {
     "Estimate": "noisyor.learning",
     "Explanation": "noisyor.inference",
     "Findings": "noisyor.findings",
-    "Fixed": "noisyor.fixed",
+    "Fixed": "noisyor.parameters",
     "Identifiability": "noisyor.identifiability",
     "MomentPlan": "noisyor.moments",
     "Moments": "noisyor.moments",
@@ -84,14 +84,14 @@ _HOMES = {
     "find_schedule": "noisyor.schedule",
     "from_pgmpy": "noisyor.exchange",
     "from_pyagrum": "noisyor.exchange",
-    "learn_exact_em": "noisyor.baselines",
-    "learn_maximum_likelihood": "noisyor.baselines",
-    "learn_observed": "noisyor.baselines",
+    "learn_exact_em": "noisyor.learning",
+    "learn_maximum_likelihood": "noisyor.learning",
+    "learn_observed": "noisyor.learning",
     "learn_pooled": "noisyor.learning",
     "learn_refined": "noisyor.learning",
     "learn_sequential": "noisyor.learning",
-    "learn_uniform": "noisyor.baselines",
-    "learn_variational_em": "noisyor.baselines",
+    "learn_uniform": "noisyor.learning",
+    "learn_variational_em": "noisyor.learning",
     "most_probable": "noisyor.inference",
     "plan_triplets": "noisyor.learning",
     "posterior": "noisyor.inference",

@@ -429,7 +429,7 @@ def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp
 
 def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
     from noisyor.findings.reading import RecordFormat
-    from noisyor.inference.cluster import diagnose_on_cluster
+    from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for number, path in enumerate(files):

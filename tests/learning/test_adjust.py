@@ -10,7 +10,8 @@ from conftest import as_lists, random_network
 from noisyor import Moments, find_schedule, remove_influence
 from noisyor.errors import ParameterError
 from noisyor.learning.adjust import adjusted_excesses
-from noisyor.learning.steps import step_tables
+from noisyor.learning.decompose import Influences
+from noisyor.learning.sequential import step_tables
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -48,9 +49,10 @@ def test_adjusted_ratios_agree_with_adjusted_joint_distributions(rng):
         failures = rng.uniform(0.05, 0.95, structure.n_edges)
         matrix = np.ones((5, 9))
         matrix[tuple(structure.edges.T)] = failures
+        influences = Influences.of(structure.edges[:, 0], priors, failures)
         for steps in step_tables(schedule):
             rows = excesses_of_steps(schedule, moments)[steps.numbers]
-            adjusted = adjusted_excesses(steps, rows, priors, failures)
+            adjusted = adjusted_excesses(steps.removed, influences, rows)
             for number, found in zip(steps.numbers, adjusted, strict=True):
                 symptoms = [j for j in schedule.step_symptoms[number] if j >= 0]
                 tensor = network.joint(symptoms)

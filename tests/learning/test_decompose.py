@@ -6,7 +6,13 @@ import pytest
 import naive
 from noisyor import decompose_triplet
 from noisyor.errors import DecompositionError, ParameterError
-from noisyor.learning.decompose import decompose_excesses, failures_of, strengths_of
+from noisyor.learning.decompose import (
+    decompose_excesses,
+    failures_of,
+    lambdas_of,
+    priors_of,
+    strengths_of,
+)
 
 N_CASES = 500
 
@@ -182,5 +188,10 @@ def test_rare_diseases_and_frequent_ones_keep_their_digits():
 def test_what_is_no_tensor_is_refused():
     with pytest.raises(ParameterError, match=r"2 x 2 x 2, not of shape \(2, 2\)"):
         decompose_triplet([[1, 2], [3, 4]])
-    with pytest.raises(ParameterError, match="no numbers"):
+    with pytest.raises(ParameterError, match="not numbers"):
         decompose_triplet(np.full((2, 2, 2), np.nan))
+
+
+def test_lambda_and_prior_are_each_others_inverse():
+    priors = np.array([1e-9, 1e-3, 0.3, 0.5, 0.9])
+    assert priors_of(lambdas_of(priors)) == pytest.approx(priors, rel=1e-9)

@@ -19,9 +19,6 @@ from noisyor import (
 )
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
-from noisyor.learning.decompose import lambdas_of, priors_of
-from noisyor.learning.pooled.pairs import NEVER, pair_table
-from noisyor.learning.pooled.shrink import shrink_failures
 
 
 @pytest.mark.parametrize("name", ["figure1", "clinic"])
@@ -34,36 +31,6 @@ def test_exact_moments_give_the_truth(name):
     assert estimate.priors.values == pytest.approx(network.priors, rel=1e-3)
     assert estimate.failures.values == pytest.approx(network.failures, abs=1e-3)
     assert estimate.leaks.values == pytest.approx(network.leaks, abs=1e-3)
-
-
-def test_pairs_are_ready_when_their_other_parents_are_known(rng):
-    """Against the definition, for every pair and every disease of random structures."""
-    for _ in range(50):
-        structure = datasets.clinic().structure.subset(
-            symptoms=rng.choice(60, 30, replace=False).tolist()
-        )
-        schedule = find_schedule(structure)
-        table = pair_table(MomentPlan.coupled(structure), schedule)
-        for disease in range(structure.n_diseases):
-            children = structure.children(disease)
-            a, b = np.triu_indices(len(children), 1)
-            here = slice(table.offsets[disease], table.offsets[disease + 1])
-            pairs = zip(children[a], children[b], table.rows[here], table.ready[here], strict=True)
-            for x, y, row, ready in pairs:
-                assert table.plan.pairs[row].tolist() == [x, y]
-                others = (set(structure.parents(int(x))) & set(structure.parents(int(y)))) - {
-                    disease
-                }
-                learned = [
-                    schedule.depths[structure.edge_index(int(k), int(z))]
-                    for k in others
-                    for z in (x, y)
-                ]
-                own = [schedule.depths[structure.edge_index(disease, int(z))] for z in (x, y)]
-                if min([*own, *learned]) < 0:
-                    assert ready > NEVER
-                else:
-                    assert ready == max(*own, *(depth + 1 for depth in learned))
 
 
 def errors(estimate, network):
@@ -132,23 +99,6 @@ def test_moments_that_do_not_do_are_refused():
         learn_pooled(
             count_moments(records, schedule.plan()), find_schedule(datasets.figure2(0).structure)
         )
-
-
-def test_shrinking_leaves_the_certain_and_moves_the_uncertain():
-    raw = np.concatenate([np.linspace(0.3, 0.7, 50), [1.4, -0.5, np.nan]])
-    given = np.concatenate([np.full(50, 0.001), [0.5, 0.5, 0.5]])
-    shrunk = shrink_failures(raw, given)
-    assert shrunk.values[:50] == pytest.approx(raw[:50], abs=0.003)
-    assert 0.5 < shrunk.values[50] < 0.75
-    assert 0.25 < shrunk.values[51] < 0.5
-    assert shrunk.values[52] == pytest.approx(0.5, abs=0.02)
-    assert shrunk.is_weak[52]
-    assert not shrunk.is_weak[:50].any()
-
-
-def test_lambda_and_prior_are_each_others_inverse():
-    priors = np.array([1e-9, 1e-3, 0.3, 0.5, 0.9])
-    assert priors_of(lambdas_of(priors)) == pytest.approx(priors, rel=1e-9)
 
 
 def test_pooled_and_sequential_agree_with_many_records():

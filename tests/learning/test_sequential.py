@@ -19,7 +19,7 @@ from noisyor import (
 )
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag
-from noisyor.learning.estimate import NEUTRAL_FAILURE, NEUTRAL_LEAK, NEUTRAL_PRIOR
+from noisyor.learning.estimate import NEUTRAL_VALUES
 
 
 def assert_recovered(network, depth_0=1e-9, deeper=1e-6, **options):
@@ -62,9 +62,6 @@ def test_random_networks_are_recovered_from_exact_moments(rng):
         schedule = assert_recovered(network)
         n_learned += int((schedule.depths >= 0).sum())
     assert n_learned > 300
-
-
-# --- from records ---
 
 
 def steps_of(schedule):
@@ -170,9 +167,6 @@ def test_unknown_findings_are_left_out_of_each_moment():
     assert np.abs(learned.failures - network.failures).sum() < 0.3
 
 
-# --- flags ---
-
-
 def test_what_was_not_learned_holds_neutral_values_and_says_why():
     network = datasets.figure2(0)
     schedule = find_schedule(network.structure)
@@ -180,9 +174,9 @@ def test_what_was_not_learned_holds_neutral_values_and_says_why():
     with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B'"):
         estimate = learn_sequential(moments, schedule)
     assert not estimate.is_complete
-    assert (estimate.priors.values == NEUTRAL_PRIOR).all()
-    assert (estimate.failures.values == NEUTRAL_FAILURE).all()
-    assert (estimate.leaks.values == NEUTRAL_LEAK).all()
+    assert (estimate.priors.values == NEUTRAL_VALUES[0]).all()
+    assert (estimate.failures.values == NEUTRAL_VALUES[1]).all()
+    assert (estimate.leaks.values == NEUTRAL_VALUES[2]).all()
     assert (estimate.failures.flags == Flag.NOT_SCHEDULED).all()
     assert (estimate.leaks.flags == Flag.RESTS_ON_UNLEARNED).all()
     for part in estimate.parts.values():
@@ -318,30 +312,3 @@ def test_moments_that_do_not_fit_the_schedule_are_refused():
     nothing = count_moments(network.sample(0, seed=0), schedule.plan())
     with pytest.raises(ParameterError, match="no records"):
         learn_sequential(nothing, schedule)
-
-
-# --- the result ---
-
-
-def test_the_summary_has_a_row_for_each_parameter():
-    network = datasets.figure1(0)
-    schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(10_000, seed=0), schedule.plan())
-    estimate = learn_sequential(moments, schedule)
-    rows = estimate.summary().to_pylist()
-    assert len(rows) == 2 + 7 + 5
-    by_name = {(row["disease"], row["symptom"]): row for row in rows}
-    row = by_name["A", "b"]
-    edge = network.structure.edge_index("A", "b")
-    assert row["parameter"] == "failure"
-    assert row["value"] == estimate.failures.values[edge]
-    error = estimate.standard_errors.failures[edge]
-    assert row["standard_error"] == error
-    assert row["lower"] == pytest.approx(max(row["value"] - 1.96 * error, 0))
-    assert row["upper"] == pytest.approx(min(row["value"] + 1.96 * error, 1))
-    assert (row["depth"], row["moments"], row["flags"]) == (1, "triplet a, b, c", "")
-    assert by_name["B", None]["moments"] == "triplet b, d, e"
-    assert by_name[None, "a"]["parameter"] == "leak"
-    assert by_name[None, "a"]["depth"] == 2
-    assert by_name[None, "e"]["depth"] == 1
-    assert estimate.n_records == 10_000

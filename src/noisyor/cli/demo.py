@@ -155,7 +155,7 @@ def _compare(
     """Compare with the truth, and with what an estimator finds that sees the diseases."""
     import numpy as np
 
-    from noisyor.baselines import learn_observed
+    from noisyor.learning import learn_observed
 
     seen = learn_observed(findings, network.structure, diseases)
     sound = estimate.failures.flags == 0

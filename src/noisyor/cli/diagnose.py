@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
     from noisyor.inference.intervals import Learned
-    from noisyor.inference.writing import MethodCounts
+    from noisyor.inference.posterior_tables import MethodCounts
     from noisyor.network import NoisyOrNetwork
 
 
@@ -185,11 +185,11 @@ class Patient(Request):
 
     def _source(self, network: "NoisyOrNetwork") -> "NoisyOrNetwork | Learned":
         from noisyor.inference.intervals import NetworkWithErrors
-        from noisyor.learning.estimate import StandardErrors
+        from noisyor.parameters import read_standard_errors
 
         if self.errors is None:
             return network
-        return NetworkWithErrors(network, StandardErrors.load(self.errors, network.structure))
+        return NetworkWithErrors(network, read_standard_errors(self.errors, network.structure))
 
     def _explain(
         self,
@@ -296,7 +296,7 @@ class RecordFiles(Request):
     ) -> "MethodCounts":
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
-        from noisyor.inference.writing import MethodCounts, PosteriorWriter
+        from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import table_kind, write_batches
 
         check_writable([output], inputs=[Path(self.network), *local_files(files)])
@@ -311,7 +311,7 @@ class RecordFiles(Request):
         with progress_bar("diagnosing", total_records(streams), silent) as advance:
             writer = PosteriorWriter(network, ids, self.top)
             batches = writer.batches(
-                all_blocks, counts, progress=advance, threads=self.jobs or None,
+                all_blocks, counts, progress=advance, n_jobs=self.jobs or None,
                 **self.inference(0.1),
             )  # fmt: skip
             write_batches(output, writer.schema, batches, kind)
@@ -320,7 +320,7 @@ class RecordFiles(Request):
     def _on_cluster(
         self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
     ) -> "MethodCounts":
-        from noisyor.inference.cluster import diagnose_on_cluster
+        from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
         if output.suffix:
             raise ParameterError(

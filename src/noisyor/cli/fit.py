@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noisyor.cli.inputs import Source
-    from noisyor.fixed import Fixed
     from noisyor.learner import NoisyOrLearner
     from noisyor.learning import Estimate
     from noisyor.learning.misfits import Misfits
+    from noisyor.parameters import Fixed
     from noisyor.structure import Structure
 
 
@@ -89,7 +89,9 @@ def fit(
     ] = None,
     relearn: Annotated[
         list[str] | None,
-        typer.Option(help="priors, failures or leaks: what is not fixed at the network --fixed."),
+        typer.Option(
+            help="priors, failures or leaks: what of the network --fixed is learned anew."
+        ),
     ] = None,
     diseases: Annotated[
         Path | None,
@@ -108,9 +110,17 @@ def fit(
     skip_broken: SkipBroken = False,
     groups: Groups = 50,
     seed: Seed = 0,
-    restarts: Annotated[
+    n_init: Annotated[
         int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
     ] = 4,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds of refined, or steps of the methods that climb."),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Climb until the likelihood rises by less, in parts."),
+    ] = None,
     shrink: Annotated[
         bool,
         typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
@@ -135,7 +145,8 @@ def fit(
     graph = read_structure(structure)
     learner = NoisyOrLearner(
         graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
-        threads=jobs or None, seed=seed, shrink=shrink, restarts=restarts,
+        shrink=shrink, max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
+        n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
@@ -177,7 +188,7 @@ class Outputs(NamedTuple):
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
         from noisyor.io.tables import table_kind
-        from noisyor.report.writing import check_ending
+        from noisyor.report.page import check_ending
 
         check_writable(self.names, inputs=inputs)
         for table in filter(None, [self.summary, self.misfits]):
@@ -202,7 +213,7 @@ class Outputs(NamedTuple):
 
 def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
     """Read the values to be fixed, from a table or a network."""
-    from noisyor.fixed import KINDS, Fixed
+    from noisyor.parameters import KINDS, Fixed
 
     is_network = source is not None and (
         is_built_in(source) or Path(source).is_dir() or source.lower().endswith(".json")
@@ -231,9 +242,9 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
 
 def _check_seen(method: str, diseases: Path | None) -> None:
     """Refuse diseases for a method that does not see them, and the other way round."""
-    from noisyor.learner import ALL_METHODS, SEEN
+    from noisyor.learning.methods import METHODS
 
-    if method in ALL_METHODS and (method in SEEN) != (diseases is not None):
+    if method in METHODS and METHODS[method].needs_labels != (diseases is not None):
         raise ParameterError(
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."

@@ -43,9 +43,9 @@ def identify(
 
     The paper's Table 1: noisyor identify --table 7 7
     """
-    from noisyor.fixed import Fixed
     from noisyor.identifiability import check_identifiability
     from noisyor.io.tables import table_kind, write_table
+    from noisyor.parameters import Fixed
 
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
@@ -124,7 +124,7 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 def _show(result: "Identifiability") -> None:
     from collections import Counter
 
-    titles = "parameter", "given", "certified", "local", "not identifiable"
+    titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
     kinds = "prior", "failure", "leak"

@@ -66,9 +66,9 @@ def plan(
     Before there is data: noisyor plan clinic.json --network guess.json --records 100000
     --precision 0.02
     """
-    from noisyor.fixed import Fixed
     from noisyor.io.tables import table_kind
     from noisyor.learner import NoisyOrLearner
+    from noisyor.parameters import Fixed
 
     if output is None and network is None:
         raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")
@@ -115,6 +115,8 @@ def _save(predicted: "Precision", wanted: float, path: Path) -> None:
 def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
     import numpy as np
 
+    from noisyor.parameters import KINDS
+
     needed = predicted.records_needed(wanted)
     return {
         "records": predicted.n_records,
@@ -126,9 +128,7 @@ def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
                 "records_needed_for_half": int(np.ceil(np.nanmedian(of_kind))),
                 "records_needed_for_all": int(np.ceil(np.nanmax(of_kind))),
             }
-            for kind, errors, of_kind in zip(
-                predicted.standard_errors._fields, predicted.standard_errors, needed, strict=True
-            )
+            for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True)
             if np.isfinite(errors).any()
         },
     }
@@ -138,15 +138,15 @@ def _show(predicted: "Precision", wanted: float) -> None:
     """Say in a table how well each kind would be learned, and which parameters worst."""
     import numpy as np
 
+    from noisyor.parameters import KINDS
+
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
         "nine in ten", "all",
     )  # fmt: skip
     rows = []
     needed = predicted.records_needed(wanted)
-    for kind, errors, of_kind in zip(
-        predicted.standard_errors._fields, predicted.standard_errors, needed, strict=True
-    ):
+    for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True):
         if np.isfinite(errors).any():
             parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
             rows.append([kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts])
@@ -182,8 +182,8 @@ def plan_triplets(
 
     Example: noisyor plan-triplets all.moments -o triplets.plan
     """
-    from noisyor.fixed import Fixed
     from noisyor.learning import plan_triplets as choose
+    from noisyor.parameters import Fixed
     from noisyor.schedule import find_schedule
 
     files = expand_files(moments)

@@ -56,7 +56,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     restarts = RESTARTS.get(cell.method, 1)
     if settings.quick:
         restarts = min(restarts, 4)
-    learner = NoisyOrLearner(network.structure, method=cell.method, restarts=restarts)
+    learner = NoisyOrLearner(network.structure, method=cell.method, n_init=restarts)
     start = time.perf_counter()
     learned = learner.fit(records, diseases).network_
     elapsed = time.perf_counter() - start

@@ -96,7 +96,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     network = network_named(cell.network, cell.seed, settings.structures)
     _compile(cell.method)
     restarts = 1 if settings.quick else 4
-    learner = NoisyOrLearner(network.structure, method=cell.method, restarts=restarts)
+    learner = NoisyOrLearner(network.structure, method=cell.method, n_init=restarts)
     records, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
     _, found = timed(lambda: learner.fit(records, diseases).estimate_)
     estimate = learner.estimate_

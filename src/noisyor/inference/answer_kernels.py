@@ -6,12 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.kernels import (
-    FlatNetwork,
-    Records,
+from noisyor.inference.flat import FlatNetwork, Records
+from noisyor.inference.record_kernels import (
     cost_of_present,
     listed,
-    new_desk,
+    new_workspace,
     present_of,
     solve_present,
     weigh_absent,
@@ -50,25 +49,27 @@ def solve_records(
     answers: Answers,
 ) -> None:
     """Fill in the answers of some records; those that are too much work are refused."""
-    desk = new_desk(net)
+    workspace = new_workspace(net)
     for record in range(first, last):
         symptoms, is_present = listed(records, record)
         present = present_of(symptoms, is_present)
         answers.methods[record], answers.errors[record] = EXACT, np.nan
-        log_evidence = weigh_absent(net, symptoms, is_present, records.rest_unknown[record], desk)
+        log_evidence = weigh_absent(
+            net, symptoms, is_present, records.others_unknown[record], workspace
+        )
         if log_evidence > -np.inf:
-            if cost_of_present(net, present, desk) > most_operations:
+            if cost_of_present(net, present, workspace) > most_operations:
                 answers.methods[record] = REFUSED
                 continue
-            log_evidence += solve_present(net, present, desk)
+            log_evidence += solve_present(net, present, workspace)
         answers.log_evidences[record] = answers.log_uppers[record] = log_evidence
         if log_evidence == -np.inf:
             answers.methods[record] = IMPOSSIBLE
             continue
-        answers.errors[record] = desk.roundings[0] * UNIT_ROUNDING
-        answers.probabilities[record] = desk.on
+        answers.errors[record] = workspace.roundings[0] * UNIT_ROUNDING
+        answers.probabilities[record] = workspace.on
         if len(answers.caused):
-            write_causes(net, present, desk.caused, desk.leaked, record, answers)
+            write_causes(net, present, workspace.caused, workspace.leaked, record, answers)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -83,6 +84,6 @@ def write_causes(
     """Write what caused the present findings of a record; desks hold those of others too."""
     for j in present:
         answers.leaked[record, j] = leaked[j]
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge = net.parent_edges[place]
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge = net.parent_edges[index]
             answers.caused[record, edge] = caused[edge]

@@ -1,6 +1,5 @@
 """Answers for records: exactly where that is possible, else by bounds or sampling."""
 
-import os
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,9 +21,10 @@ from noisyor.inference.answer_kernels import (
     write_causes,
 )
 from noisyor.inference.bounds import Bounded, Settings, bound_record
-from noisyor.inference.kernels import FlatNetwork, Records, is_possible, listed, new_desk
-from noisyor.inference.records import flat_network, in_threads
+from noisyor.inference.flat import FlatNetwork, Records, flat_network
+from noisyor.inference.record_kernels import is_possible, listed, new_workspace
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def answer_all(
     *,
     with_bounds: bool = False,
     with_causes: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AllAnswers:
     """Let threads answer all records."""
@@ -127,7 +127,7 @@ def answer_all(
     )  # fmt: skip
     bounds = [np.full((n_bounds, structure.n_diseases), np.nan) for _ in range(2)]
     found = AllAnswers(answers, bounds[0], bounds[1], np.full(n, np.nan))
-    work = Work(flat_network(network), records, request, found)
+    work = Answering(flat_network(network), records, request, found)
 
     def answer_chunk(first: int) -> None:
         last = min(first + ANSWERED_TOGETHER, n)
@@ -137,14 +137,14 @@ def answer_all(
 
     try:
         starts = range(0, n, ANSWERED_TOGETHER)
-        in_threads(answer_chunk, starts, threads or os.cpu_count() or 1)
+        in_threads(answer_chunk, starts, n_jobs)
     except BaseException:
         work.is_stopped.set()  # threads end with the record they are at
         raise
     return found
 
 
-class Work:
+class Answering:
     """Answers some records of many."""
 
     def __init__(
@@ -174,13 +174,15 @@ class Work:
         """Bound a record, or sample it."""
         request, answers = self._request, self._answers
         symptoms, is_present = listed(self._records, record)
-        rest_unknown = bool(self._records.rest_unknown[record])
-        if not is_possible(self._net, symptoms, is_present, rest_unknown, new_desk(self._net)):
+        others_unknown = bool(self._records.others_unknown[record])
+        if not is_possible(
+            self._net, symptoms, is_present, others_unknown, new_workspace(self._net)
+        ):
             answers.methods[record] = IMPOSSIBLE
             answers.log_evidences[record] = answers.log_uppers[record] = -np.inf
             return
         settings = self._settings(symptoms[is_present])
-        found = bound_record(self._net, symptoms, is_present, rest_unknown, settings)
+        found = bound_record(self._net, symptoms, is_present, others_unknown, settings)
         answers.log_evidences[record] = found.log_lower
         answers.log_uppers[record] = found.log_upper
         method = VARIATIONAL if request.method == AUTO else request.method
@@ -220,15 +222,17 @@ class Work:
 
         net, answers = self._net, self._answers
         symptoms, is_present = listed(self._records, record)
-        rest_unknown = bool(self._records.rest_unknown[record])
-        desk = new_desk(net)
+        others_unknown = bool(self._records.others_unknown[record])
+        workspace = new_workspace(net)
         random = np.uint64(seed_of(self._request.seed, self._request.first + record))
         row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
         sampling = Sampling(N_CHAINS, N_BATCHES, self._n_sweeps(symptoms[is_present]))
-        sample_record(net, symptoms, is_present, rest_unknown, sampling, random, desk, row, errors)
+        sample_record(
+            net, symptoms, is_present, others_unknown, sampling, random, workspace, row, errors
+        )
         if len(answers.caused):
             present = symptoms[is_present]
-            write_causes(net, present, desk.caused, desk.leaked, record, answers)
+            write_causes(net, present, workspace.caused, workspace.leaked, record, answers)
         in_doubt = (row > CLEAR) & (row < 1.0 - CLEAR)
         draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
         n_effective = float(draws.min()) if in_doubt.any() else np.nan

@@ -19,18 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.kernels import (
-    Booleans,
-    Desk,
-    FlatNetwork,
-    Listed,
-    cost_of_present,
-    new_desk,
-    solve_present,
-    weigh_absent,
-    weigh_all,
-)
-from noisyor.inference.variational_kernels import (
+from noisyor.inference.bound_kernels import (
     SMALLEST_LOG,
     Entries,
     better_xi,
@@ -41,6 +30,17 @@ from noisyor.inference.variational_kernels import (
     start_shares,
     tighten,
     tilted,
+)
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.record_kernels import (
+    Booleans,
+    Listed,
+    Workspace,
+    cost_of_present,
+    new_workspace,
+    solve_present,
+    weigh_absent,
+    weigh_all,
 )
 
 Floats = NDArray[np.float64]
@@ -123,11 +123,11 @@ def bound_record(
     net: FlatNetwork,
     symptoms: Listed,
     is_present: Booleans,
-    rest_unknown: bool,
+    others_unknown: bool,
     settings: Settings,
 ) -> Bounded:
     """Bound the posteriors and the log evidence of one record."""
-    solver = LeafSolver(net, symptoms, is_present, rest_unknown, settings.leaf_operations)
+    solver = LeafSolver(net, symptoms, is_present, others_unknown, settings.leaf_operations)
     nothing = np.zeros(len(net.priors), dtype=np.bool_)
     leaves = [Leaf(net.priors, nothing, 0.0, np.ones(len(solver.present)))]
     solver.solve(leaves[0])
@@ -179,25 +179,25 @@ class LeafSolver:
         net: FlatNetwork,
         symptoms: Listed,
         is_present: Booleans,
-        rest_unknown: bool,
+        others_unknown: bool,
         operations: float,
     ) -> None:
         self._net = net
         self._symptoms, self._is_present = symptoms, is_present
-        self._rest_unknown = rest_unknown
+        self._rest_unknown = others_unknown
         self._operations = operations
         self.present = symptoms[is_present]
-        self._desk: Desk = new_desk(net)
+        self._desk: Workspace = new_workspace(net)
 
     def solve(self, leaf: Leaf) -> None:
         """Fill in the bounds of a leaf and the posteriors of both models."""
-        net, desk = self._net._replace(priors=leaf.priors), self._desk
-        absent = weigh_absent(net, self._symptoms, self._is_present, self._rest_unknown, desk)
+        net, workspace = self._net._replace(priors=leaf.priors), self._desk
+        absent = weigh_absent(net, self._symptoms, self._is_present, self._rest_unknown, workspace)
         if absent == -np.inf:
             return
-        base = leaf.log_weight + absent - weigh_all(net, desk.log_absent, desk.on)
-        entries = list_entries(net, self.present, leaf.xi, desk)
-        tighten(net, entries, desk)
+        base = leaf.log_weight + absent - weigh_all(net, workspace.log_absent, workspace.on)
+        entries = list_entries(net, self.present, leaf.xi, workspace)
+        tighten(net, entries, workspace)
         is_replaced = self._choose(net, entries)
         log_upper, high = self._best_upper(net, entries, is_replaced)
         if log_upper == -np.inf:

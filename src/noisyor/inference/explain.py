@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import answer_all, make_request
+from noisyor.inference.flat import indices_of, list_records
 from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.posterior import check_answered
-from noisyor.inference.records import indices_of, list_records
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 
@@ -131,15 +131,15 @@ def _contributions(
     change[(row < CERTAIN) & (without < CERTAIN)] = 0.0
     change[(row > 1.0 - CERTAIN) & (without > 1.0 - CERTAIN)] = 0.0
     rows: list[dict[str, Any]] = []
-    for place, disease in enumerate(chosen.tolist()):
-        for x in np.argsort(-change[:, place], kind="stable").tolist():
+    for index, disease in enumerate(chosen.tolist()):
+        for x in np.argsort(-change[:, index], kind="stable").tolist():
             rows.append(
                 {
                     "disease": structure.diseases[disease],
                     "finding": structure.symptoms[int(left_out[x])],
                     "state": "present" if left_out[x] in present else "absent",
-                    "log_odds": float(change[x, place]),
-                    "without": float(without[x, place]),
+                    "log_odds": float(change[x, index]),
+                    "without": float(without[x, index]),
                 }
             )
     schema = {"disease": pa.string(), "finding": pa.string(), "state": pa.string()}

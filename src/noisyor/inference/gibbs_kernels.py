@@ -12,19 +12,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.kernels import (
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.piece_kernels import Piece, parents_of
+from noisyor.inference.random_kernels import next_uniform
+from noisyor.inference.record_kernels import (
     Booleans,
-    Desk,
-    FlatNetwork,
     Listed,
+    Workspace,
     close_finding,
     make_piece,
     open_findings,
     present_of,
     weigh_absent,
 )
-from noisyor.inference.piece_kernels import Piece, parents_of
-from noisyor.inference.random_kernels import next_uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -82,18 +82,18 @@ def sample_record(
     net: FlatNetwork,
     symptoms: Listed,
     is_present: Booleans,
-    rest_unknown: bool,
+    others_unknown: bool,
     sampling: Sampling,
     random: np.uint64,
-    desk: Desk,
+    workspace: Workspace,
     row: Floats,
     errors: Floats,
 ) -> None:
     """Write posteriors of a record that is possible, and their standard errors."""
-    weigh_absent(net, symptoms, is_present, rest_unknown, desk)
+    weigh_absent(net, symptoms, is_present, others_unknown, workspace)
     present = present_of(symptoms, is_present)
-    n_pieces = open_findings(net, present, desk)
-    before = desk.on.copy()
+    n_pieces = open_findings(net, present, workspace)
+    before = workspace.on.copy()
     n_batches = sampling.n_chains * sampling.n_batches
     batches = Batches(
         np.empty((n_batches, len(before))),
@@ -102,43 +102,43 @@ def sample_record(
     )
     batches.on[:] = before
     for j in present:
-        if desk.present[j] > 0.0:
-            batches.if_caused[:, j] = 1.0 / desk.present[j]
+        if workspace.present[j] > 0.0:
+            batches.if_caused[:, j] = 1.0 / workspace.present[j]
     edge_causes = np.zeros(len(net.failures))
     for number in range(n_pieces):
-        piece, diseases, findings, edges = make_piece(net, present, number, desk)
+        piece, diseases, findings, edges = make_piece(net, present, number, workspace)
         caused, random = sample_piece(piece, diseases, findings, sampling, batches, random)
         edge_causes[edges] = caused
     mean, square = np.zeros(len(before)), np.zeros(len(before))
     for batch in range(n_batches):
-        _close_batch(net, present, before, batches, batch, desk)
-        mean += desk.on
-        square += desk.on * desk.on
+        _close_batch(net, present, before, batches, batch, workspace)
+        mean += workspace.on
+        square += workspace.on * workspace.on
     row[:] = mean / n_batches
     spread = np.maximum(square / n_batches - row * row, 0.0)
     # What never happened in so many draws may still be that probable.
     least = 1.0 / (n_batches * sampling.n_sweeps)
     errors[:] = np.maximum(np.sqrt(spread / max(n_batches - 1, 1)), least)
-    _compare_chains(row, batches, sampling, desk, errors)
+    _compare_chains(row, batches, sampling, workspace, errors)
     for j in present:
-        desk.leaked[j] = net.leaks[j] * batches.if_caused[:, j].mean()
-        for place in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-            edge, disease = net.parent_edges[place], net.parent_diseases[place]
-            if desk.n_open[disease] == 1:
+        workspace.leaked[j] = net.leaks[j] * batches.if_caused[:, j].mean()
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            if workspace.n_open[disease] == 1:
                 on, f = before[disease], net.failures[edge]
                 edge_causes[edge] = on * (1.0 - f) * batches.if_caused[:, j].mean()
-            desk.caused[edge] = edge_causes[edge]
-    desk.on[:] = row
+            workspace.caused[edge] = edge_causes[edge]
+    workspace.on[:] = row
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _compare_chains(
-    row: Floats, batches: Batches, sampling: Sampling, desk: Desk, errors: Floats
+    row: Floats, batches: Batches, sampling: Sampling, workspace: Workspace, errors: Floats
 ) -> None:
     """Raise the errors of diseases of which the chains, from different starts, do not agree."""
     size, n_chains = sampling.n_batches, sampling.n_chains
     for disease in range(len(row)):
-        if desk.piece_of[disease] >= 0 and n_chains > 1:
+        if workspace.piece_of[disease] >= 0 and n_chains > 1:
             square = 0.0
             for chain in range(n_chains):
                 mean = batches.on[chain * size : (chain + 1) * size, disease].mean()
@@ -149,16 +149,24 @@ def _compare_chains(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def _close_batch(
-    net: FlatNetwork, present: Listed, before: Floats, batches: Batches, batch: int, desk: Desk
+    net: FlatNetwork,
+    present: Listed,
+    before: Floats,
+    batches: Batches,
+    batch: int,
+    workspace: Workspace,
 ) -> None:
-    """Find the posteriors that follow from one batch, on the desk."""
-    desk.on[:] = before
+    """Find the posteriors that follow from one batch, in the workspace."""
+    workspace.on[:] = before
     for j in present:
-        desk.if_caused[j], desk.if_not[j] = batches.if_caused[batch, j], batches.if_not[batch, j]
-        close_finding(net, j, desk)
+        workspace.if_caused[j], workspace.if_not[j] = (
+            batches.if_caused[batch, j],
+            batches.if_not[batch, j],
+        )
+        close_finding(net, j, workspace)
     for disease in range(len(before)):
-        if desk.piece_of[disease] >= 0:
-            desk.on[disease] = batches.on[batch, disease]
+        if workspace.piece_of[disease] >= 0:
+            workspace.on[disease] = batches.on[batch, disease]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -179,10 +187,10 @@ def sample_piece(
         chain = chains[number]
         for batch in range(sampling.n_batches):
             random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
-            place = number * sampling.n_batches + batch
-            batches.on[place, diseases] = chain.probabilities / sampling.n_sweeps
-            batches.if_caused[place, findings] = chain.if_caused / sampling.n_sweeps
-            batches.if_not[place, findings] = chain.if_not / sampling.n_sweeps
+            index = number * sampling.n_batches + batch
+            batches.on[index, diseases] = chain.probabilities / sampling.n_sweeps
+            batches.if_caused[index, findings] = chain.if_caused / sampling.n_sweeps
+            batches.if_not[index, findings] = chain.if_not / sampling.n_sweeps
             all_caused += chain.caused
     n_sweeps = sampling.n_chains * sampling.n_batches * sampling.n_sweeps
     return all_caused * (1.0 - piece.failures) / n_sweeps, random
@@ -225,10 +233,10 @@ def new_chain(piece: Piece, number: int, random: np.uint64) -> tuple[Chain, np.u
     k, m = len(piece.on), len(piece.absent)
     failures = np.maximum(piece.failures, SMALLEST_FAILURE)
     order = np.arange(k)
-    for place in range(k - 1, 0, -1):
+    for index in range(k - 1, 0, -1):
         random, uniform = next_uniform(random)
-        other = int(uniform * (place + 1))
-        order[place], order[other] = order[other], order[place]
+        other = int(uniform * (index + 1))
+        order[index], order[other] = order[other], order[index]
     chain = Chain(
         np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), order, failures,
         np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),

@@ -12,9 +12,9 @@ def why_impossible(network: NoisyOrNetwork, present: Indices, absent: Indices) -
             return f"{structure.symptoms[j]!r} is absent, but its leak is 1."
     excluded = set()
     for j in absent.tolist():
-        for place in range(structure.parent_offsets[j], structure.parent_offsets[j + 1]):
-            disease = int(structure.parent_diseases[place])
-            if network.failures[structure.parent_edges[place]] == 0.0:
+        for index in range(structure.parent_offsets[j], structure.parent_offsets[j + 1]):
+            disease = int(structure.parent_diseases[index])
+            if network.failures[structure.parent_edges[index]] == 0.0:
                 excluded.add(disease)
                 if network.priors[disease] == 1.0:
                     return (
@@ -29,9 +29,9 @@ def why_impossible(network: NoisyOrNetwork, present: Indices, absent: Indices) -
 
 def _has_cause(network: NoisyOrNetwork, j: int, excluded: set[int]) -> bool:
     structure = network.structure
-    for place in range(structure.parent_offsets[j], structure.parent_offsets[j + 1]):
-        disease = int(structure.parent_diseases[place])
-        can_fire = network.failures[structure.parent_edges[place]] < 1.0
+    for index in range(structure.parent_offsets[j], structure.parent_offsets[j + 1]):
+        disease = int(structure.parent_diseases[index])
+        can_fire = network.failures[structure.parent_edges[index]] < 1.0
         if can_fire and network.priors[disease] > 0.0 and disease not in excluded:
             return True
     return False

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.inference.kernels import Records
+from noisyor.inference.flat import Records
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import ENTRIES_PER_SECOND, answer_all, make_request
+from noisyor.inference.bound_kernels import SMALLEST_LOG, list_entries, tighten, tilted
 from noisyor.inference.bounds import Leaf
+from noisyor.inference.flat import FlatNetwork, flat_network, indices_of, list_records
 from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.kernels import FlatNetwork, new_desk, weigh_absent
 from noisyor.inference.posterior import check_answered
-from noisyor.inference.records import flat_network, indices_of, list_records
-from noisyor.inference.variational_kernels import SMALLEST_LOG, list_entries, tighten, tilted
+from noisyor.inference.record_kernels import new_workspace, weigh_absent
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -137,7 +137,7 @@ class Search:
         self._net, self._k = net, k
         self._symptoms = np.concatenate([present, absent]).astype(np.int32)
         self._is_present = np.arange(len(self._symptoms)) < len(present)
-        self._desk = new_desk(net)
+        self._desk = new_workspace(net)
         self._found: dict[tuple[int, ...], float] = {}
         weigh_absent(net, self._symptoms, self._is_present, True, self._desk)
         self._entries = list_entries(
@@ -179,12 +179,12 @@ class Search:
 
     def _push(self, leaf: Leaf, heap: Heap, number: int) -> None:
         """Bound a leaf, keep its best set, and put the others of it on the heap."""
-        net, desk = self._net._replace(priors=leaf.priors), self._desk
-        weigh_absent(net, self._symptoms, self._is_present, True, desk)
-        entries = list_entries(net, self._symptoms[self._is_present], leaf.xi, desk)
-        tighten(net, entries, desk)
+        net, workspace = self._net._replace(priors=leaf.priors), self._desk
+        weigh_absent(net, self._symptoms, self._is_present, True, workspace)
+        entries = list_entries(net, self._symptoms[self._is_present], leaf.xi, workspace)
+        tighten(net, entries, workspace)
         everything = np.ones(len(entries.xi), dtype=np.bool_)
-        log_factors, log_sum = tilted(entries, everything, desk)
+        log_factors, log_sum = tilted(entries, everything, workspace)
         with np.errstate(divide="ignore"):
             on, off = np.log(leaf.priors) + log_factors, np.log1p(-leaf.priors)
         chosen = on > off

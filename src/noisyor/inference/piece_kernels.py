@@ -159,7 +159,7 @@ def _add_state(piece: Piece, state: int, weight: float, present: Floats, causing
 
 
 class Order(NamedTuple):
-    """The order in which diseases are eliminated, and the places that findings have meanwhile."""
+    """The order in which diseases are eliminated, and the indices that findings have meanwhile."""
 
     diseases: Integers
     opened: Integers
@@ -168,7 +168,7 @@ class Order(NamedTuple):
     closed: Integers
     """... and those that close after it."""
     closed_offsets: Integers
-    places: Integers
+    indices: Integers
     """The bit of each finding while it is open."""
     width: int
     """The most findings that are open at once."""
@@ -190,7 +190,7 @@ def find_order(piece: Piece) -> Order:
     diseases = np.empty(k, dtype=np.int64)
     opened, closed = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
     opened_offsets, closed_offsets = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
-    places, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
+    indices, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
     width = n_opened = n_closed = 0
     for step in range(k):
         best = _least(more, is_done)
@@ -199,11 +199,11 @@ def find_order(piece: Piece) -> Order:
             x = piece.findings[entry]
             if not is_open[x]:
                 is_open[x] = True
-                place = 0
-                while not is_free[place]:
-                    place += 1
-                places[x], is_free[place] = place, False
-                width = max(width, place + 1)
+                index = 0
+                while not is_free[index]:
+                    index += 1
+                indices[x], is_free[index] = index, False
+                width = max(width, index + 1)
                 opened[n_opened] = x
                 n_opened += 1
                 for disease in parents[parent_offsets[x] : parent_offsets[x + 1]]:
@@ -212,14 +212,14 @@ def find_order(piece: Piece) -> Order:
             x = piece.findings[entry]
             waiting[x] -= 1
             if waiting[x] == 0:
-                is_free[places[x]] = True
+                is_free[indices[x]] = True
                 closed[n_closed] = x
                 n_closed += 1
             elif waiting[x] == 1:  # its last parent will close it
                 for disease in parents[parent_offsets[x] : parent_offsets[x + 1]]:
                     more[disease] -= 0 if is_done[disease] else 1
         opened_offsets[step + 1], closed_offsets[step + 1] = n_opened, n_closed
-    return Order(diseases, opened, opened_offsets, closed, closed_offsets, places, width)
+    return Order(diseases, opened, opened_offsets, closed, closed_offsets, indices, width)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -275,17 +275,17 @@ def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
     for step in range(k):
         disease = order.diseases[step]
         for x in order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]:
-            _fire(ahead, order.places[x], piece.absent[x], piece.present[x])
+            _fire(ahead, order.indices[x], piece.absent[x], piece.present[x])
         before[step] = ahead
         p = piece.on[disease]
         with_disease[:] = ahead
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             f = piece.failures[entry]
-            _fire(with_disease, order.places[piece.findings[entry]], f, 1.0 - f)
+            _fire(with_disease, order.indices[piece.findings[entry]], f, 1.0 - f)
         ahead *= 1.0 - p
         ahead += p * with_disease
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
-            _close(ahead, order.places[x])
+            _close(ahead, order.indices[x])
         total = ahead.sum()
         if not total > 0.0:
             return -np.inf
@@ -307,33 +307,33 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
     for step in range(k - 1, -1, -1):
         disease, p = order.diseases[step], piece.on[order.diseases[step]]
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
-            _open_back(behind, order.places[x])
+            _open_back(behind, order.indices[x])
         # Through the findings of the disease, if it is there, from the last to the first.
         first, last = piece.offsets[disease], piece.offsets[disease + 1]
         later[last - first] = behind
         for entry in range(last - 1, first - 1, -1):
             later[entry - first] = later[entry - first + 1]
-            place = order.places[piece.findings[entry]]
+            index = order.indices[piece.findings[entry]]
             f = piece.failures[entry]
-            _fire_back(later[entry - first], place, f, 1.0 - f)
+            _fire_back(later[entry - first], index, f, 1.0 - f)
         without = (1.0 - p) * _dot(before[step], behind)
         within = p * _dot(before[step], later[0])
         total = without + within
         piece.posteriors[disease] = within / total
         reached = before[step].copy()
         for entry in range(first, last):
-            place, f = order.places[piece.findings[entry]], piece.failures[entry]
-            fired = _fired(reached, later[entry - first + 1], place)
+            index, f = order.indices[piece.findings[entry]], piece.failures[entry]
+            fired = _fired(reached, later[entry - first + 1], index)
             piece.caused[entry] = p * (1.0 - f) * fired / total
-            _fire(reached, place, f, 1.0 - f)
+            _fire(reached, index, f, 1.0 - f)
         behind *= 1.0 - p
         behind += p * later[0]
         opened = order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]
         for x in opened:
-            _weigh_leak(piece, x, before[step], behind, order.places[x])
+            _weigh_leak(piece, x, before[step], behind, order.indices[x])
         for x in opened:
-            _fire_back(behind, order.places[x], piece.absent[x], piece.present[x])
-            _free(behind, order.places[x])
+            _fire_back(behind, order.indices[x], piece.absent[x], piece.present[x])
+            _free(behind, order.indices[x])
         behind /= behind.max()
 
 
@@ -347,9 +347,9 @@ def _dot(one: Floats, other: Floats) -> float:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _fire(vector: Floats, place: int, failure: float, chance: float) -> None:
+def _fire(vector: Floats, index: int, failure: float, chance: float) -> None:
     """Let a finding be explained with a chance, which is 1 - failure."""
-    bit = 1 << place
+    bit = 1 << index
     for first in range(0, len(vector), 2 * bit):
         for state in range(first, first + bit):
             vector[state + bit] += chance * vector[state]
@@ -357,18 +357,18 @@ def _fire(vector: Floats, place: int, failure: float, chance: float) -> None:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _fire_back(vector: Floats, place: int, failure: float, chance: float) -> None:
+def _fire_back(vector: Floats, index: int, failure: float, chance: float) -> None:
     """Undo `_fire` for a vector that runs back: what follows from each state before it."""
-    bit = 1 << place
+    bit = 1 << index
     for first in range(0, len(vector), 2 * bit):
         for state in range(first, first + bit):
             vector[state] = failure * vector[state] + chance * vector[state + bit]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _close(vector: Floats, place: int) -> None:
-    """Demand that a finding is explained, and give its place free."""
-    bit = 1 << place
+def _close(vector: Floats, index: int) -> None:
+    """Demand that a finding is explained, and give its index free."""
+    bit = 1 << index
     for first in range(0, len(vector), 2 * bit):
         for state in range(first, first + bit):
             vector[state] = vector[state + bit]
@@ -376,9 +376,9 @@ def _close(vector: Floats, place: int) -> None:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _open_back(vector: Floats, place: int) -> None:
+def _open_back(vector: Floats, index: int) -> None:
     """Undo `_close` for a vector that runs back."""
-    bit = 1 << place
+    bit = 1 << index
     for first in range(0, len(vector), 2 * bit):
         for state in range(first, first + bit):
             vector[state + bit] = vector[state]
@@ -386,17 +386,17 @@ def _open_back(vector: Floats, place: int) -> None:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _free(vector: Floats, place: int) -> None:
-    """Give the place of a finding free that is not yet open."""
-    bit = 1 << place
+def _free(vector: Floats, index: int) -> None:
+    """Give the index of a finding free that is not yet open."""
+    bit = 1 << index
     for first in range(bit, len(vector), 2 * bit):
         vector[first : first + bit] = 0.0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _fired(before: Floats, after: Floats, place: int) -> float:
+def _fired(before: Floats, after: Floats, index: int) -> float:
     """Return how probable all is if a finding is explained at this point for certain."""
-    bit, total = 1 << place, 0.0
+    bit, total = 1 << index, 0.0
     for first in range(0, len(before), 2 * bit):
         for state in range(first, first + bit):
             total += (before[state] + before[state + bit]) * after[state + bit]
@@ -404,9 +404,9 @@ def _fired(before: Floats, after: Floats, place: int) -> float:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _weigh_leak(piece: Piece, x: int, before: Floats, behind: Floats, place: int) -> None:
+def _weigh_leak(piece: Piece, x: int, before: Floats, behind: Floats, index: int) -> None:
     """Find how probable all is if a finding, just opened, is caused by its leak, and if not."""
-    bit, caused, not_caused, total = 1 << place, 0.0, 0.0, 0.0
+    bit, caused, not_caused, total = 1 << index, 0.0, 0.0, 0.0
     for first in range(0, len(before), 2 * bit):
         for state in range(first, first + bit):
             reached = before[state] + before[state + bit]

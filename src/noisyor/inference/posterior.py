@@ -14,14 +14,14 @@ from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
-from noisyor.inference.impossible import why_impossible
-from noisyor.inference.intervals import Learned, draw_networks, network_of
-from noisyor.inference.kernels import Records
-from noisyor.inference.records import (
+from noisyor.inference.flat import (
+    Records,
     block_records,
     indices_of,
     list_records,
 )
+from noisyor.inference.impossible import why_impossible
+from noisyor.inference.intervals import Learned, draw_networks, network_of
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -235,7 +235,7 @@ def posteriors(
     method: str = "auto",
     budget: float = 0.1,
     seed: int = 0,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Unpack[ReadOptions],
 ) -> Posteriors:
@@ -262,7 +262,7 @@ def posteriors(
         raise FindingsError("these findings belong to another structure than the network.")
     parts = list(
         iter_posteriors(
-            known, source.blocks, method=method, budget=budget, seed=seed, threads=threads,
+            known, source.blocks, method=method, budget=budget, seed=seed, n_jobs=n_jobs,
             progress=progress,
         )
     )  # fmt: skip
@@ -287,16 +287,14 @@ def iter_posteriors(
     method: str = "auto",
     budget: float = 0.1,
     seed: int = 0,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Iterator[Posteriors]:
     """Give the posteriors of block after block; the first record has the number `first`."""
     for block in blocks:
         request = make_request(method, budget, seed, first)
-        found = answer_all(
-            network, block_records(block), request, threads=threads, progress=progress
-        )
+        found = answer_all(network, block_records(block), request, n_jobs=n_jobs, progress=progress)
         answers = found.answers
         yield Posteriors(
             network.structure, answers.probabilities, answers.errors, answers.log_evidences,

@@ -4,20 +4,20 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference.flat import FlatNetwork
 from noisyor.inference.gibbs_kernels import Sampling, run_chain, settle_chains
-from noisyor.inference.kernels import (
+from noisyor.inference.piece_kernels import parents_of
+from noisyor.inference.random_kernels import next_uniform
+from noisyor.inference.record_kernels import (
     Booleans,
-    Desk,
-    FlatNetwork,
     Listed,
+    Workspace,
     is_active,
     make_piece,
     open_findings,
     present_of,
     weigh_absent,
 )
-from noisyor.inference.piece_kernels import parents_of
-from noisyor.inference.random_kernels import next_uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,22 +28,22 @@ def draw_states(
     net: FlatNetwork,
     symptoms: Listed,
     is_present: Booleans,
-    rest_unknown: bool,
+    others_unknown: bool,
     sampling: Sampling,
     random: np.uint64,
-    desk: Desk,
+    workspace: Workspace,
     states: Booleans,
 ) -> None:
     """Fill in draws x diseases, of a record that is possible.
 
     The draws are dealt to the chains; between two of a chain are `n_sweeps` sweeps.
     """
-    weigh_absent(net, symptoms, is_present, rest_unknown, desk)
+    weigh_absent(net, symptoms, is_present, others_unknown, workspace)
     present = present_of(symptoms, is_present)
-    n_pieces = open_findings(net, present, desk)
+    n_pieces = open_findings(net, present, workspace)
     n_draws = len(states)
     for number in range(n_pieces):
-        piece, diseases, _, _ = make_piece(net, present, number, desk)
+        piece, diseases, _, _ = make_piece(net, present, number, workspace)
         parents = parents_of(piece)
         n_first = n_draws // sampling.n_chains // 4
         chains, random = settle_chains(piece, parents, sampling.n_chains, n_first, random)
@@ -57,16 +57,16 @@ def draw_states(
                     states[draw, diseases[d]] = chain.is_on[d]
     for draw in range(n_draws):
         for disease in range(len(net.priors)):
-            if desk.n_open[disease] == 0:
+            if workspace.n_open[disease] == 0:
                 random, uniform = next_uniform(random)
-                states[draw, disease] = uniform < desk.on[disease]
+                states[draw, disease] = uniform < workspace.on[disease]
         for j in present:
-            random = draw_merged(net, j, desk, states[draw], random)
+            random = draw_merged(net, j, workspace, states[draw], random)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def draw_merged(
-    net: FlatNetwork, j: int, desk: Desk, state: Booleans, random: np.uint64
+    net: FlatNetwork, j: int, workspace: Workspace, state: Booleans, random: np.uint64
 ) -> np.uint64:
     """Draw the diseases that have one present finding only, given the others.
 
@@ -76,24 +76,24 @@ def draw_merged(
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
     silent = np.ones(last - first + 1)  # P(none of the merged diseases from here on causes it)
     others, explained = 1.0 - net.leaks[j], net.leaks[j]
-    for place in range(last - 1, first - 1, -1):
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
-        silent[place - first] = silent[place - first + 1]
-        if desk.n_open[disease] == 1 and is_active(net, edge, disease, desk):
-            silent[place - first] *= 1.0 - desk.on[disease] * (1.0 - net.failures[edge])
-        elif desk.piece_of[disease] >= 0 and state[disease]:
+    for index in range(last - 1, first - 1, -1):
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        silent[index - first] = silent[index - first + 1]
+        if workspace.n_open[disease] == 1 and is_active(net, edge, disease, workspace):
+            silent[index - first] *= 1.0 - workspace.on[disease] * (1.0 - net.failures[edge])
+        elif workspace.piece_of[disease] >= 0 and state[disease]:
             explained += others * (1.0 - net.failures[edge])
             others *= net.failures[edge]
     random, uniform = next_uniform(random)
     is_explained = uniform * (explained + others * (1.0 - silent[0])) < explained
-    for place in range(first, last):
-        edge, disease = net.parent_edges[place], net.parent_diseases[place]
-        if desk.n_open[disease] != 1 or not is_active(net, edge, disease, desk):
+    for index in range(first, last):
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        if workspace.n_open[disease] != 1 or not is_active(net, edge, disease, workspace):
             continue
-        on, f = desk.on[disease], net.failures[edge]
+        on, f = workspace.on[disease], net.failures[edge]
         chance = on * (1.0 - f)
         random, uniform = next_uniform(random)
-        if not is_explained and uniform * (1.0 - silent[place - first]) < chance:
+        if not is_explained and uniform * (1.0 - silent[index - first]) < chance:
             state[disease] = is_explained = True
             continue
         random, uniform = next_uniform(random)
@@ -129,10 +129,10 @@ def inform(
                         is_touched[j], logs[j] = True, net.log_silent[j]
                         touched[n_touched] = j
                         n_touched += 1
-                    is_sure = net.failures[edge] == 0.0 or net.is_loud[j]
+                    is_sure = net.failures[edge] == 0.0 or net.is_certain[j]
                     logs[j] += -np.inf if is_sure else net.log_failures[edge]
-        for place in range(n_touched):
-            j = touched[place]
+        for index in range(n_touched):
+            j = touched[index]
             is_touched[j] = False
             n_times[j] += 1.0
             chance = -np.expm1(logs[j])

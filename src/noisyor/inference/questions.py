@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.inference.answer_kernels import IMPOSSIBLE
 from noisyor.inference.answers import check_seed
+from noisyor.inference.flat import FlatNetwork, flat_network, indices_of
 from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.kernels import FlatNetwork, is_possible, new_desk
 from noisyor.inference.posterior import check_answered, posterior
-from noisyor.inference.records import flat_network, indices_of
+from noisyor.inference.record_kernels import is_possible, new_workspace
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -132,7 +132,7 @@ class _Asked(NamedTuple):
     def is_possible(self) -> bool:
         """Say whether the network holds the findings for possible."""
         net = flat_network(self.network)
-        return bool(is_possible(net, self.symptoms, self.is_present, True, new_desk(net)))
+        return bool(is_possible(net, self.symptoms, self.is_present, True, new_workspace(net)))
 
     def informed(self, net: FlatNetwork) -> tuple[Floats, Floats]:
         """Return the gain of asking for each symptom, and P(present)."""
@@ -144,8 +144,8 @@ class _Asked(NamedTuple):
         states = np.zeros((self.draws, structure.n_diseases), dtype=np.bool_)
         random = np.uint64(seed_of(self.seed, 0))
         draw_states(
-            net, self.symptoms, self.is_present, True, Sampling(8, 1, 1), random, new_desk(net),
-            states,
+            net, self.symptoms, self.is_present, True, Sampling(8, 1, 1), random,
+            new_workspace(net), states,
         )  # fmt: skip
         gains, probabilities = np.empty(structure.n_symptoms), np.empty(structure.n_symptoms)
         children = np.ascontiguousarray(structure.edges[:, 1])

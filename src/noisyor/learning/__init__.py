@@ -1,23 +1,44 @@
-"""Algorithm 1, second pass, and beyond it: from moments and records to an Estimate."""
+"""From moments and records to an Estimate: Algorithm 1's second pass, and beyond it."""
 
+from noisyor.em.runs import EMSettings, Trace
 from noisyor.learning.adjust import remove_influence
 from noisyor.learning.decompose import decompose_triplet
-from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.likelihood import (
+    learn_exact_em,
+    learn_maximum_likelihood,
+    learn_observed,
+    learn_uniform,
+    learn_variational_em,
+)
+from noisyor.learning.methods import METHODS, LearningSettings, fit, plan_for
 from noisyor.learning.misfits import Misfits
-from noisyor.learning.polish.learn import learn_refined
-from noisyor.learning.pooled.learn import learn_pooled, plan_triplets
+from noisyor.learning.pooled import learn_pooled, plan_triplets
 from noisyor.learning.precision import Precision, predict_precision
+from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 
 __all__ = [
+    "METHODS",
+    "EMSettings",
     "Estimate",
     "Flag",
+    "Learned",
+    "LearningSettings",
     "Misfits",
     "Precision",
+    "Trace",
     "decompose_triplet",
+    "fit",
+    "learn_exact_em",
+    "learn_maximum_likelihood",
+    "learn_observed",
     "learn_pooled",
     "learn_refined",
     "learn_sequential",
+    "learn_uniform",
+    "learn_variational_em",
+    "plan_for",
     "plan_triplets",
     "predict_precision",
     "remove_influence",

@@ -10,19 +10,17 @@ for thousands of triplets at once.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from noisyor.errors import ParameterError
-from noisyor.learning.decompose import lambdas_of, strengths_of
-
-if TYPE_CHECKING:
-    from noisyor.learning.steps import StepTable
-    from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
+from noisyor.learning.adjust_kernels import remove_influences
+from noisyor.learning.decompose import Influences
+from noisyor.names import Indices
+from noisyor.parameters import Floats
+from noisyor.structure import Structure
 
 
 def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float]) -> Floats:
@@ -43,7 +41,7 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
     moments = np.array(tensor, dtype=np.float64)
     if moments.shape != (2,) * len(failures):
         raise ParameterError(
-            f"the tensor has the shape {moments.shape}; wanted is 2 for each of the "
+            f"the tensor has the shape {moments.shape}; expected 2 for each of the "
             f"{len(failures)} failures."
         )
     if not 0.0 <= prior <= 1.0 or not all(0.0 <= failure <= 1.0 for failure in failures):
@@ -70,29 +68,48 @@ def _along(axis: int, value: int) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, value, ...)
 
 
-def adjusted_excesses(
-    steps: "StepTable", excesses: Floats, priors: Floats, failures: Floats
-) -> Floats:
-    """Return the excesses of steps as if the diseases that are removed first did not exist.
+class Couplings(NamedTuple):
+    """Diseases that couple two symptoms or more of each of some sets of symptoms."""
 
-    `excesses` has the columns c_ab, c_ac, c_bc and k, one row per step; of a pair only the first.
-    """
-    from noisyor.learning.kernels import remove_influences
+    offsets: Indices
+    """Those of set s are the rows `offsets[s] : offsets[s + 1]` of what follows."""
+    diseases: Indices
+    edges: Indices
+    """From the disease to the set's symptoms a, b and c; -1 where there is none."""
 
-    adjusted = np.array(excesses)
-    if len(steps.removed_diseases):
-        owners = steps.edge_diseases
-        strengths = np.sqrt(priors * (1.0 - priors))[owners] * strengths_of(
-            priors[owners], failures
+    @classmethod
+    def of(cls, structure: Structure, sets: Indices, rows: Indices) -> "Couplings":
+        """Return couplings given as rows (set, disease), in the order of the sets."""
+        owners, diseases = rows.T
+        return cls(
+            np.searchsorted(owners, np.arange(len(sets) + 1)),
+            np.ascontiguousarray(diseases),
+            edge_numbers(structure, diseases, sets[owners]),
         )
-        remove_influences(
-            steps.removed_offsets, steps.removed_diseases, steps.removed_edges,
-            lambdas_of(priors), strengths, adjusted,
-        )  # fmt: skip
+
+
+def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> Indices:
+    """Return for each row the edges from a disease to its symptoms; -1 where there is none."""
+    n = structure.n_symptoms
+    keys = structure.edges[:, 0] * n + structure.edges[:, 1]
+    wanted = diseases[:, np.newaxis] * n + symptoms
+    found = np.searchsorted(keys, wanted)
+    is_edge = np.append(keys, -1)[found] == wanted
+    return np.where(is_edge & (symptoms >= 0), found, -1)
+
+
+def adjusted_excesses(removed: Couplings, influences: Influences, excesses: Floats) -> Floats:
+    """Return the excesses of sets of symptoms as if the diseases to remove did not exist.
+
+    `excesses` has the columns c_ab, c_ac, c_bc and k, one row per set; of a pair only the first.
+    """
+    adjusted = np.array(excesses)
+    if len(removed.diseases):
+        remove_influences(*removed, influences.lambdas, influences.strengths, adjusted)
     return adjusted
 
 
-def leaks_from(structure: "Structure", absent: Floats, priors: Floats, failures: Floats) -> Floats:
+def leaks_from(structure: Structure, absent: Floats, priors: Floats, failures: Floats) -> Floats:
     """Return what the diseases do not account for (Eq. 5); it may come out negative."""
     diseases, symptoms = structure.edges.T
     remaining = absent.copy()

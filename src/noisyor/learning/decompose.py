@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import DecompositionError, ParameterError
+from noisyor.names import Indices
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -51,7 +52,7 @@ def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
 
     Corrected in two places: (1, lambda) lies on the first axis, that of the slices, and Z = 0 is
     the part with the larger conditional P(0, 0, 0 | Z), not the one with the smaller mass there.
-    Raises a DecompositionError where the tensor is no mixture of two products.
+    Raises a DecompositionError where the tensor is not a mixture of two products.
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(seed=0)
@@ -63,7 +64,7 @@ def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
     if slices.shape != (2, 2, 2):
         raise ParameterError(f"the tensor must be 2 x 2 x 2, not of shape {slices.shape}.")
     if not np.isfinite(slices).all():
-        raise ParameterError("the tensor holds values that are no numbers.")
+        raise ParameterError("the tensor has values that are not numbers.")
     values = _eigenvalues(slices[0], slices[1])
     parts = []
     for value, other, sign in (*values, 1.0), (*values[::-1], -1.0):
@@ -182,6 +183,11 @@ def failures_of(priors: Floats, strengths: Floats) -> Floats:
         return np.asarray((1.0 - (1.0 - priors) * strengths) / (1.0 + priors * strengths))
 
 
+def edge_failures(priors: Floats, strengths: Floats) -> Floats:
+    """Return f of each edge, given the prior of its disease and its strength v = sqrt(q) t."""
+    return failures_of(priors, strengths / np.sqrt(priors * (1.0 - priors)))
+
+
 def priors_of(lambdas: Floats) -> Floats:
     """Return p = (1 - lambda / sqrt(4 + lambda^2)) / 2, without cancelling for small priors."""
     root = np.sqrt(4.0 + lambdas * lambdas)
@@ -192,3 +198,17 @@ def priors_of(lambdas: Floats) -> Floats:
 def lambdas_of(priors: Floats) -> Floats:
     """Return lambda = (1 - 2 p) / sqrt(p (1 - p))."""
     return np.asarray((1.0 - 2.0 * priors) / np.sqrt(priors * (1.0 - priors)))
+
+
+class Influences(NamedTuple):
+    """What diseases do to ratios of moments, in the numbers that moments show first."""
+
+    strengths: Floats
+    """v = sqrt(q) t of every edge; 0 where it is not learned."""
+    lambdas: Floats
+    """(1 - 2 p) / sqrt(q) of every disease; NaN where it is not learned."""
+
+    @classmethod
+    def of(cls, owners: Indices, priors: Floats, failures: Floats) -> "Influences":
+        """Return the influences of diseases, given the disease that owns each edge."""
+        return cls(edge_strengths(priors[owners], failures), lambdas_of(priors))

@@ -1,19 +1,21 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
 from dataclasses import dataclass, replace
-from enum import IntFlag
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, NoisyOrError, ParameterError
-from noisyor.fixed import KINDS, Fixed, parameter_index, parameter_rows
+from noisyor.em.runs import Trace
+from noisyor.errors import ParameterError
+from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
 from noisyor.io.paths import PathLike
+from noisyor.io.tables import write_table
 from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -23,103 +25,21 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class Flag(IntFlag):
-    """What is to be known of an estimate besides its value; a parameter can have several."""
-
-    CLIPPED = 1
-    COMPLEX = 2
-    DEGENERATE = 4
-    NO_MOMENT = 8
-    RESTS_ON_UNLEARNED = 16
-    NOT_SCHEDULED = 32
-    UNSTABLE = 64
-    RESTS_ON_CLIPPED = 128
-    WEAK = 256
-    UNCERTIFIED = 512
-    FIXED = 1024
-    ENTANGLED = 2048
-    SWAPPABLE = 4096
-    AMBIGUOUS = 8192
-    NO_ERROR = 16384
-
-    NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
-
-    @property
-    def reasons(self) -> str:
-        """Return what the flags mean, in words."""
-        return "; ".join(text for flag, text in REASONS.items() if flag in self)
+NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
+"""Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
 
 
-REASONS = {
-    Flag.CLIPPED: "outside of [0.000001, 0.999999], clipped to the bound",
-    Flag.RESTS_ON_CLIPPED: "rests on a parameter that was clipped",
-    Flag.COMPLEX: "not learned: its triplet is no mixture of two (complex eigenvalues)",
-    Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
-    Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
-    Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
-    Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
-    Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
-    Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
-    Flag.ENTANGLED: "the records hardly tell its disease from others: it may be far off",
-    Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
-    Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
-    Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
-    Flag.FIXED: "held at the value that was given",
-    Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
-}
-
-NEUTRAL_PRIOR = NEUTRAL_FAILURE = 0.5
-NEUTRAL_LEAK = 1e-6
-"""What a parameter holds that was not learned: the paper's guess for `Uniform` (Section 4.1)."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The estimates of one kind of parameter, one entry each in the structure's order."""
+class Learned(NamedTuple):
+    """What is known of one kind of parameter, one entry each in the structure's order."""
 
     values: Floats
     standard_errors: Floats
-    """NaN where a flag forbids one, or where the records came in too few groups."""
     depths: Indices
-    """The round of the step it was learned in, for a leak one more than the deepest of its
-    parents; -1 where it was not learned."""
-    steps: Indices
-    """The number of that step in the schedule; -1 where there is none (leaks have none)."""
     flags: NDArray[np.uint16]
-    sources: tuple[str, ...] | None = None
-    """What each was learned from, in words, where that is no single step."""
-
-    def __post_init__(self) -> None:
-        for array in self.values, self.standard_errors, self.depths, self.steps, self.flags:
-            array.flags.writeable = False
-
-    def holding(self, given: Floats) -> "Learned":
-        """Return the same with the given values in their places; NaN where none is given."""
-        held = np.isfinite(given)
-        if not held.any():
-            return self
-        sources = self.sources and tuple(
-            "given" if is_held else source
-            for is_held, source in zip(held, self.sources, strict=True)
-        )
-        return Learned(
-            np.where(held, given, self.values),
-            np.where(held, 0.0, self.standard_errors),
-            np.where(held, 0, self.depths),
-            np.where(held, -1, self.steps),
-            np.where(held, np.uint16(Flag.FIXED), self.flags),
-            sources,
-        )
-
-    def without_errors(self) -> "Learned":
-        """Return the same, flagged where a standard error is missing without another reason."""
-        is_silent = np.isnan(self.standard_errors) & (self.flags == 0)
-        flags = np.where(is_silent, np.uint16(Flag.NO_ERROR), self.flags).astype(np.uint16)
-        return replace(self, flags=flags)
 
     @property
     def is_learned(self) -> NDArray[np.bool_]:
-        """Whether each value was learned or given, and is no neutral one."""
+        """True where a value was learned or fixed, and is not a neutral one."""
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
 
     def intervals(self) -> tuple[Floats, Floats]:
@@ -141,29 +61,6 @@ def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
     return depths
 
 
-class StandardErrors(NamedTuple):
-    """One per prior, failure and leak, in the network's order; NaN where unknown."""
-
-    priors: Floats
-    failures: Floats
-    leaks: Floats
-
-    @classmethod
-    def load(cls, path: PathLike, structure: Structure) -> "StandardErrors":
-        """Read them from what `Estimate.save_summary` wrote; NaN where a row has none."""
-        sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
-        errors = {kind: np.full(n, np.nan) for kind, n in zip(KINDS, sizes, strict=True)}
-        for place, kind, name, value in parameter_rows(path, "standard_error"):
-            try:
-                index = parameter_index(structure, kind, name)
-            except NoisyOrError as error:
-                raise FileError(f"{place}: {error}") from None
-            if value is not None and not value >= 0.0:
-                raise FileError(f"{place}, column 'standard_error': {value!r} is below 0.")
-            errors[kind][index] = np.nan if value is None else value
-        return cls(**errors)
-
-
 ALIKE = 10.0
 """Two minima fit alike if their weighted sums of squares differ by less than this."""
 POOR = 5.0
@@ -182,53 +79,18 @@ class Explained(NamedTuple):
     """The weighted sum of squares; about one for each independent moment where all is right."""
     second: float
     """That of the next best minimum that other starts have found; infinite if there is none."""
-    vague: Indices
+    weakly_identified: Indices
     """The diseases of which the moments tell too little."""
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether both fit alike, so that the moments do not tell which is right."""
+        """True if both fit alike, so that the moments do not tell which is right."""
         return self.second < self.misfit + ALIKE
 
     @property
     def is_poor(self) -> bool:
-        """Whether the best explanation misses the moments by far."""
+        """True if the best explanation misses the moments by far."""
         return self.misfit > POOR * max(self.n_moments - self.n_unknown, 1) + ALIKE
-
-
-@dataclass(frozen=True)
-class Trace:
-    """How an iterative method got to its result."""
-
-    quantity: str
-    """What was maximised, in words."""
-    values: Floats
-    """Its value after each step of the run that was kept."""
-    ends: Floats
-    """Its last value in each run, from different starts."""
-    is_settled: bool
-    """Whether the run that was kept ended because nothing changed any more."""
-
-    def facts(self) -> dict[str, object]:
-        """Return what is to be known of it, for JSON."""
-        return {
-            "quantity": self.quantity,
-            "value": float(self.values[-1]),
-            "steps": len(self.values) - 1,
-            "is_settled": self.is_settled,
-            "ends": self.ends.tolist(),
-        }
-
-    def __str__(self) -> str:
-        steps = f"after {len(self.values) - 1:,} steps"
-        ending = "" if self.is_settled else ", still rising"
-        text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
-        worst = float(self.ends.min())
-        if len(self.ends) > 1 and worst < self.ends.max() - 0.01:
-            text += f" {len(self.ends)} starts ended between {worst:,.2f} and that."
-        elif len(self.ends) > 1:
-            text += f" All {len(self.ends)} starts ended there."
-        return text
 
 
 @dataclass(frozen=True)
@@ -248,10 +110,19 @@ class Estimate:
     structure: Structure
     method: str
     n_records: int
-    priors: Learned
-    failures: Learned
-    leaks: Learned
+    values: Parameters
+    standard_errors: Parameters
+    """NaN where a flag forbids one, or where the records came in too few groups."""
+    depths: Parameters
+    """The round of the step each was learned in, for a leak one more than the deepest of its
+    parents; -1 where it was not learned in a round."""
+    flags: Parameters
+    """Sums of `Flag`; 0 where all is well."""
     schedule: Schedule
+    steps: Parameters | None = None
+    """The number of each one's step in the schedule, -1 where there is none; for "sequential"."""
+    sources: Parameters | None = None
+    """What each was learned from, in words, where that is not a single step."""
     moments: Moments | None = None
     """The counts of pairs it was learned from, against which it can be checked."""
     explained: tuple[Explained, ...] = ()
@@ -259,48 +130,55 @@ class Estimate:
     trace: Trace | None = None
     """How the method converged, where it climbs from random starts (the baselines do)."""
 
-    def marking(
-        self, flag: Flag, diseases: NDArray[np.bool_], *, with_leaks: bool = False
-    ) -> "Estimate":
-        """Return the same with a flag on the priors and failures of some diseases.
+    def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
+        """Return the same with a flag on some of the parameters that were learned."""
+        learned = self.flags.map(lambda flags: (flags & Flag.NOT_LEARNED) == 0)
+        flags = self.flags.map(
+            lambda flags, here, known: np.where(here & known, flags | np.uint16(flag), flags),
+            is_flagged,
+            learned,
+        )
+        return replace(self, flags=flags)
 
-        With leaks: also on those of their symptoms, which rest on them.
-        """
-        if not diseases.any():
-            return self
-        owners, symptoms = self.structure.edges.T
-        leaks = np.zeros(self.structure.n_symptoms, dtype=np.bool_)
-        leaks[symptoms[diseases[owners]]] = with_leaks
-        parts = []
-        for part, is_marked in (
-            (self.priors, diseases),
-            (self.failures, diseases[owners]),
-            (self.leaks, leaks),
-        ):
-            flags = np.where(is_marked & part.is_learned, part.flags | np.uint16(flag), part.flags)
-            parts.append(replace(part, flags=flags))
-        return replace(self, priors=parts[0], failures=parts[1], leaks=parts[2])
-
-    def holding(self, fixed: Fixed) -> "Estimate":
+    def fixing(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
+
+        def put(value: Any, parameters: Parameters) -> Parameters:
+            return fixed.mask.map(lambda here, each: np.where(here, value, each), parameters)
+
         return replace(
             self,
-            priors=self.priors.holding(fixed.priors),
-            failures=self.failures.holding(fixed.failures),
-            leaks=self.leaks.holding(fixed.leaks),
+            values=fixed.mask.map(np.where, fixed.values, self.values),
+            standard_errors=put(0.0, self.standard_errors),
+            depths=put(0, self.depths),
+            flags=put(np.uint16(Flag.FIXED), self.flags),
+            steps=self.steps and put(-1, self.steps),
+            sources=self.sources and put("given", self.sources),
         )
 
-    def without_errors(self) -> "Estimate":
-        """Return the same, with a flag on what has no standard error for want of groups."""
-        parts = self.priors, self.failures, self.leaks
-        priors, failures, leaks = (part.without_errors() for part in parts)
-        return replace(self, priors=priors, failures=failures, leaks=leaks)
+    @property
+    def priors(self) -> Learned:
+        """What is known of the priors."""
+        return self._kind("priors")
+
+    @property
+    def failures(self) -> Learned:
+        """What is known of the failures."""
+        return self._kind("failures")
+
+    @property
+    def leaks(self) -> Learned:
+        """What is known of the leaks."""
+        return self._kind("leaks")
+
+    def _kind(self, kind: str) -> Learned:
+        each = self.values, self.standard_errors, self.depths, self.flags
+        return Learned(*(getattr(parameters, kind) for parameters in each))
 
     @property
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
-        parts = self.priors.values, self.failures.values, self.leaks.values
-        return NoisyOrNetwork(self.structure, *parts)
+        return NoisyOrNetwork(self.structure, *self.values)
 
     @property
     def parts(self) -> dict[str, Learned]:
@@ -309,13 +187,8 @@ class Estimate:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every parameter was learned."""
-        return all(bool(part.is_learned.all()) for part in self.parts.values())
-
-    @property
-    def standard_errors(self) -> StandardErrors:
-        """The standard errors alone, in the network's order."""
-        return StandardErrors(*(part.standard_errors for part in self.parts.values()))
+        """True if every parameter was learned."""
+        return not (self.flags.vector & Flag.NOT_LEARNED).any()
 
     def misfits(self, moments: Moments | None = None, *, level: float = LEVEL) -> Misfits:
         """Return the pairs of symptoms that the learned network does not explain.
@@ -353,42 +226,42 @@ class Estimate:
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
 
         The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
-        lower and upper (95% interval), depth, moments (what it was learned from) and flags (in
-        words; empty where all is well).
+        lower and upper (95% interval), depth, moments (what it was learned from), flags (in words;
+        empty where all is well) and flag_codes (the same for programs: names of `Flag`).
         """
         import pyarrow as pa
 
-        parts = list(self.parts.values())
-        flags = np.concatenate([part.flags for part in parts])
-        depths = np.concatenate([part.depths for part in parts])
-        in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
+        flags, depths = self.flags.vector, self.depths.vector
+        distinct = [Flag(flag) for flag in np.unique(flags).tolist()]
+        in_words = {flag: flag.reasons for flag in distinct}
+        codes = {flag: flag.codes for flag in distinct}
+        lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
                 **self.structure.parameter_names(),
-                "value": np.concatenate([part.values for part in parts]),
-                "standard_error": _or_null([part.standard_errors for part in parts]),
-                "lower": _or_null([part.intervals()[0] for part in parts]),
-                "upper": _or_null([part.intervals()[1] for part in parts]),
+                "value": self.values.vector,
+                "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
+                "lower": pa.array(np.concatenate(lower), from_pandas=True),
+                "upper": pa.array(np.concatenate(upper), from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
                 "flags": [in_words[flag] for flag in flags.tolist()],
+                "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
 
     def save_summary(self, path: PathLike) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.tables import write_table
-
         write_table(path, self.summary())
 
     def _sources(self) -> list[str | None]:
         """Return in words what each parameter was learned from."""
-        sources: list[str | None] = []
-        for part in self.parts.values():
-            found = self._step_texts(part.steps) if part.sources is None else part.sources
-            known = zip(found, part.is_learned, strict=True)
-            sources += [source if is_learned else None for source, is_learned in known]
-        return sources
+        if self.steps is not None:
+            found = self._step_texts(self.steps.vector)
+        else:
+            found = self.sources.vector.tolist() if self.sources else [None] * len(self.values)
+        is_learned = (self.flags.vector & Flag.NOT_LEARNED) == 0
+        return [text if known else None for text, known in zip(found, is_learned, strict=True)]
 
     def _step_texts(self, steps: Indices) -> list[str | None]:
         symptoms = self.structure.symptoms
@@ -405,10 +278,3 @@ class Estimate:
             for name, part in self.parts.items()
         )
         return f"Estimate({self.method}: {parts} learned)"
-
-
-def _or_null(parts: list[Floats]) -> "pa.Array":
-    """Join arrays into one of Arrow, in which NaN is null."""
-    import pyarrow as pa
-
-    return pa.array(np.concatenate(parts), from_pandas=True)

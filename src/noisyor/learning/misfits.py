@@ -19,20 +19,20 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.immutable import Immutable
+from noisyor.io.tables import write_table
 from noisyor.learning.decompose import edge_strengths
 from noisyor.moments import Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 FAR_OUT = 1e-290
 LEVEL = 0.05
@@ -121,7 +121,7 @@ class Misfits(Immutable):
     def symptoms(self) -> Scored:
         """How often each symptom occurs, against what the network says.
 
-        Where the leak was learned the two agree; not so where known values contradict the records.
+        Where the leak was learned the two agree; not so where fixed values contradict the records.
         """
         singles = self.moments.values(1)
         chances = self.network.marginals()[self.moments.plan.symptoms]
@@ -190,8 +190,6 @@ class Misfits(Immutable):
 
     def save(self, path: Any) -> None:
         """Write the pairs that deviate as CSV or Parquet, by the suffix of the path."""
-        from noisyor.io.tables import write_table
-
         write_table(path, self.table())
 
     def __repr__(self) -> str:
@@ -204,9 +202,7 @@ class Misfits(Immutable):
 def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> None:
     """Raise an error if the moments cannot be compared with the network."""
     if not isinstance(moments, Moments):
-        raise ParameterError(
-            f"misfits are looked for in Moments (count_moments), not in {type(moments).__name__}."
-        )
+        raise ParameterError(f"misfits need Moments (count_moments), not {type(moments).__name__}.")
     if moments.plan.structure.symptoms != network.structure.symptoms:
         raise ParameterError("the moments are of other symptoms than the network.")
     if moments.is_exact or not moments.n_records:
@@ -325,5 +321,5 @@ def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:
     from scipy.sparse import csr_array
 
     first, second = pairs.T
-    places = np.concatenate([first, second]), np.concatenate([second, first])
-    return csr_array((np.concatenate([values, values]), places), (n, n))
+    indices = np.concatenate([first, second]), np.concatenate([second, first])
+    return csr_array((np.concatenate([values, values]), indices), (n, n))

@@ -9,29 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisyor.em.expected import RecordTotals
+from noisyor.em.information import disease_errors, information_errors
+from noisyor.em.sampled import RecordSampler
+from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError
-from noisyor.fixed import MARGIN, Fixed
-from noisyor.learning.estimate import StandardErrors
-from noisyor.learning.polish.em import RecordSampler
-from noisyor.learning.polish.fisher import information_errors
-from noisyor.learning.polish.learn import (
-    INFORMATION_SWEEPS,
-    LEAST_ODDS,
-    LEAST_ODDS_SMALL,
-    SWEEPS,
-    UNSHRUNK,
-    is_small,
-    standard_errors,
-)
+from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import MARGIN, Fixed, Parameters
 from noisyor.schedule import Schedule, find_schedule
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Floats = NDArray[np.float64]
 
 FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
 FEWEST_SAMPLED_CASES = 20.0
@@ -46,17 +37,17 @@ class Precision:
 
     network: NoisyOrNetwork
     n_records: int
-    standard_errors: StandardErrors
+    standard_errors: Parameters
     """Predicted; NaN for diseases too rare to be seen in the sample."""
-    without_weak_priors: StandardErrors
+    without_weak_priors: Parameters
     """From the records alone, which is what more records make smaller."""
     schedule: Schedule
 
-    def records_needed(self, standard_error: float) -> StandardErrors:
+    def records_needed(self, standard_error: float) -> Parameters:
         """Return how many records would give each parameter a standard error."""
         if not isinstance(standard_error, float | int) or not standard_error > 0.0:
             raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
-        return StandardErrors(
+        return Parameters(
             *(self.n_records * (part / standard_error) ** 2 for part in self.without_weak_priors)
         )
 
@@ -72,13 +63,13 @@ class Precision:
         network, structure = self.network, self.network.structure
         lost = np.zeros(structure.n_symptoms, dtype=np.bool_)
         lost[structure.edges[self.schedule.depths < 0, 1]] = True
-        needed = np.concatenate(self.records_needed(wanted))
+        needed = self.records_needed(wanted).vector
         certified = [self.schedule.prior_depths >= 0, self.schedule.depths >= 0, ~lost]
         return pa.table(
             {
                 **structure.parameter_names(),
-                "value": np.concatenate([network.priors, network.failures, network.leaks]),
-                "standard_error": pa.array(np.concatenate(self.standard_errors), from_pandas=True),
+                "value": network.parameters.vector,
+                "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
                 "records_needed": pa.array(np.ceil(needed), from_pandas=True),
                 "certified": np.concatenate(certified),
             }
@@ -116,7 +107,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     True
     """
     if not isinstance(network, NoisyOrNetwork):
-        raise ParameterError(f"a NoisyOrNetwork is wanted, not {type(network).__name__}.")
+        raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
     if not isinstance(n_records, int | np.integer) or n_records < 1:
         raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
     structure = network.structure
@@ -124,29 +115,29 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
     rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
     n_sampled = int(np.clip(WANTED_CASES / rarest, FEWEST_SAMPLED, MOST_SAMPLED))
     blocks = inside.sample(n_sampled, seed=seed).blocks
-    small = is_small(structure)
-    sampler = RecordSampler(structure, blocks, LEAST_ODDS_SMALL if small else LEAST_ODDS)
+    small, rounds = is_small(structure), StochasticSettings.of(structure)
+    sampler = RecordSampler(structure, blocks, rounds.least_odds)
     for warm_up in range(2):
-        sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=SWEEPS, seed=seed + warm_up)
+        sampler.expect(
+            inside, len(blocks), must_screen=True, n_sweeps=rounds.sweeps, seed=seed + warm_up
+        )
     grown, nothing = n_records / n_sampled, Fixed(structure)
     too_rare = inside.priors * n_sampled < FEWEST_SAMPLED_CASES
     if small:
-        scores = sampler.score(inside, INFORMATION_SWEEPS, seed).information * grown
+        scores = sampler.score(inside, rounds.information_sweeps, seed).information * grown
     else:
-        information = sampler.inform(inside, INFORMATION_SWEEPS, seed)
+        information = sampler.inform(inside, rounds.information_sweeps, seed)
         information.matrices[:] *= grown
         information.leaks[:] *= grown
 
-    def errors(share: float) -> StandardErrors:
+    def errors(share: float) -> Parameters:
         if small:
-            failures, priors, leaks = information_errors(inside, scores, nothing, share)
+            found = information_errors(inside, scores, nothing, share)
         else:
-            known = np.full(structure.n_symptoms, float(n_records))
-            failures, priors, leaks = standard_errors(
-                inside, information, n_records, known, nothing, share
-            )
-        priors[too_rare] = failures[too_rare[structure.edges[:, 0]]] = np.nan
-        return StandardErrors(priors, failures, leaks)
+            totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
+            found = disease_errors(inside, information, totals, nothing, share)
+        unknown = Parameters.of_diseases(structure, too_rare, leaks=False)
+        return unknown.map(lambda here, error: np.where(here, np.nan, error), found)
 
     return Precision(
         network, int(n_records), errors(1.0), errors(UNSHRUNK), find_schedule(structure)

@@ -1,30 +1,41 @@
 """learn_sequential: the paper's learner, the second pass of Algorithm 1.
 
-The steps of a schedule find their moments here, are solved (`solving`), and solved again without
-each group of records for the standard errors.
+The steps of a schedule find their moments, and are solved round by round, all steps of a round at
+once: remove the influence of learned diseases (Section 3.2), solve the pairs (Eq. 6), take the
+triplets apart (Section 3.1, Eq. 4); after the last round the leaks (Eq. 5). For standard errors
+they are solved again without each group of records.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.fixed import Fixed, as_fixed
-from noisyor.learning.cleanup.clean import Cleaned, How, clean_up
-from noisyor.learning.cleanup.pieces import Piece, find_pieces
-from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
-from noisyor.learning.estimate import Estimate, Flag, Learned, leak_depths
-from noisyor.learning.jackknife import FEWEST_GROUPS, jackknife_errors
-from noisyor.learning.solving import Inputs, Solved, Values, learn_leaks, solve
-from noisyor.learning.steps import step_tables
+from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers, leaks_from
+from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_components
+from noisyor.learning.decompose import (
+    Influences,
+    decompose_excesses,
+    edge_failures,
+    failures_of,
+    priors_of,
+    strengths_of,
+)
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.uncertainty import FEWEST_GROUPS, jackknife_errors
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parallel import in_threads
+from noisyor.parameters import KINDS, Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
+from noisyor.structure import Structure
 
-Floats = NDArray[np.float64]
+Flags = NDArray[np.uint16]
+
+CLIP = 1e-6
+"""Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
 
 
 def learn_sequential(
@@ -32,8 +43,9 @@ def learn_sequential(
     schedule: Schedule,
     *,
     standard_errors: bool = True,
-    cleanup: How | None = "joint",
+    cleanup: CleanupMethod | None = "joint",
     fixed: Fixed | None = None,
+    n_jobs: int | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
 
@@ -51,7 +63,9 @@ def learn_sequential(
         what that needs (`NoisyOrLearner.find_plan`): by a "joint" fit, or by the paper's "grid"
         search, which works for two diseases. None: not at all.
     fixed
-        Parameters held at given values; the schedule is best found with them too.
+        Parameters with fixed values; the schedule is best found with them too.
+    n_jobs
+        The number of threads; None: one per core.
 
     Examples
     --------
@@ -61,63 +75,82 @@ def learn_sequential(
     >>> learn_sequential(count_moments(network.sample(5000, seed=1), schedule.plan()), schedule)
     Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    held = as_fixed(fixed, schedule.structure)
+    structure = schedule.structure
+    fixed = as_fixed(fixed, structure)
     source = ScheduleMoments(moments, schedule)
     rounds = step_tables(schedule)
+    groups: list[int] = []
+    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
+        groups = source.groups
 
     def solve_without(group: int | None) -> Solved:
-        return solve(held, rounds, source.inputs(group))
+        return solve(fixed, rounds, source.inputs(group))
 
-    solved = solve_without(None)
-    replicates: list[Solved] = []
-    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            replicates = list(pool.map(solve_without, source.groups))
-    sizes = moments.group_records[source.groups]
-    cleaned = Cleaned.nothing(schedule.structure)
+    solved = [solve_without(None), *in_threads(solve_without, groups, n_jobs)]
+    cleaned = Cleaned.nothing(structure)
     if cleanup is not None:
-        pieces, checked = find_pieces(schedule, held)
-        all_solved = [solved, *replicates]
-        cleaned = _clean_up(moments, pieces, source, all_solved, cleanup, checked.swaps)
-    estimate = _estimate(solved, replicates, sizes, moments.n_records, schedule, cleaned)
-    if standard_errors and not replicates and not moments.is_exact:
-        estimate = estimate.without_errors()
-    return replace(estimate.holding(held), moments=moments)
+        components, checked = find_components(schedule, fixed)
+        learned = [each.influences(structure) for each in solved]
+        cleaned = clean_up(
+            moments, components, learned[0], dict(zip(groups, learned[1:], strict=True)),
+            method=cleanup, swaps=checked.swaps, n_jobs=n_jobs,
+        )  # fmt: skip
+        if cleaned.explained:
+            for each, group, influences in zip(solved, [None, *groups], learned, strict=True):
+                each.take_over(cleaned, influences)
+                learn_leaks(structure, source.inputs(group).absent, each)
+    estimate = _estimate(solved, moments, groups, schedule, cleaned)
+    if standard_errors and not groups and not moments.is_exact:
+        no_reason = estimate.flags.map(lambda flags: flags == 0)
+        estimate = estimate.flagging(Flag.NO_ERROR, no_reason)
+    return replace(estimate.fixing(fixed), moments=moments)
 
 
-def _clean_up(
-    moments: Moments,
-    pieces: list[Piece],
-    source: "ScheduleMoments",
-    solved: list[Solved],
-    how: How,
-    swaps: list[tuple[int, ...]],
-) -> Cleaned:
-    """Learn what the schedule leaves; the first is solved from all records, then those without."""
-    structure = moments.plan.structure
-    if not pieces:
-        return Cleaned.nothing(structure, swaps)
-    owners = structure.edges[:, 0]
-    learned = []
-    for each in solved:
-        priors = each.priors.values
-        strengths = edge_strengths(priors[owners], each.failures.values)
-        strengths[each.failures.is_unlearned | each.priors.is_unlearned[owners]] = 0.0
-        lambdas = np.where(each.priors.is_unlearned, np.nan, lambdas_of(priors))
-        learned.append((strengths, lambdas))
-    without = [None, *source.groups][: len(solved)]
-    groups = [(group, *each) for group, each in zip(source.groups, learned[1:], strict=False)]
-    cleaned = clean_up(moments, pieces, learned[0], groups, how, swaps)
-    edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
-    for each, group, (strengths, lambdas) in zip(solved, without, learned, strict=True):
-        each.priors.put(diseases, priors_of(lambdas[diseases]))
-        p = each.priors.values[owners[edges]]
-        each.failures.put(edges, failures_of(p, strengths[edges] / np.sqrt(p * (1.0 - p))))
-        learn_leaks(structure, source.inputs(group).absent, each)
-    return cleaned
+# --- the steps and their moments ---
 
 
-# --- what a schedule needs of the moments ---
+class StepTable(NamedTuple):
+    """The steps of a round."""
+
+    numbers: Indices
+    """In the schedule."""
+    is_pair: Booleans
+    diseases: Indices
+    edges: Indices
+    """From the step's disease to its symptoms a, b, c; -1 for the c of a pair."""
+    removed: Couplings
+    """The learned diseases that are removed first."""
+
+
+def step_tables(schedule: Schedule) -> list[StepTable]:
+    """Return the steps of each round."""
+    structure = schedule.structure
+    owners = schedule.removed[:, 0]
+    tables = []
+    for round_ in range(schedule.n_rounds):
+        numbers = np.flatnonzero(schedule.step_rounds == round_)
+        diseases, symptoms = schedule.step_diseases[numbers], schedule.step_symptoms[numbers]
+        first, last = np.searchsorted(owners, [numbers[0], numbers[-1] + 1])
+        removed = schedule.removed[first:last] - [numbers[0], 0]
+        tables.append(
+            StepTable(
+                numbers,
+                schedule.is_pair[numbers],
+                diseases,
+                edge_numbers(structure, diseases, symptoms),
+                Couplings.of(structure, symptoms, removed),
+            )
+        )
+    return tables
+
+
+class Inputs(NamedTuple):
+    """The moments of a schedule's steps."""
+
+    excesses: Floats
+    """c_ab, c_ac, c_bc and k of each step; of a pair only the first, the others 0."""
+    absent: Floats
+    """P(symptom absent), one per symptom."""
 
 
 class ScheduleMoments:
@@ -171,43 +204,217 @@ class ScheduleMoments:
         return Inputs(excesses, absent)
 
 
+# --- solving ---
+
+
+class Values:
+    """One kind of parameter as it is being learned."""
+
+    def __init__(self, fixed: Fixed, kind: str, neutral: float) -> None:
+        is_fixed = getattr(fixed.mask, kind)
+        self.values = fixed.apply(kind, np.full(len(is_fixed), neutral))
+        self.flags = np.where(is_fixed, Flag.FIXED, Flag.NOT_SCHEDULED).astype(np.uint16)
+        self.steps = np.full(len(is_fixed), -1, dtype=np.int64)
+
+    @property
+    def is_unlearned(self) -> Booleans:
+        """True where a value is still neutral."""
+        return np.asarray(self.flags & Flag.NOT_LEARNED, dtype=np.bool_)
+
+    def take_first(
+        self, targets: Indices, found: Floats, found_flags: Flags, numbers: Indices
+    ) -> None:
+        """Learn what is still unlearned from the first step that did not fail, and clip it.
+
+        One row per step; `targets` and `found` may have several columns. What no step teaches
+        keeps its value, with the flag of the first step that failed.
+        """
+        steps = np.repeat(np.arange(len(targets)), targets.size // max(len(targets), 1))
+        targets, found = targets.ravel(), found.ravel()
+        failed = (found_flags & Flag.NOT_LEARNED).astype(np.bool_)[steps]
+        rows = np.flatnonzero(failed & (self.flags[targets] == Flag.NOT_SCHEDULED))[::-1]
+        teaching = np.flatnonzero(~failed & self.is_unlearned[targets])[::-1]
+        # Backwards, so that of several rows for a target the first is written last.
+        self.flags[targets[rows]] = found_flags[steps[rows]]
+        self.values[targets[teaching]] = found[teaching]
+        self.flags[targets[teaching]] = found_flags[steps[teaching]]
+        self.steps[targets[teaching]] = numbers[steps[teaching]]
+        self.clip()
+
+    def put(self, targets: Indices, found: Floats) -> None:
+        """Learn values from elsewhere than a step."""
+        self.values[targets] = found
+        self.flags[targets] = 0
+        self.clip()
+
+    def clip(self) -> None:
+        """Move values from outside of (0, 1) to its bounds, and flag them."""
+        outside = (self.values < CLIP) | (self.values > 1.0 - CLIP)
+        self.flags[outside] |= np.uint16(Flag.CLIPPED)
+        np.clip(self.values, CLIP, 1.0 - CLIP, out=self.values)
+
+
+class Solved:
+    """All parameters as they are being learned."""
+
+    def __init__(self, fixed: Fixed) -> None:
+        self.priors, self.failures, self.leaks = (
+            Values(fixed, kind, neutral)
+            for kind, neutral in zip(KINDS, NEUTRAL_VALUES, strict=True)
+        )
+
+    def influences(self, structure: Structure) -> Influences:
+        """Return strengths and lambdas; 0 and NaN where they were not learned."""
+        owners, is_unlearned = structure.edges[:, 0], self.priors.is_unlearned
+        found = Influences.of(owners, self.priors.values, self.failures.values)
+        found.strengths[self.failures.is_unlearned | is_unlearned[owners]] = 0.0
+        found.lambdas[is_unlearned] = np.nan
+        return found
+
+    def take_over(self, cleaned: Cleaned, found: Influences) -> None:
+        """Take over what the clean-up has found."""
+        edges, diseases = np.flatnonzero(cleaned.edges), np.flatnonzero(cleaned.priors)
+        self.priors.put(diseases, priors_of(found.lambdas[diseases]))
+        priors = self.priors.values[cleaned.structure.edges[edges, 0]]
+        self.failures.put(edges, edge_failures(priors, found.strengths[edges]))
+
+    def doubts(self, diseases: Indices, edges: Indices) -> Flags:
+        """Return a flag for what rests on the prior and the edges (-1: none) of each row."""
+        flags = np.append(self.failures.flags, np.uint16(0))[edges]
+        together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
+        doubtful = np.uint16(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
+        doubts = np.where(together & doubtful, Flag.RESTS_ON_CLIPPED, 0)
+        return np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts).astype(
+            np.uint16
+        )
+
+
+def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
+    """Learn round after round what is not fixed, then the leaks."""
+    solved = Solved(fixed)
+    owners = fixed.structure.edges[:, 0]
+    for steps in rounds:
+        learned = Influences.of(owners, solved.priors.values, solved.failures.values)
+        excesses = adjusted_excesses(steps.removed, learned, inputs.excesses[steps.numbers])
+        doubts = _doubts_of_steps(steps, solved)
+        _learn_pairs(steps, excesses, doubts, solved)
+        _learn_triplets(steps, excesses, doubts, solved)
+    learn_leaks(fixed.structure, inputs.absent, solved)
+    return solved
+
+
+def _doubts_of_steps(steps: StepTable, solved: Solved) -> Flags:
+    """Return flags of steps whose removed diseases were not learned after all, or clipped."""
+    offsets, diseases, edges = steps.removed
+    each = np.append(solved.doubts(diseases, edges), np.uint16(0))
+    doubts = np.bitwise_or.reduceat(each, offsets[:-1])
+    doubts[np.diff(offsets) == 0] = 0  # reduceat gives these their neighbour's
+    return np.asarray(doubts)
+
+
+def _learn_pairs(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
+    """Solve pairs for the failures of their first edges: t_a = c / (q t_j) (Eq. 6)."""
+    pairs = steps.is_pair
+    diseases, targets, learned = steps.diseases[pairs], *steps.edges[pairs, :2].T
+    p, c = solved.priors.values[diseases], excesses[pairs, 0]
+    strengths = c / (p * (1.0 - p) * strengths_of(p, solved.failures.values[learned]))
+    flags = doubts[pairs] | solved.doubts(diseases, learned[:, np.newaxis])
+    flags[np.isnan(c)] |= np.uint16(Flag.NO_MOMENT)
+    solved.failures.take_first(targets, failures_of(p, strengths), flags, steps.numbers[pairs])
+
+
+def _learn_triplets(steps: StepTable, excesses: Floats, doubts: Flags, solved: Solved) -> None:
+    """Learn priors and failures from triplets (Eq. 4).
+
+    Each comes from the first triplet that can be taken apart: an edge's own step, or where that
+    fails another triplet of the schedule that has the edge.
+    """
+    triplets = ~steps.is_pair
+    found = decompose_excesses(excesses[triplets, :3], excesses[triplets, 3])
+    flags = np.zeros(len(found.priors), dtype=np.uint16)
+    flags[found.is_complex] = Flag.COMPLEX
+    flags[found.is_degenerate] = Flag.DEGENERATE
+    failures = np.array(found.failures)
+    is_fixed = solved.priors.flags[steps.diseases[triplets]] == Flag.FIXED
+    if is_fixed.any():
+        priors = solved.priors.values[steps.diseases[triplets][is_fixed]]
+        failures[is_fixed] = _failures_with_prior(excesses[triplets][is_fixed], priors)
+        flags[is_fixed] = np.where(np.isnan(failures[is_fixed]).any(axis=1), Flag.DEGENERATE, 0)
+    flags[np.isnan(excesses[triplets]).any(axis=1)] = Flag.NO_MOMENT
+    doubts = doubts[triplets]
+    # Moments that were adjusted with neutral values say nothing of their own.
+    flags = np.where(doubts & Flag.RESTS_ON_UNLEARNED, doubts, flags | doubts).astype(np.uint16)
+    numbers = steps.numbers[triplets]
+    solved.priors.take_first(steps.diseases[triplets], found.priors, flags, numbers)
+    solved.failures.take_first(steps.edges[triplets], failures, flags, numbers)
+
+
+def _failures_with_prior(excesses: Floats, priors: Floats) -> Floats:
+    """Return the failures of triplets whose prior is fixed: q t_a^2 = c_ab c_ac / c_bc."""
+    ab, ac, bc = excesses[:, :3].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = np.column_stack([ab * ac / bc, ab * bc / ac, ac * bc / ab])
+        strengths = np.sqrt(squares / (priors * (1.0 - priors))[:, np.newaxis])
+    found = failures_of(priors[:, np.newaxis], strengths)
+    return np.where(np.isfinite(strengths), found, np.nan)
+
+
+def learn_leaks(structure: Structure, absent: Floats, solved: Solved) -> None:
+    """Let the leaks account for what the diseases do not (Eq. 5)."""
+    # Again, if the diseases were not all learned the first time.
+    solved.leaks.flags[solved.leaks.is_unlearned] = Flag.NOT_SCHEDULED
+    diseases, symptoms = structure.edges.T
+    leaks = leaks_from(structure, absent, solved.priors.values, solved.failures.values)
+    flags = np.zeros(len(absent), dtype=np.uint16)
+    doubts = solved.doubts(diseases, np.arange(structure.n_edges)[:, np.newaxis])
+    np.bitwise_or.at(flags, symptoms, doubts)
+    flags[np.isnan(absent)] |= np.uint16(Flag.NO_MOMENT)
+    everyone = np.arange(len(absent))
+    solved.leaks.take_first(everyone, leaks, flags, np.full(len(absent), -1))
+
+
 # --- the result ---
 
 
 def _estimate(
-    solved: Solved,
-    replicates: list[Solved],
-    sizes: Indices,
-    n_records: int,
-    schedule: Schedule,
+    all_solved: list[Solved], moments: Moments, groups: list[int], schedule: Schedule,
     cleaned: Cleaned,
-) -> Estimate:
+) -> Estimate:  # fmt: skip
+    """Return what was solved from all records, and then without each group of them."""
     structure = schedule.structure
+    solved, *replicates = all_solved
+    sizes = moments.group_records[groups]
     rounds = np.append(schedule.step_rounds, -1)
-    # What the clean-up learns comes after the last round.
-    failure_depths = np.where(cleaned.edges, schedule.n_rounds, rounds[solved.failures.steps])
-    prior_depths = np.where(cleaned.priors, schedule.n_rounds, rounds[solved.priors.steps])
-    of_leaks = leak_depths(structure, failure_depths)
-    of_leaks[solved.leaks.is_unlearned] = -1
-    depths = prior_depths, failure_depths, of_leaks
-    parts = [
-        _learned(part, [getattr(each, name) for each in replicates], sizes, depth)
-        for (name, part), depth in zip(vars(solved).items(), depths, strict=True)
+    depths = cleaned.depths(
+        schedule.n_rounds, rounds[solved.priors.steps], rounds[solved.failures.steps]
+    )
+    of_leaks = np.where(solved.leaks.is_unlearned, -1, depths.leaks)
+    judged = [
+        _judged(getattr(solved, kind), [getattr(each, kind) for each in replicates], sizes)
+        for kind in KINDS
     ]
-    priors, failures, leaks = parts
-    estimate = Estimate(structure, "sequential", n_records, priors, failures, leaks, schedule)
+    errors, flags = (Parameters(*each) for each in zip(*judged, strict=True))
+    values, steps = (
+        Parameters(*(getattr(getattr(solved, kind), name) for kind in KINDS))
+        for name in ("values", "steps")
+    )
+    depths = Parameters(depths.priors, depths.failures, of_leaks)
+    estimate = Estimate(
+        structure, "sequential", moments.n_records, values, errors, depths, flags, schedule, steps
+    )
     return cleaned.marked(estimate)
 
 
-def _learned(solved: Values, replicates: list[Values], sizes: Indices, depths: Indices) -> Learned:
+def _judged(solved: Values, replicates: list[Values], sizes: Indices) -> tuple[Floats, Flags]:
+    """Return standard errors, and flags with what the replicates show."""
     errors = np.full(len(solved.values), np.nan)
     flags = solved.flags.copy()
     if replicates:
         values = np.stack([each.values for each in replicates])
         errors = jackknife_errors(solved.values, values, sizes)
-        # Where a group decides whether a value is found at all, the values are no sample of it.
+        # Where a group decides whether a value is found at all, the values are not a sample of it.
         failed = np.bitwise_or.reduce([each.flags for each in replicates])
         failed &= np.uint16(Flag.NOT_LEARNED | Flag.CLIPPED)
         flags[(failed != 0) & ~solved.is_unlearned] |= np.uint16(Flag.UNSTABLE)
     errors[flags != 0] = np.nan
-    return Learned(solved.values, errors, depths, solved.steps, flags)
+    return errors, flags

@@ -12,8 +12,10 @@ from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name
+from noisyor.network.csv_files import read_network, write_network
 from noisyor.network.joint import joint_distribution
-from noisyor.network.sampling import Parameters, SampledBlock, Seed, sample_blocks
+from noisyor.network.sampling import SampledBlock, Seed, sample_blocks
+from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
 MAX_JOINT_ORDER = 20
@@ -74,7 +76,7 @@ class NoisyOrNetwork(Immutable):
     def influence(self, disease: Name, symptoms: Iterable[Name]) -> float:
         """Return a disease's factor in Eq. 3: I = 1 - p + p * (product of its failures).
 
-        A symptom that is no child of the disease has failure 1.
+        A symptom that is not a child of the disease has failure 1.
         """
         i = self.structure.disease_index(disease)
         chosen = self._distinct(symptoms)
@@ -89,7 +91,7 @@ class NoisyOrNetwork(Immutable):
 
     def negative_moments(self, sets: ArrayLike) -> Floats:
         """Return the negative moment of each row of symptom indices; a row repeats none."""
-        from noisyor.network.kernels import negative_moments
+        from noisyor.network.network_kernels import negative_moments
 
         rows = _checked_sets(sets, self.structure.n_symptoms)
         moments = np.empty(len(rows))
@@ -98,7 +100,7 @@ class NoisyOrNetwork(Immutable):
             self.structure.parent_offsets,
             self.structure.parent_diseases,
             self.structure.parent_edges,
-            *self._parameters,
+            *self.parameters.arrays,
             moments,
         )
         return moments
@@ -135,7 +137,7 @@ class NoisyOrNetwork(Immutable):
                 f"the joint distribution of {len(chosen)} symptoms is too large; at most "
                 f"{MAX_JOINT_ORDER}."
             )
-        return joint_distribution(self.structure, *self._parameters, chosen)
+        return joint_distribution(self.structure, *self.parameters.arrays, chosen)
 
     # --- sampling ---
 
@@ -168,7 +170,7 @@ class NoisyOrNetwork(Immutable):
         if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
             raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
         return sample_blocks(
-            self.structure, self._parameters, int(records), seed, keep_diseases=keep_diseases
+            self.structure, self.parameters, int(records), seed, keep_diseases=keep_diseases
         )
 
     # --- files ---
@@ -208,23 +210,28 @@ class NoisyOrNetwork(Immutable):
 
         The probability of an edge is 1 - failure.
         """
-        from noisyor.network.csv_files import write_network
-
-        write_network(self.structure, self._parameters, edges, priors, leaks)
+        write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
         """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
-        from noisyor.network.csv_files import read_network
-
         structure, parameters = read_network(edges, priors, leaks)
         return cls(structure, *parameters)
 
     # --- what it is ---
 
     @property
-    def _parameters(self) -> Parameters:
+    def parameters(self) -> Parameters:
+        """Priors, failures and leaks together."""
         return Parameters(self.priors, self.failures, self.leaks)
+
+    def with_fixed(self, fixed: Fixed) -> Self:
+        """Return the network with fixed values put in, a little inside of 0 and 1."""
+        return self.with_parameters(fixed.apply_to(self.parameters))
+
+    def with_parameters(self, parameters: Parameters) -> Self:
+        """Return a network of the same structure with other parameters."""
+        return type(self)(self.structure, *parameters)
 
     def _distinct(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms, which must differ."""
@@ -232,22 +239,19 @@ class NoisyOrNetwork(Immutable):
             raise ParameterError(f"give a list of symptoms, not just {symptoms!r}.")
         chosen = self.structure.symptom_indices(symptoms)
         if len(np.unique(chosen)) < len(chosen):
-            raise ParameterError("a symptom stands twice in the set.")
+            raise ParameterError("a symptom is named twice in the set.")
         return chosen
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NoisyOrNetwork):
             return NotImplemented
-        return self.structure == other.structure and all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in zip(self._parameters, other._parameters, strict=True)
-        )
+        return self.structure == other.structure and self.parameters == other.parameters
 
     def __hash__(self) -> int:
-        return hash((self.structure, *(array.tobytes() for array in self._parameters)))
+        return hash((self.structure, self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, *self._parameters)
+        return type(self), (self.structure, *self.parameters)
 
     def __repr__(self) -> str:
         structure = self.structure
@@ -266,14 +270,14 @@ def _edge_name(structure: Structure, edge: int) -> str:
 def _probabilities(
     kind: str, values: ArrayLike, count: int, name_of: Callable[[int], str]
 ) -> Floats:
-    """Return a read-only copy, or an error that names the first entry that is no probability."""
+    """Return a read-only copy, or an error that names the first entry that is not a probability."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{kind} must be numbers between 0 and 1.") from None
     if array.shape != (count,):
         raise ParameterError(
-            f"{kind} has the shape {array.shape}, but the structure wants {count} values."
+            f"{kind} has the shape {array.shape}, but the structure needs {count} values."
         )
     wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if wrong.size:
@@ -306,5 +310,5 @@ def _of_order(sets: ArrayLike, order: int) -> NDArray[Any]:
     if rows.size == 0:
         return np.empty((0, order), dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] != order:
-        raise ParameterError(f"wanted are rows of {order} symptom indices, not shape {rows.shape}.")
+        raise ParameterError(f"expected rows of {order} symptom indices, not shape {rows.shape}.")
     return rows

@@ -12,19 +12,11 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
-Floats = NDArray[np.float64]
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 """A number, a generator to draw from, or None for a seed from the operating system."""
-
-
-class Parameters(NamedTuple):
-    """The numbers of a network: one prior per disease, failure per edge, leak per symptom."""
-
-    priors: Floats
-    failures: Floats
-    leaks: Floats
 
 
 class SampledBlock(NamedTuple):
@@ -59,7 +51,7 @@ def sample_blocks(
     seed: Seed,
     *,
     keep_diseases: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[SampledBlock]:
     """Sample records in blocks, in order; each block has a random stream of its own."""
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
@@ -67,15 +59,16 @@ def sample_blocks(
     children = np.ascontiguousarray(structure.edges[:, 1])
 
     def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:
-        from noisyor.network.kernels import sample_block
+        from noisyor.network.network_kernels import NetworkArrays, sample_block
 
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
         rng = np.random.Generator(np.random.PCG64(stream))
-        sample_block(rng, size, structure.child_offsets, children, *parameters, present, diseases)
+        network = NetworkArrays(structure.child_offsets, children, *parameters.arrays)
+        sample_block(rng, size, network, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
-    n_threads = threads or os.cpu_count() or 1
+    n_threads = n_jobs or os.cpu_count() or 1
     with ThreadPoolExecutor(n_threads) as pool:
         work = (pool.submit(sample, size, next(streams)) for size in sizes)
         # A few blocks ahead keep all threads busy while memory stays bounded.

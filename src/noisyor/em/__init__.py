@@ -1,0 +1,1 @@
+"""EM: expectations of several kinds, one maximisation, the ascent, and standard errors."""

@@ -1,0 +1,396 @@
+"""Compiled work on one record: which diseases it may have, sampled or summed up exactly.
+
+Given the other diseases, with a_j = P(finding j absent | the others), disease i has the odds
+
+    p / (1 - p)  prod_{absent j} f_ij  prod_{present j} (1 - a_j f_ij) / (1 - a_j)
+
+With the log odds log(p / (1 - p)) + sum_j log f_ij over all children, each present finding
+multiplies by (1/f - a) / (1 - a) = w/f - h, where w = 1 / (1 - a) and h = a / (1 - a): no division
+for each edge. An unknown finding has w = 1 and h = 0, which takes its f out of them again.
+
+Most diseases are nearly impossible for a record. They are screened all at once; only the others,
+its candidates, are sampled one by one.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.random_kernels import next_uniform
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+HUGE = 1e200
+MOST_ENUMERATED = 12
+"""Records with more candidates are sampled; with fewer all states of them are summed up."""
+
+
+class SampledRecords(NamedTuple):
+    """A block of records with what is kept of each."""
+
+    offsets: Integers
+    """The findings of record r that are present or unknown: `offsets[r] : offsets[r + 1]`."""
+    listed: NDArray[np.int32]
+    is_unknown: NDArray[np.bool_]
+    first: int
+    """The number of the block's first record."""
+    states: Words
+    """The diseases that each record has for the moment, a bit each."""
+    candidates: Words
+    """The diseases that are possible for each record, a bit each."""
+
+
+class CandidateWorkspace(NamedTuple):
+    """One record's findings and candidates, as they are worked on."""
+
+    slots: NDArray[np.int32]
+    """Of each symptom its index among the record's findings, from 1; 0 where it is absent."""
+    is_on: NDArray[np.bool_]
+    """Whether the record has each disease for the moment."""
+    odds: Floats
+    """Of each disease."""
+    chosen: Integers
+    """The record's candidates."""
+    absent: Floats
+    """P(absent | diseases that are on) of each finding."""
+    w: Floats
+    h: Floats
+    scores: Floats
+    """By the failures of one disease."""
+    entry_offsets: Integers
+    """The present findings of candidate c are the entries
+    `entry_offsets[c] : entry_offsets[c + 1]`."""
+    entry_edges: Integers
+    entry_places: Integers
+    probabilities: Floats
+    """P(disease | record) of each candidate."""
+    with_disease: Floats
+    """E[d / P(finding present | D)] of each entry."""
+    inverses: Floats
+    """E[1 / P(finding present | D)] of each finding."""
+
+
+@numba.njit(nogil=True, cache=True)
+def new_candidate_workspace(n_diseases: int, n_symptoms: int) -> CandidateWorkspace:
+    """Return an empty workspace."""
+    n_entries = MOST_ENUMERATED * n_symptoms
+    return CandidateWorkspace(
+        np.zeros(n_symptoms, dtype=np.int32),
+        np.zeros(n_diseases, dtype=np.bool_),
+        np.empty(n_diseases),
+        np.empty(n_diseases, dtype=np.int64),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(MOST_ENUMERATED + 1, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int64),
+        np.empty(MOST_ENUMERATED),
+        np.empty(n_entries),
+        np.empty(n_symptoms),
+    )
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def has_bit(words: Words, element: int) -> bool:
+    """Return True if a set of bits has an element."""
+    return bool((words[element >> 6] >> np.uint64(element & 63)) & np.uint64(1))
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def set_bit(words: Words, element: int, value: bool) -> None:
+    """Put an element into a set of bits, or take it out."""
+    bit = np.uint64(1) << np.uint64(element & 63)
+    if value:
+        words[element >> 6] |= bit
+    else:
+        words[element >> 6] &= ~bit
+
+
+# --- opening and closing a record ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def open_record(
+    net: FlatNetwork, records: SampledRecords, record: int, workspace: CandidateWorkspace
+) -> NDArray[np.int32]:
+    """Open a record with the diseases that it has; return its findings."""
+    here = slice(records.offsets[record], records.offsets[record + 1])
+    symptoms, is_unknown = records.listed[here], records.is_unknown[here]
+    for x in range(len(symptoms)):
+        workspace.slots[symptoms[x]] = x + 1
+        workspace.absent[x] = 1.0 - net.leaks[symptoms[x]]
+        workspace.w[x] = 1.0 / (1.0 - workspace.absent[x])
+        workspace.h[x] = workspace.absent[x] * workspace.w[x]
+        if is_unknown[x]:
+            workspace.w[x], workspace.h[x] = 1.0, 0.0
+    for disease in range(len(workspace.is_on)):
+        workspace.is_on[disease] = has_bit(records.states[record], disease)
+        if workspace.is_on[disease]:
+            turn(net, disease, workspace)
+    return symptoms
+
+
+@numba.njit(nogil=True, cache=True)
+def close_record(symptoms: NDArray[np.int32], workspace: CandidateWorkspace) -> None:
+    """Forget a record."""
+    for symptom in symptoms:
+        workspace.slots[symptom] = 0
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def turn(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None:
+    """Put a disease that was just turned on or off into the findings' probabilities."""
+    is_on = workspace.is_on[disease]
+    for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+        x = workspace.slots[net.edge_symptoms[edge]] - 1
+        if x >= 0 and workspace.h[x] > 0.0:
+            f, absent = net.failures[edge], workspace.absent[x]
+            absent = absent * f if is_on else absent / f
+            workspace.absent[x] = absent
+            workspace.w[x] = 1.0 / (1.0 - absent)
+            workspace.h[x] = absent * workspace.w[x]
+
+
+@numba.njit(nogil=True, cache=True)
+def list_candidates(words: Words, workspace: CandidateWorkspace) -> int:
+    """Write down a record's candidates; return how many there are."""
+    n_found = 0
+    for disease in range(len(workspace.is_on)):
+        if has_bit(words, disease):
+            workspace.chosen[n_found] = disease
+            n_found += 1
+    return n_found
+
+
+# --- all diseases at once ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def find_odds(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace) -> None:
+    """Find the odds of all diseases that are not on."""
+    workspace.odds[:] = 1.0
+    for x in range(len(symptoms)):
+        w, h = workspace.w[x], workspace.h[x]
+        for index in range(net.parent_offsets[symptoms[x]], net.parent_offsets[symptoms[x] + 1]):
+            workspace.odds[net.parent_diseases[index]] *= net.inverse_failures[index] * w - h
+    workspace.odds[:] *= net.odds
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def explain(
+    net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace, state: Words
+) -> None:
+    """Start a record: turn on the most probable disease while one is more probable than not."""
+    for _ in range(len(workspace.odds)):
+        find_odds(net, symptoms, workspace)
+        best, best_odds = -1, 1.0
+        for disease in range(len(workspace.odds)):
+            if not workspace.is_on[disease] and workspace.odds[disease] > best_odds:
+                best, best_odds = disease, workspace.odds[disease]
+        if best < 0:
+            return
+        workspace.is_on[best] = True
+        set_bit(state, best, True)
+        turn(net, best, workspace)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def screen(
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    negligible: float,
+    workspace: CandidateWorkspace,
+    candidates: Words,
+) -> None:
+    """Let the diseases that are on or not negligible be candidates; set the odds of those to 0."""
+    find_odds(net, symptoms, workspace)
+    for disease in range(len(workspace.odds)):
+        is_candidate = workspace.is_on[disease] or not workspace.odds[disease] < negligible
+        set_bit(candidates, disease, is_candidate)
+        if is_candidate:
+            workspace.odds[disease] = 0.0
+
+
+# --- one disease at a time ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def probability_of(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> float:
+    """Return the probability of a disease given all others."""
+    product, log_odds = 1.0, net.log_odds[disease]
+    is_on = workspace.is_on[disease]
+    for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+        x = workspace.slots[net.edge_symptoms[edge]] - 1
+        if x >= 0:
+            f = net.failures[edge]
+            if workspace.h[x] == 0.0:
+                product /= f
+            elif is_on:
+                product *= (1.0 - workspace.absent[x]) / (f - workspace.absent[x])
+            else:
+                product *= workspace.w[x] / f - workspace.h[x]
+            if product > HUGE:
+                log_odds += np.log(product)
+                product = 1.0
+    return float(1.0 / (1.0 + np.exp(-log_odds - np.log(product))))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def draw(
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    random: np.uint64,
+    workspace: CandidateWorkspace,
+    state: Words,
+) -> np.uint64:
+    """Turn a disease on with a probability, else off; return the state of the random numbers."""
+    random, uniform = next_uniform(random)
+    if (uniform < probability) != workspace.is_on[disease]:
+        workspace.is_on[disease] = not workspace.is_on[disease]
+        turn(net, disease, workspace)
+        set_bit(state, disease, workspace.is_on[disease])
+    return random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def score(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None:
+    """Find the derivatives of a record's log likelihood by a disease's failures, if it is present.
+
+    1 / f for an absent finding, -a / (1 - a f) for a present one, 0 for an unknown one.
+    """
+    first, is_on = net.child_offsets[disease], workspace.is_on[disease]
+    for edge in range(first, net.child_offsets[disease + 1]):
+        x = workspace.slots[net.edge_symptoms[edge]] - 1
+        f = net.failures[edge]
+        if x < 0:
+            workspace.scores[edge - first] = 1.0 / f
+        elif workspace.h[x] > 0.0:
+            without = workspace.absent[x] / f if is_on else workspace.absent[x]
+            workspace.scores[edge - first] = -without / (1.0 - without * f)
+        else:
+            workspace.scores[edge - first] = 0.0
+
+
+# --- all states of the candidates ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def enumerate_states(
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    state: Words,
+) -> None:
+    """Sum over all states of a record's candidates, one flip after the other (Gray code).
+
+    Fills `probabilities`, `with_disease` and `inverses`. The most probable state is kept.
+    """
+    log_odds = list_entries(net, symptoms, n_chosen, workspace)
+    log_weight, reference, total = 0.0, 0.0, 0.0
+    best, best_weight = 0, -np.inf
+    on = 0
+    for number in range(1 << n_chosen):
+        if number > 0:
+            index = 0
+            while not (number >> index) & 1:
+                index += 1
+            on ^= 1 << index
+            turned_on = (on >> index) & 1 == 1
+            log_weight += log_odds[index] if turned_on else -log_odds[index]
+            log_weight += flip(net, index, turned_on, workspace)
+        if log_weight > best_weight:
+            best, best_weight = on, log_weight
+        if log_weight > reference + 20.0:
+            # What was summed so far is small beside this: bring it to the new scale.
+            scale = np.exp(reference - log_weight)
+            total *= scale
+            scale_sums(n_chosen, len(symptoms), scale, workspace)
+            reference = log_weight
+        weight = np.exp(log_weight - reference)
+        if weight >= 1e-12 * total:
+            total += weight
+            add_state(on, n_chosen, len(symptoms), weight, workspace)
+    scale_sums(n_chosen, len(symptoms), 1.0 / total, workspace)
+    for index in range(n_chosen):
+        disease = workspace.chosen[index]
+        workspace.is_on[disease] = (best >> index) & 1 == 1
+        set_bit(state, disease, workspace.is_on[disease])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def list_entries(
+    net: FlatNetwork, symptoms: NDArray[np.int32], n_chosen: int, workspace: CandidateWorkspace
+) -> Floats:
+    """Begin the sums with all diseases off; return the candidates' log odds without findings."""
+    log_odds = np.empty(n_chosen)
+    n_entries = 0
+    for index in range(n_chosen):
+        disease = workspace.chosen[index]
+        workspace.entry_offsets[index] = n_entries
+        log_odds[index] = net.log_odds[disease]
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            x = workspace.slots[net.edge_symptoms[edge]] - 1
+            if x >= 0:
+                log_odds[index] -= np.log(net.failures[edge])
+                if workspace.h[x] > 0.0:
+                    workspace.entry_edges[n_entries] = edge
+                    workspace.entry_places[n_entries] = x
+                    n_entries += 1
+    workspace.entry_offsets[n_chosen] = n_entries
+    for x in range(len(symptoms)):
+        workspace.absent[x] = 1.0 - net.leaks[symptoms[x]]
+    scale_sums(n_chosen, len(symptoms), 0.0, workspace)
+    return log_odds
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def flip(net: FlatNetwork, index: int, turned_on: bool, workspace: CandidateWorkspace) -> float:
+    """Turn a candidate on or off; return the change of the log probability of its findings."""
+    change, ratio = 0.0, 1.0
+    for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
+        x = workspace.entry_places[entry]
+        f = net.failures[workspace.entry_edges[entry]]
+        before = 1.0 - workspace.absent[x]
+        workspace.absent[x] = workspace.absent[x] * f if turned_on else workspace.absent[x] / f
+        ratio *= (1.0 - workspace.absent[x]) / before
+        if ratio > HUGE or ratio < 1.0 / HUGE:
+            change += np.log(ratio)
+            ratio = 1.0
+    return float(change + np.log(ratio))
+
+
+@numba.njit(nogil=True, cache=True)
+def add_state(
+    on: int, n_chosen: int, n_findings: int, weight: float, workspace: CandidateWorkspace
+) -> None:
+    """Add a state, given as bits of the candidates, to the sums."""
+    for x in range(n_findings):
+        workspace.inverses[x] += weight / (1.0 - workspace.absent[x])
+    for index in range(n_chosen):
+        if (on >> index) & 1:
+            workspace.probabilities[index] += weight
+            for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
+                workspace.with_disease[entry] += weight / (
+                    1.0 - workspace.absent[workspace.entry_places[entry]]
+                )
+
+
+@numba.njit(nogil=True, cache=True)
+def scale_sums(n_chosen: int, n_findings: int, scale: float, workspace: CandidateWorkspace) -> None:
+    """Multiply all sums; by 0 to begin them, whatever they hold."""
+    for sums, n in (
+        (workspace.probabilities, n_chosen),
+        (workspace.with_disease, workspace.entry_offsets[n_chosen]),
+        (workspace.inverses, n_findings),
+    ):
+        for index in range(n):
+            sums[index] = sums[index] * scale if scale > 0.0 else 0.0

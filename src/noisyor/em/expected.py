@@ -1,0 +1,167 @@
+"""Expected counts of hidden causes, and the parameters that explain them best (the M-step).
+
+Were the diseases and the causes of each finding seen, every parameter would be a share: cases of
+the records, findings that a disease failed to cause of its cases, findings that came by themselves
+of the records. EM takes the expected counts instead,
+
+    value = (successes + size * mean) / (trials + size)
+
+under a Beta prior of that mean and size, or with a size of 0. By the log odds of the values, the
+derivative of the log likelihood is successes - trials * value (Fisher's identity).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.findings import Findings
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+SMALLEST = 1e-6
+"""Without priors, values stay this far from 0 and 1: EM could not leave them again."""
+SMALLEST_LEAK = 1e-9
+
+
+class ExpectedCounts(NamedTuple):
+    """What records are expected to contain, given a network; kernels add to it."""
+
+    cases: Floats
+    """Of each disease."""
+    caused: Floats
+    """Findings that each edge caused."""
+    unknown: Floats
+    """Cases in which the finding of each edge is unknown."""
+    leaked: Floats
+    """Findings of each symptom that came by themselves."""
+
+    @classmethod
+    def zeros(cls, structure: Structure) -> "ExpectedCounts":
+        """Return counts of nothing."""
+        sizes = structure.n_diseases, structure.n_edges, structure.n_edges, structure.n_symptoms
+        return cls(*(np.zeros(size) for size in sizes))
+
+    @classmethod
+    def total(cls, parts: Sequence["ExpectedCounts"]) -> "ExpectedCounts":
+        """Add up, in the order of the parts."""
+        return cls(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+
+
+class RecordTotals(NamedTuple):
+    """What is counted of the records, whatever the network."""
+
+    n_records: float
+    known: Floats
+    """Records in which each symptom is known."""
+
+    @classmethod
+    def of(cls, findings: Findings) -> "RecordTotals":
+        """Count some findings."""
+        return cls(findings.n_records, findings.n_records - findings.count_unknown().astype(float))
+
+
+class Trials(NamedTuple):
+    """How often each parameter was put to the test, and how often it came true, in expectation."""
+
+    successes: Parameters
+    trials: Parameters
+
+    @classmethod
+    def of(cls, structure: Structure, counts: ExpectedCounts, totals: RecordTotals) -> "Trials":
+        """Return the trials of expected counts."""
+        at_risk = counts.cases[structure.edges[:, 0]] - counts.unknown
+        return cls(
+            Parameters(counts.cases, at_risk - counts.caused, counts.leaked),
+            Parameters(np.full(structure.n_diseases, totals.n_records), at_risk, totals.known),
+        )
+
+    def derivatives(self, network: NoisyOrNetwork) -> Floats:
+        """Return the derivatives of the log likelihood by the log odds of all parameters."""
+        values = network.parameters.vector
+        return np.asarray(self.successes.vector - self.trials.vector * values)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An E-step: the trials, and the log likelihood of the network (or a bound of it)."""
+
+    trials: Trials
+    log_likelihood: float
+
+
+@dataclass(frozen=True)
+class BetaPriors:
+    """A Beta prior for each parameter."""
+
+    means: Parameters
+    sizes: Parameters
+    """In cases: the two parameters of the distribution added up."""
+
+    @classmethod
+    def weak(cls, network: NoisyOrNetwork, share: float = 1.0) -> "BetaPriors":
+        """Return weak priors around the present estimates, which count for a share of their size.
+
+        They keep every value inside of its bounds, and what the records say little of near the
+        others of its kind.
+        """
+        mean, size = beta_moments(1.0 - network.failures, least_size=0.5)
+        leak = network.leaks.mean() if len(network.leaks) else 0.0
+        structure = network.structure
+        return cls(
+            Parameters.full(structure, (0.5, 1.0 - mean, leak)),
+            Parameters.full(structure, (share, share * size, share)),
+        )
+
+    def derivatives(self, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
+        """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""
+        values, sizes = network.parameters.vector, self.sizes.vector
+        return sizes * (self.means.vector - values), sizes * values * (1.0 - values)
+
+
+def beta_moments(values: Floats, least_size: float) -> tuple[float, float]:
+    """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
+    if not len(values):
+        return 0.5, least_size
+    mean, variance = float(values.mean()), float(values.var())
+    return mean, beta_size(mean, variance, least_size)
+
+
+def beta_size(mean: float, variance: float, least_size: float) -> float:
+    """Return the size a + b, at most 20, of the Beta distribution with this mean and variance."""
+    return float(np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, least_size, 20.0))
+
+
+def maximise(
+    trials: Trials, network: NoisyOrNetwork, fixed: Fixed, priors: BetaPriors | None = None
+) -> NoisyOrNetwork:
+    """Return the network that explains expected counts best (M-step).
+
+    What no record says anything of stays as it is.
+    """
+    if priors is None:
+        priors = BetaPriors(network.parameters, Parameters.full(network.structure, 0.0))
+
+    def share(k: Floats, n: Floats, mean: Floats, size: Floats, before: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(n + size > 0.0, (k + size * mean) / (n + size), before)
+
+    values = trials.successes.map(
+        share, trials.trials, priors.means, priors.sizes, network.parameters
+    )
+    if not priors.sizes.vector.any():
+        values = inside(values)
+    return network.with_parameters(values).with_fixed(fixed)
+
+
+def inside(values: Parameters) -> Parameters:
+    """Return parameters that keep off 0 and 1."""
+    least = SMALLEST, SMALLEST, SMALLEST_LEAK
+    return Parameters(
+        *(np.clip(each, low, 1.0 - SMALLEST) for each, low in zip(values, least, strict=True))
+    )

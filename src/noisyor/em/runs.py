@@ -1,0 +1,147 @@
+"""Runs from several random starts, of which the best is kept: settings, starts and the trace."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+MAX_OPERATIONS = 2.0**24
+"""For one record, exactly: about a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """What methods that climb the likelihood can be told.
+
+    Parameters
+    ----------
+    max_iter
+        Steps of a run at most; None: as many as suit the method.
+    tol
+        A run ends when the likelihood rises by less than this part of it; None: as suits the
+        method.
+    n_init
+        Runs from different random starts, of which the best is kept (the paper makes 4, and 64 of
+        variational EM).
+    seed
+        The same seed gives the same estimate.
+    n_jobs
+        Threads; None: as many as there are cores.
+    max_operations
+        Exact methods refuse records that need more: exact inference is exponential.
+    """
+
+    max_iter: int | None = None
+    tol: float | None = None
+    n_init: int = 4
+    seed: int = 0
+    n_jobs: int | None = None
+    max_operations: float = MAX_OPERATIONS
+
+    def __post_init__(self) -> None:
+        for name, least in ("max_iter", 1), ("n_init", 1), ("seed", 0), ("n_jobs", 1):
+            value = getattr(self, name)
+            is_left_open = value is None and name in ("max_iter", "n_jobs")
+            is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not is_left_open and (not is_whole or value < least):
+                raise ParameterError(
+                    f"{name} must be a whole number from {least} on, not {value!r}."
+                )
+        tol = self.tol
+        if tol is not None and not (isinstance(tol, int | float) and 0.0 <= tol < 1.0):
+            raise ParameterError(f"tol must be in [0, 1), not {tol!r}.")
+
+    def limits(self, max_iter: int, tol: float) -> "Limits":
+        """Return when a run ends, with a method's own values for what was left open."""
+        return Limits(
+            max_iter if self.max_iter is None else self.max_iter,
+            tol if self.tol is None else self.tol,
+        )
+
+
+class Limits(NamedTuple):
+    """When a run ends."""
+
+    max_iter: int
+    tol: float
+
+
+class Run(NamedTuple):
+    """One run, from one start."""
+
+    network: NoisyOrNetwork
+    values: list[float]
+    """What is maximised, after each step."""
+    is_settled: bool
+    """True if it ended because nothing changed any more, not because of its last step."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How an iterative method got to its result."""
+
+    quantity: str
+    """What was maximised, in words."""
+    values: Floats
+    """Its value after each step of the run that was kept."""
+    ends: Floats
+    """Its last value in each run, from different starts."""
+    is_settled: bool
+    """True if the run that was kept ended because nothing changed any more."""
+
+    def facts(self) -> dict[str, object]:
+        """Return what is to be known of it, for JSON."""
+        return {
+            "quantity": self.quantity,
+            "value": float(self.values[-1]),
+            "steps": len(self.values) - 1,
+            "is_settled": self.is_settled,
+            "ends": self.ends.tolist(),
+        }
+
+    def __str__(self) -> str:
+        steps = f"after {len(self.values) - 1:,} steps"
+        ending = "" if self.is_settled else ", still rising"
+        text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
+        worst = float(self.ends.min())
+        if len(self.ends) > 1 and worst < self.ends.max() - 0.01:
+            text += f" {len(self.ends)} starts ended between {worst:,.2f} and that."
+        elif len(self.ends) > 1:
+            text += f" All {len(self.ends)} starts ended there."
+        return text
+
+
+def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
+    """Return the network of the run that ends highest, and how it got there."""
+    best = max(runs, key=lambda run: run.values[-1])
+    assert np.isfinite(best.values[-1])
+    ends = np.array([run.values[-1] for run in runs])
+    return best.network, Trace(quantity, np.array(best.values), ends, best.is_settled)
+
+
+def random_starts(
+    findings: Findings, structure: Structure, fixed: Fixed, settings: EMSettings
+) -> list[NoisyOrNetwork]:
+    """Return networks with random parameters; leaks are a part of what is seen."""
+    known = np.maximum(findings.n_records - findings.count_unknown(), 1)
+    frequencies = findings.count_present() / known
+    found = []
+    for number in range(settings.n_init):
+        rng = np.random.default_rng([settings.seed, number])
+        network = NoisyOrNetwork(
+            structure,
+            rng.uniform(0.05, 0.5, structure.n_diseases),
+            rng.uniform(0.2, 0.8, structure.n_edges),
+            np.clip(frequencies * rng.uniform(0.1, 0.5, structure.n_symptoms), 1e-3, 0.5),
+        )
+        found.append(network.with_fixed(fixed))
+    return found

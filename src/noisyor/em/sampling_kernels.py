@@ -1,0 +1,324 @@
+"""Compiled passes over records: the expectations of EM, and the information for its errors."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.em.candidate_kernels import (
+    MOST_ENUMERATED,
+    CandidateWorkspace,
+    Floats,
+    Integers,
+    SampledRecords,
+    close_record,
+    draw,
+    enumerate_states,
+    explain,
+    list_candidates,
+    new_candidate_workspace,
+    open_record,
+    probability_of,
+    score,
+    screen,
+)
+from noisyor.em.expected import ExpectedCounts
+from noisyor.inference.flat import FlatNetwork
+from noisyor.inference.random_kernels import seed_of
+
+NOTHING = 1e-7
+"""Probabilities that are not worth the time to count them."""
+
+
+# --- the expectations of EM ---
+
+
+class Sweeps(NamedTuple):
+    """How to go over the records."""
+
+    least_odds: float
+    """Diseases with smaller odds are not candidates of a record."""
+    is_start: bool
+    must_screen: bool
+    n_sweeps: int
+    seed: int
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def sample_records(
+    net: FlatNetwork,
+    records: SampledRecords,
+    sweeps: Sweeps,
+    counts: ExpectedCounts,
+    negligible_cases: Floats,
+) -> None:
+    """Sample the diseases of each record some times; add the expected counts of the last sweep.
+
+    Cases of diseases that are not candidates are added apart, where they are looked for.
+    """
+    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    for record in range(len(records.offsets) - 1):
+        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
+        symptoms = open_record(net, records, record, workspace)
+        if sweeps.is_start:
+            explain(net, symptoms, workspace, state)
+        if sweeps.must_screen:
+            screen(net, symptoms, sweeps.least_odds, workspace, records.candidates[record])
+            for disease in range(len(net.priors)):
+                odds = workspace.odds[disease]
+                negligible_cases[disease] += odds
+                if odds > NOTHING:
+                    gather(net, disease, odds, workspace, counts)
+        n_chosen = list_candidates(records.candidates[record], workspace)
+        if n_chosen <= MOST_ENUMERATED:
+            enumerate_states(net, symptoms, n_chosen, workspace, state)
+            gather_sums(net, symptoms, n_chosen, workspace, counts)
+        else:
+            for sweep in range(sweeps.n_sweeps):
+                for disease in workspace.chosen[:n_chosen]:
+                    probability = probability_of(net, disease, workspace)
+                    if sweep == sweeps.n_sweeps - 1:
+                        counts.cases[disease] += probability
+                        gather(net, disease, probability, workspace, counts)
+                    random = draw(net, disease, probability, random, workspace, state)
+            for x in range(len(symptoms)):
+                if workspace.h[x] > 0.0:
+                    counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.w[x]
+        close_record(symptoms, workspace)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather(
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    workspace: CandidateWorkspace,
+    counts: ExpectedCounts,
+) -> None:
+    """Add what a disease is expected to have caused: P(present) (1 - f) / P(finding present)."""
+    for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+        x = workspace.slots[net.edge_symptoms[edge]] - 1
+        if x >= 0:
+            if workspace.h[x] == 0.0:
+                counts.unknown[edge] += probability
+            else:
+                f, absent = net.failures[edge], workspace.absent[x]
+                with_disease = absent if workspace.is_on[disease] else absent * f
+                counts.caused[edge] += probability * (1.0 - f) / (1.0 - with_disease)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather_sums(
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    counts: ExpectedCounts,
+) -> None:
+    """Add the expected counts over all states of the candidates."""
+    for c in range(n_chosen):
+        disease, probability = workspace.chosen[c], workspace.probabilities[c]
+        counts.cases[disease] += probability
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            x = workspace.slots[net.edge_symptoms[edge]] - 1
+            if x >= 0 and workspace.h[x] == 0.0:
+                counts.unknown[edge] += probability
+        for entry in range(workspace.entry_offsets[c], workspace.entry_offsets[c + 1]):
+            edge = workspace.entry_edges[entry]
+            counts.caused[edge] += (1.0 - net.failures[edge]) * workspace.with_disease[entry]
+    for x in range(len(symptoms)):
+        if workspace.h[x] > 0.0:
+            counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.inverses[x]
+
+
+# --- the information on each disease of a large network ---
+
+
+class DiseaseInformation(NamedTuple):
+    """What records say of each disease, its prior and its failures, and of the leaks."""
+
+    offsets: Integers
+    matrices: Floats
+    """One for each disease, row by row, the prior last; only the lower triangles."""
+    leaks: Floats
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather_information(
+    net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, information: DiseaseInformation
+) -> None:
+    """Add each record's information on each disease's failures and, last, its prior (Louis 1982).
+
+    Were the diseases seen, a record would bring P s^2 for each failure, s its score. What is
+    missing is the variance of the scores given the record: P (1 - P) s s^T.
+    """
+    n_sweeps = sweeps.n_sweeps
+    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    for record in range(len(records.offsets) - 1):
+        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
+        symptoms = open_record(net, records, record, workspace)
+        n_chosen = list_candidates(records.candidates[record], workspace)
+        for _ in range(n_sweeps):
+            for disease in workspace.chosen[:n_chosen]:
+                probability = probability_of(net, disease, workspace)
+                if probability > NOTHING:
+                    offsets = information.offsets
+                    matrix = information.matrices[offsets[disease] : offsets[disease + 1]]
+                    score(net, disease, workspace)
+                    inform(net, disease, probability, 1.0 / n_sweeps, workspace, matrix)
+                random = draw(net, disease, probability, random, workspace, state)
+            for x in range(len(symptoms)):
+                if workspace.h[x] > 0.0:
+                    # A finding's leak is seen as clearly as P(it came by itself) is certain.
+                    leak = net.leaks[symptoms[x]]
+                    certain = (workspace.h[x] / (1.0 - leak)) ** 2
+                    information.leaks[symptoms[x]] += certain / n_sweeps
+        for symptom in symptoms:
+            information.leaks[symptom] -= 1.0 / (1.0 - net.leaks[symptom]) ** 2
+        close_record(symptoms, workspace)
+
+
+@numba.njit(nogil=True, cache=True)
+def inform(
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    share: float,
+    workspace: CandidateWorkspace,
+    matrix: Floats,
+) -> None:
+    """Add a record's information on one disease to the lower triangle of its matrix."""
+    m = net.child_offsets[disease + 1] - net.child_offsets[disease] + 1
+    s, p = workspace.scores, net.priors[disease]
+    for a in range(m - 1):
+        matrix[a * m + a] += probability * share * s[a] * s[a]
+    missing = probability * (1.0 - probability) * share
+    if missing > 1e-5:
+        by_prior = 1.0 / (p * (1.0 - p))
+        for a in range(m):
+            by_a = s[a] if a < m - 1 else by_prior
+            for b in range(a):
+                matrix[a * m + b] -= missing * by_a * s[b]
+            matrix[a * m + a] -= missing * by_a * by_a
+
+
+# --- the scores of all parameters of a small network ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather_scores(
+    net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, total: Floats, products: Floats
+) -> None:
+    """Add up the records' expected scores, and the products of each two of them.
+
+    Parameters are numbered: priors, failures, leaks. The score of a record in which every disease
+    is impossible and every finding absent is left out here: -1 / (1 - p), -1 / (1 - leak). The
+    expectations over two halves of the sweeps are multiplied, so that the noise of sampling does
+    not add to the products.
+    """
+    n_sweeps = sweeps.n_sweeps
+    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    halves = np.zeros((2, len(total)))
+    touched = np.empty(len(total), dtype=np.int64)
+    for record in range(len(records.offsets) - 1):
+        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
+        symptoms = open_record(net, records, record, workspace)
+        screen(net, symptoms, sweeps.least_odds, workspace, records.candidates[record])
+        for disease in range(len(net.priors)):
+            if workspace.odds[disease] > NOTHING:  # too small for the products, not for the sums
+                add_scores(net, disease, workspace.odds[disease], workspace, total)
+        n_chosen = list_candidates(records.candidates[record], workspace)
+        if n_chosen <= MOST_ENUMERATED:
+            enumerate_states(net, symptoms, n_chosen, workspace, state)
+            score_sums(net, symptoms, n_chosen, workspace, halves[0])
+            halves[1] = halves[0]
+        else:
+            for sweep in range(2 * n_sweeps):
+                half = halves[sweep // n_sweeps]
+                for disease in workspace.chosen[:n_chosen]:
+                    probability = probability_of(net, disease, workspace)
+                    add_scores(net, disease, probability / n_sweeps, workspace, half)
+                    random = draw(net, disease, probability, random, workspace, state)
+                for x in range(len(symptoms)):
+                    # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
+                    at = len(total) - len(net.leaks) + symptoms[x]
+                    half[at] += (workspace.h[x] + 1.0) / (1.0 - net.leaks[symptoms[x]]) / n_sweeps
+        n_touched = list_touched(net, symptoms, n_chosen, workspace, touched)
+        add_products(touched[:n_touched], halves, total, products)
+        close_record(symptoms, workspace)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def add_scores(
+    net: FlatNetwork,
+    disease: int,
+    probability: float,
+    workspace: CandidateWorkspace,
+    scores: Floats,
+) -> None:
+    """Add the scores of a disease's failures and prior, times its probability."""
+    score(net, disease, workspace)
+    first, p = net.child_offsets[disease], net.priors[disease]
+    for edge in range(first, net.child_offsets[disease + 1]):
+        scores[len(net.priors) + edge] += probability * workspace.scores[edge - first]
+    scores[disease] += probability / (p * (1.0 - p))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def score_sums(
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    scores: Floats,
+) -> None:
+    """Write down a record's scores over all states of its candidates."""
+    n_edges, n_diseases = len(net.failures), len(net.priors)
+    for index in range(n_chosen):
+        disease, probability = workspace.chosen[index], workspace.probabilities[index]
+        p = net.priors[disease]
+        scores[disease] = probability / (p * (1.0 - p))
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            if workspace.slots[net.edge_symptoms[edge]] == 0:
+                scores[n_diseases + edge] = probability / net.failures[edge]
+        for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
+            edge = workspace.entry_edges[entry]
+            missed = probability - workspace.with_disease[entry]
+            scores[n_diseases + edge] = missed / net.failures[edge]
+    for x in range(len(symptoms)):
+        inverse = workspace.inverses[x] if workspace.h[x] > 0.0 else 1.0
+        scores[n_edges + n_diseases + symptoms[x]] = inverse / (1.0 - net.leaks[symptoms[x]])
+
+
+@numba.njit(nogil=True, cache=True)
+def list_touched(
+    net: FlatNetwork,
+    symptoms: NDArray[np.int32],
+    n_chosen: int,
+    workspace: CandidateWorkspace,
+    touched: Integers,
+) -> int:
+    """Write down the parameters that a record has scores of; return how many there are."""
+    n_edges, n_diseases, n_touched = len(net.failures), len(net.priors), 0
+    for disease in workspace.chosen[:n_chosen]:
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            touched[n_touched] = n_diseases + edge
+            n_touched += 1
+        touched[n_touched] = disease
+        n_touched += 1
+    for symptom in symptoms:
+        touched[n_touched] = n_edges + n_diseases + symptom
+        n_touched += 1
+    return n_touched
+
+
+@numba.njit(nogil=True, cache=True)
+def add_products(touched: Integers, halves: Floats, total: Floats, products: Floats) -> None:
+    """Add a record's scores and their products to the sums, and wipe them out."""
+    for a in touched:
+        total[a] += (halves[0, a] + halves[1, a]) / 2.0
+        for b in touched:
+            products[a, b] += halves[0, a] * halves[1, b]
+    for a in touched:
+        halves[0, a] = halves[1, a] = 0.0

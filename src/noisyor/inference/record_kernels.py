@@ -1,0 +1,415 @@
+"""One record: it is split into connected pieces, which are solved one by one."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.inference.flat import FlatNetwork, Records
+from noisyor.inference.piece_kernels import (
+    Piece,
+    eliminate_piece,
+    enumerate_piece,
+    find_order,
+    new_piece,
+    with_findings,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Listed = NDArray[np.int32]
+Booleans = NDArray[np.bool_]
+
+WIDEST = 20
+"""Findings that may be open at once in an elimination, and diseases that are enumerated at most."""
+MOST_HELD = 2.0**27
+"""Numbers that an elimination may hold: 1 GB."""
+
+
+class Workspace(NamedTuple):
+    """What is computed on the way to one record's posteriors."""
+
+    log_absent: Floats
+    """Of each disease: the log probability of the absent findings, as far as it goes."""
+    on: Floats
+    """P(disease | absent findings), then P(disease | all findings)."""
+    n_open: Integers
+    """Present findings of each disease that are to be explained."""
+    piece_of: Integers
+    """The piece of each disease; -1 where it has not several present findings."""
+    caused: Floats
+    """Of each edge to a present finding."""
+    leaked: Floats
+    """Of each present finding, by symptom."""
+    absent: Floats
+    """By symptom: P(neither the leak nor a disease with this finding alone causes it)..."""
+    present: Floats
+    """... and that one of them does."""
+    if_caused: Floats
+    """By symptom, as in a piece..."""
+    if_not: Floats
+    roundings: Floats
+    """One number: how often a posterior was rounded at most, in units of 2^-53."""
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def new_workspace(net: FlatNetwork) -> Workspace:
+    """Return a workspace without values."""
+    n_diseases, n_symptoms = len(net.priors), len(net.leaks)
+    return Workspace(
+        np.empty(n_diseases),
+        np.empty(n_diseases),
+        np.empty(n_diseases, dtype=np.int64),
+        np.empty(n_diseases, dtype=np.int64),
+        np.zeros(len(net.failures)),
+        np.zeros(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.empty(n_symptoms),
+        np.zeros(1),
+    )
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
+    """Return the findings that a record lists, and which of them are present."""
+    here = slice(records.offsets[record], records.offsets[record + 1])
+    return records.symptoms[here], records.is_present[here]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def solve_record(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
+) -> float:
+    """Find posteriors and causes of one record, in the workspace; return its log evidence."""
+    log_evidence = weigh_absent(net, symptoms, is_present, others_unknown, workspace)
+    if log_evidence == -np.inf:
+        return log_evidence
+    return log_evidence + solve_present(net, present_of(symptoms, is_present), workspace)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def present_of(symptoms: Listed, is_present: Booleans) -> Listed:
+    """Return the findings that are present."""
+    present, n = np.empty_like(symptoms), 0
+    for x in range(len(symptoms)):
+        if is_present[x]:
+            present[n] = symptoms[x]
+            n += 1
+    return present[:n]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def weigh_absent(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
+) -> float:
+    """Find P(disease | absent findings), in the workspace; return the log probability of those."""
+    log_absent = workspace.log_absent
+    if others_unknown:
+        log_absent[:] = 0.0
+        n_certain, n_contradicted, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
+    else:
+        log_absent[:] = net.log_absent
+        n_certain, n_contradicted = net.n_certain.copy(), net.is_certain.sum()
+        log_evidence = net.log_silent.sum()
+    sign = 1 if others_unknown else -1
+    for x in range(len(symptoms)):
+        if others_unknown and is_present[x]:
+            continue
+        j = symptoms[x]
+        log_evidence += sign * net.log_silent[j]
+        n_contradicted += sign if net.is_certain[j] else 0
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            log_absent[disease] += sign * net.log_failures[edge]
+            n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
+    log_absent[n_certain > 0] = -np.inf
+    # A sum of logarithms is rounded once a term, in proportion to its size.
+    largest = 0.0
+    for disease in range(len(log_absent)):
+        largest = max(largest, -net.log_absent[disease])
+    workspace.roundings[0] = 8.0 + largest * len(net.leaks)
+    log_evidence += weigh_all(net, log_absent, workspace.on)
+    return -np.inf if n_contradicted > 0 else float(log_evidence)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def weigh_all(net: FlatNetwork, log_factors: Floats, on: Floats) -> float:
+    """Write P(disease) where being there has a factor; return the log of what all add up to."""
+    log_sum = 0.0
+    for disease in range(len(on)):
+        on[disease], log_total = weigh(net.priors[disease], log_factors[disease])
+        log_sum += log_total
+    return log_sum
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def weigh(p: float, log_factor: float) -> tuple[float, float]:
+    """Return P(on), and the log of 1 - p + p exp(log_factor), whose second part is P(on)."""
+    if log_factor > 0.0:
+        total = p + (1.0 - p) * np.exp(-log_factor)
+        return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
+    within = p * np.exp(log_factor)
+    total = 1.0 - p + within
+    return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
+    """Go on with the present findings: `workspace.on` becomes P(disease | all findings)."""
+    n_pieces = open_findings(net, present, workspace)
+    log_evidence = 0.0
+    for j in present:
+        if not _has_piece(net, j, workspace):
+            if workspace.present[j] == 0.0:
+                return -np.inf
+            workspace.if_caused[j], workspace.if_not[j] = 1.0 / workspace.present[j], 0.0
+            log_evidence += np.log(workspace.present[j])
+    for number in range(n_pieces):
+        piece, diseases, findings, edges = make_piece(net, present, number, workspace)
+        log_evidence += solve_piece(piece, workspace)
+        if not log_evidence > -np.inf:
+            return log_evidence
+        for d in range(len(diseases)):
+            workspace.on[diseases[d]] = piece.posteriors[d]
+        for entry in range(len(edges)):
+            workspace.caused[edges[entry]] = piece.caused[entry]
+        for x in range(len(findings)):
+            workspace.if_caused[findings[x]] = piece.if_caused[x]
+            workspace.if_not[findings[x]] = piece.if_not[x]
+    for j in present:
+        close_finding(net, j, workspace)
+    return float(log_evidence)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def open_findings(net: FlatNetwork, present: Listed, workspace: Workspace) -> int:
+    """Merge diseases that have one present finding with its leak; number the pieces of the others.
+
+    Diseases belong together if they share a present finding.
+    """
+    workspace.n_open[:] = 0
+    for j in present:
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            workspace.caused[edge] = 0.0
+            workspace.n_open[disease] += 1 if is_active(net, edge, disease, workspace) else 0
+    workspace.piece_of[:] = -1
+    for j in present:
+        merge_parents(net, j, workspace)
+    return number_pieces(workspace.piece_of)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def merge_parents(net: FlatNetwork, j: int, workspace: Workspace) -> None:
+    """Merge the diseases that have this finding alone with its leak; join the others."""
+    absent, present, first = 1.0 - net.leaks[j], net.leaks[j], -1
+    leaders = workspace.piece_of
+    for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        if not is_active(net, edge, disease, workspace):
+            continue
+        if workspace.n_open[disease] == 1:
+            chance = workspace.on[disease] * (1.0 - net.failures[edge])
+            present += absent * chance
+            absent *= 1.0 - chance
+            continue
+        if leaders[disease] < 0:
+            leaders[disease] = disease
+        if first < 0:
+            first = leader_of(leaders, disease)
+        else:
+            leaders[leader_of(leaders, disease)] = first
+    workspace.absent[j], workspace.present[j] = absent, present
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def number_pieces(leaders: Integers) -> int:
+    """Turn the pointers of diseases to others of their piece into numbers; return how many."""
+    n_pieces = 0
+    numbers = np.full(len(leaders), -1, dtype=np.int64)
+    for disease in range(len(leaders)):
+        if leaders[disease] >= 0:
+            leader = leader_of(leaders, disease)
+            if numbers[leader] < 0:
+                numbers[leader] = n_pieces
+                n_pieces += 1
+    for disease in range(len(leaders)):
+        if leaders[disease] >= 0:
+            numbers[disease] = numbers[leader_of(leaders, disease)]
+    leaders[:] = numbers
+    return n_pieces
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def leader_of(leaders: Integers, disease: int) -> int:
+    """Follow the pointers to the disease that stands for a set."""
+    while leaders[disease] != disease:
+        disease = leaders[disease]
+    return disease
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def is_active(net: FlatNetwork, edge: int, disease: int, workspace: Workspace) -> bool:
+    """Say whether a disease is possible and its edge can fire."""
+    return bool(workspace.on[disease] > 0.0 and net.failures[edge] < 1.0)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _has_piece(net: FlatNetwork, j: int, workspace: Workspace) -> bool:
+    for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+        disease = net.parent_diseases[index]
+        if workspace.piece_of[disease] >= 0 and net.failures[net.parent_edges[index]] < 1.0:
+            return True
+    return False
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def close_finding(net: FlatNetwork, j: int, workspace: Workspace) -> None:
+    """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
+
+    Such a disease causes the finding, or does not, and then another of them or the piece does. What
+    the others do is put together from those before and those behind it, so that nothing cancels.
+    """
+    if_caused, if_not = workspace.if_caused[j], workspace.if_not[j]
+    workspace.leaked[j] = net.leaks[j] * if_caused
+    first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
+    absent, present = np.ones(last - first + 1), np.zeros(last - first + 1)  # those behind
+    for index in range(last - 1, first - 1, -1):
+        chance = _merged_chance(net, index, workspace)
+        at = index - first
+        present[at] = present[at + 1] + absent[at + 1] * chance
+        absent[at] = absent[at + 1] * (1.0 - chance)
+    absent_before, present_before = 1.0 - net.leaks[j], net.leaks[j]
+    for index in range(first, last):
+        chance, at = _merged_chance(net, index, workspace), index - first + 1
+        if chance == 0.0:
+            continue
+        edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        others = present_before + absent_before * present[at]
+        not_caused = others * if_caused + absent_before * absent[at] * if_not
+        present_before += absent_before * chance
+        absent_before *= 1.0 - chance
+        workspace.caused[edge] = chance * if_caused
+        on = workspace.on[disease] * net.failures[edge] * not_caused + workspace.caused[edge]
+        workspace.on[disease] = min(on, 1.0)
+    workspace.roundings[0] += 6.0 * (last - first)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
+    """Return P(a disease causes a finding) if it was merged with the leak, else 0."""
+    edge, disease = net.parent_edges[index], net.parent_diseases[index]
+    if workspace.n_open[disease] != 1 or not is_active(net, edge, disease, workspace):
+        return 0.0
+    return float(workspace.on[disease] * (1.0 - net.failures[edge]))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def is_possible(
+    net: FlatNetwork,
+    symptoms: Listed,
+    is_present: Booleans,
+    others_unknown: bool,
+    workspace: Workspace,
+) -> bool:
+    """Return True if a record can occur: each present finding has a cause, each absent one none."""
+    if weigh_absent(net, symptoms, is_present, others_unknown, workspace) == -np.inf:
+        return False
+    present = present_of(symptoms, is_present)
+    open_findings(net, present, workspace)
+    n_unexplained = 0
+    for j in present:
+        n_unexplained += (
+            1 if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace) else 0
+        )
+    return n_unexplained == 0
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def solve_piece(piece: Piece, workspace: Workspace) -> float:
+    """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
+    order = find_order(piece)
+    by_states, by_steps = costs_of(piece, order.width)
+    workspace.roundings[0] += 6.0 * len(piece.findings) + 4.0 * len(piece.absent)
+    if min(by_states, by_steps) == np.inf:
+        return float(np.nan)
+    if by_states <= by_steps:
+        workspace.roundings[0] += 2.0 ** len(piece.on)
+        return float(enumerate_piece(piece))
+    workspace.roundings[0] += len(piece.on) * 2.0**order.width
+    return float(eliminate_piece(piece, order))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def costs_of(piece: Piece, width: int) -> tuple[float, float]:
+    """Return how many operations enumeration and elimination take; infinite where impossible."""
+    k = len(piece.on)
+    by_states = 10.0 * 2.0**k * len(piece.absent) if k <= WIDEST else np.inf
+    by_steps = 3.0 * 2.0**width * len(piece.findings)
+    if width > WIDEST or k * 2.0**width > MOST_HELD:
+        by_steps = np.inf
+    return by_states, by_steps
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def cost_of_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
+    """Return how many operations `solve_present` takes for its pieces."""
+    cost = 0.0
+    for number in range(open_findings(net, present, workspace)):
+        piece, _, _, _ = make_piece(net, present, number, workspace)
+        cost += min(*costs_of(piece, find_order(piece).width))
+    return cost
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def make_piece(
+    net: FlatNetwork, present: Listed, number: int, workspace: Workspace
+) -> tuple[Piece, Integers, Integers, Integers]:
+    """Return a piece, and which diseases, symptoms and edges it consists of."""
+    local, n_diseases, n_entries = np.empty_like(workspace.piece_of), 0, 0
+    for disease in range(len(local)):
+        local[disease] = -1
+        if workspace.piece_of[disease] == number:
+            local[disease] = n_diseases
+            n_diseases += 1
+            n_entries += workspace.n_open[disease]
+    piece = new_piece(n_diseases, n_entries, len(present))
+    diseases, edges = np.empty(n_diseases, np.int64), np.empty(n_entries, np.int64)
+    filled = np.empty(n_diseases, np.int64)
+    for disease in range(len(local)):
+        d = local[disease]
+        if d >= 0:
+            diseases[d], piece.on[d], filled[d] = disease, workspace.on[disease], piece.offsets[d]
+            piece.offsets[d + 1] = piece.offsets[d] + workspace.n_open[disease]
+    findings, n_findings = np.empty(len(present), np.int64), 0
+    for j in present:
+        is_here = False
+        for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
+            edge, d = net.parent_edges[index], local[net.parent_diseases[index]]
+            if d >= 0 and net.failures[edge] < 1.0:
+                piece.findings[filled[d]], piece.failures[filled[d]] = (
+                    n_findings,
+                    net.failures[edge],
+                )
+                edges[filled[d]] = edge
+                filled[d] += 1
+                is_here = True
+        if is_here:
+            findings[n_findings] = j
+            piece.absent[n_findings], piece.present[n_findings] = (
+                workspace.absent[j],
+                workspace.present[j],
+            )
+            n_findings += 1
+    return with_findings(piece, n_findings), diseases, findings[:n_findings], edges

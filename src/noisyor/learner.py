@@ -1,0 +1,463 @@
+"""NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+from noisyor.em.runs import EMSettings
+from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError, some_of
+from noisyor.findings import Findings
+from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.inference import Posteriors, posteriors
+from noisyor.io.tables import open_table
+from noisyor.learning.estimate import Estimate
+from noisyor.learning.methods import METHODS, LearningSettings, find_method, fit, plan_for
+from noisyor.learning.sources import RecordSource
+from noisyor.moments import MomentPlan, Moments
+from noisyor.moments.groups import N_GROUPS
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, as_fixed
+from noisyor.schedule import Schedule
+from noisyor.schedule.search import Choice
+from noisyor.structure import Structure
+
+Progress = Callable[[int], None]
+
+HIDDEN = "hidden"
+"""The name of the one disease of records without a structure."""
+
+
+class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learns a network of known structure from records in which the diseases were never seen.
+
+    Parameters
+    ----------
+    structure
+        The diseases, symptoms and edges. None: one hidden disease over all columns, which is a
+        mixture of two kinds of records.
+    method
+        "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
+        alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
+        Algorithm 1, one triplet or pair for each edge. Baselines for comparison: "exact_em",
+        "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
+        diseases (`y` of `fit`); "uniform", which looks at nothing.
+    pairs
+        Also learn from pairs next to a learned edge (Section 3.3).
+    choice
+        Which triplet an edge is learned from by "sequential": the "first", or the "rarest".
+    shrink
+        Keep what the records say little of near the other parameters of its kind ("refined" and
+        "pooled"); without, such values can be extreme.
+    max_iter
+        Rounds of "refined" over all records, or steps of a run of the baselines at most; None: as
+        many as suit the method.
+    tol
+        A run of a baseline ends when the likelihood rises by less than this part of it.
+    n_init
+        Random starts of "exact_em", "variational_em" and "maximum_likelihood"; the best is kept.
+    n_groups
+        Groups of records for standard errors.
+    random_state
+        For "refined", which samples, and for random starts; the same number gives the same
+        network. None: another one each time.
+    n_jobs
+        Threads; None: as many as there are cores.
+    verbose
+        1: say after learning how it went; 0: say nothing.
+
+    Attributes
+    ----------
+    structure_
+        The structure that was learned.
+    n_features_in_, feature_names_in_
+        The number of symptoms, and the names of the columns of a frame given to `fit`.
+    network_
+        The learned network.
+    estimate_
+        The network with standard errors, depths and flags of every parameter.
+    moments_
+        The counts that it was learned from.
+    schedule_
+        What of the structure can be learned, and in which order.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets
+    >>> clinic = datasets.clinic()
+    >>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0))
+    >>> learner.network_  # doctest: +ELLIPSIS
+    NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
+    >>> learner.estimate_
+    Estimate(refined: 20 of 20 priors, 120 of 120 failures, 60 of 60 leaks learned)
+    """
+
+    _estimate: Estimate | None
+    _fixed: Fixed
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "structure": [Structure, None],
+        "method": [StrOptions(set(METHODS))],
+        "pairs": ["boolean"],
+        "choice": [StrOptions({"first", "rarest"})],
+        "shrink": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, 1, closed="left"), None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_groups": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        structure: Structure | None = None,
+        *,
+        method: str = "refined",
+        pairs: bool = True,
+        choice: Choice = "first",
+        shrink: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        n_init: int = 4,
+        n_groups: int = N_GROUPS,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.structure = structure
+        self.method = method
+        self.pairs = pairs
+        self.choice = choice
+        self.shrink = shrink
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.n_groups = n_groups
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def find_plan(self, *, fixed: Any = None) -> MomentPlan:
+        """Return what can be counted in one pass, for counting elsewhere; `fit` takes the moments.
+
+        For "pooled" these are all coupled pairs and the triplets of a schedule. More accurate
+        triplets follow from the counts of the pairs (`plan_triplets`), for a second pass.
+        """
+        settings = self._settings()
+        if self.structure is None:
+            raise ParameterError("a plan needs a structure: NoisyOrLearner(structure).find_plan().")
+        return plan_for(self.method, self.structure, settings, fixed=fixed)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        fixed: Any = None,
+        progress: Progress | None = None,
+        client: Any = None,
+        skip_broken: bool = False,
+        **options: Unpack[ReadOptions],
+    ) -> Self:
+        """Learn from records, or from moments that were counted for `find_plan()`.
+
+        Records are `Findings`, an array or sparse matrix of records x symptoms, a pandas, polars,
+        pyarrow or duckdb table, a path or a list of paths; options as in `count_moments`. The
+        method "refined" holds them in memory, a bit a finding, and so do the baselines. `y` is for
+        "observed" and "observed_likelihood": the diseases, records x diseases; other methods do
+        not use it. `progress` is called with numbers of records, as often as they are looked at.
+
+        `fixed` keeps parameters at known values: a `Fixed`, or a mapping such as
+        `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
+
+        With a `client` (a `distributed.Client` of Dask) the records, files or a Dask DataFrame,
+        are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
+        are left out, and a warning names them.
+        """
+        settings, form = self._settings(), RecordFormat(**options)
+        structure = self.structure or structure_of(X, form)
+        source = RecordSource(X, structure, form, progress, client, skip_broken)
+        labels = in_order(y, structure) if METHODS[self.method].needs_labels else None
+        known = as_fixed(fixed, structure)
+        estimate = fit(source, structure, self.method, settings, fixed=known, labels=labels)
+        assert estimate.moments is not None
+        self._set(estimate.schedule, known, estimate.moments)
+        self._estimate = estimate
+        self._keep_columns(X)
+        if self.verbose:
+            print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, fixed: Any = None, **options: Unpack[ReadOptions]
+    ) -> Self:
+        """Learn from more records, besides those of earlier calls: their moments add up.
+
+        Records are not kept, so "refined" learns as "pooled" does, and both from the triplets of a
+        schedule: those that say most follow from all pairs, for a second pass that only `fit`
+        makes. `fixed` as in `fit`; what was fixed in the first call is fixed in the next ones.
+        Solving waits until `network_` or `estimate_` is asked for, so that many calls are cheap.
+        """
+        if self.method in METHODS and not METHODS[self.method].from_counts:
+            raise ParameterError(
+                f"method {self.method!r} cannot learn bit by bit: call fit with all records."
+            )
+        settings, form, is_fitted = self._settings(), RecordFormat(**options), self._is_fitted
+        structure = self.structure or (self.structure_ if is_fitted else structure_of(X, form))
+        known = as_fixed(self._fixed if fixed is None and is_fitted else fixed, structure)
+        if is_fitted and known != self._fixed:
+            raise ParameterError(
+                "the first records were learned with other fixed values; begin anew with "
+                "partial_fit on a clone, or leave fixed out to keep them."
+            )
+        if is_fitted:
+            check_width(X, structure.n_symptoms)
+        source = RecordSource(X, structure, form)
+        plan = plan_for(self.method, structure, settings, fixed=known)
+        more = source.moments or source.count(plan, self.n_groups, self.n_jobs)
+        schedule = settings.schedule(structure, known)
+        if is_fitted:
+            asked = schedule.structure, self.pairs, self.choice, more.plan
+            before = self.schedule_
+            if asked != (before.structure, before.pairs, before.choice, self.moments_.plan):
+                raise ParameterError(
+                    "the first records were counted for something else (fit in two passes, or "
+                    "another structure, method, pairs or choice); begin anew with partial_fit on a "
+                    "clone, or call fit with all records."
+                )
+            more = self.moments_ + more
+        self._set(schedule, known, more)
+        self._keep_columns(X)
+        return self
+
+    @property
+    def estimate_(self) -> Estimate:
+        """What was learned, with standard errors, depths and flags."""
+        if not self._is_fitted:
+            raise NotFittedError("this NoisyOrLearner has not learned yet: call fit first.")
+        if self._estimate is None:
+            self._estimate = fit(
+                self.moments_, self.structure_, self.method, self._settings(), fixed=self._fixed
+            )
+        return self._estimate
+
+    @property
+    def network_(self) -> NoisyOrNetwork:
+        """The learned network."""
+        return self.estimate_.network
+
+    # --- what it can do once it has learned ---
+
+    def posteriors(
+        self,
+        X: Any,
+        *,
+        method: str = "auto",
+        budget: float = 0.1,
+        progress: Progress | None = None,
+        **options: Unpack[ReadOptions],
+    ) -> Posteriors:
+        """Return what the learned network says of each record, with methods and errors.
+
+        Parameters as in `noisyor.posteriors`; records as in `fit`.
+        """
+        network = self.network_
+        check_width(X, network.structure.n_symptoms)
+        return posteriors(
+            network, X, method=method, budget=budget, seed=self._seed(), n_jobs=self.n_jobs,
+            progress=progress, **options,
+        )  # fmt: skip
+
+    def predict_proba(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
+        """Return P(disease | findings), records x diseases; NaN where a record is impossible."""
+        return self.posteriors(X, **options).probabilities
+
+    def transform(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
+        """Return the posteriors of the diseases as new columns, as `predict_proba` does.
+
+        After `set_output(transform="pandas")` as a frame with the names of the diseases.
+        """
+        return self.predict_proba(X, **options)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: the diseases."""
+        return np.array(self.network_.structure.diseases, dtype=object)
+
+    def predict(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.bool_]:
+        """Return which diseases are more probable than not, records x diseases.
+
+        Nothing is known of records that are impossible under the network: they get False, and a
+        warning says so.
+        """
+        probabilities = self.predict_proba(X, **options)
+        n_unknown = int(np.isnan(probabilities).any(axis=1).sum())
+        if n_unknown:
+            warnings.warn(
+                f"{n_unknown:,} records are impossible under the learned network: no disease is "
+                "predicted for them.",
+                NoisyOrWarning,
+                stacklevel=2,
+            )
+        return np.asarray(np.nan_to_num(probabilities) > 0.5)
+
+    def score(self, X: Any, y: Any = None, **options: Unpack[ReadOptions]) -> float:
+        """Return the mean log likelihood of records, in which no disease needs to be seen.
+
+        Exact where each record can be solved exactly; otherwise a lower bound, and a warning says
+        of how many records, and how much higher it can be. `y` is not used.
+        """
+        found = self.posteriors(X, **options)
+        if not len(found):
+            raise ParameterError("there is nothing to score: there are no records.")
+        n_bounded = int((found.log_evidence_uppers > found.log_evidences).sum())
+        mean = float(found.log_evidences.mean())
+        if n_bounded:
+            upper = float(found.log_evidence_uppers.mean())
+            warnings.warn(
+                f"the score is a lower bound: {n_bounded:,} of {len(found):,} records are too much "
+                f"work for exact inference. It is at most {upper:.6g}.",
+                NoisyOrWarning,
+                stacklevel=2,
+            )
+        return mean
+
+    # --- scikit-learn's manners ---
+
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "moments_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_fitted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # unknown findings
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True  # 0 and 1
+        tags.target_tags.multi_output = True  # a column for each disease
+        tags.target_tags.required = self.method in METHODS and METHODS[self.method].needs_labels
+        return tags
+
+    def _settings(self) -> LearningSettings:
+        """Return the settings; refuse what is out of its range, the most frequent with advice."""
+        if self.structure is not None and not isinstance(self.structure, Structure):
+            raise ParameterError(
+                f"structure must be a Structure, not {type(self.structure).__name__}; see "
+                "Structure.from_edges, from_matrix, from_csv and load."
+            )
+        find_method(self.method)
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
+        em = EMSettings(self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs)
+        return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
+
+    def _seed(self) -> int:
+        state = self.random_state
+        return int(
+            state if isinstance(state, Integral) else check_random_state(state).randint(2**31)
+        )
+
+    def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
+        self._fixed = fixed
+        self.structure_ = schedule.structure
+        self.schedule_ = schedule
+        self.moments_ = moments
+        self._estimate = None
+
+    def _keep_columns(self, X: Any) -> None:
+        """Remember what the columns were, as scikit-learn wants it."""
+        self.n_features_in_ = self.structure_.n_symptoms
+        names = names_brought(X)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+
+# --- the columns that records bring ---
+
+
+def structure_of(records: Any, form: RecordFormat) -> Structure:
+    """Return one hidden disease over all columns of records."""
+    if isinstance(records, Moments):
+        symptoms = list(records.plan.structure.symptoms)
+    elif isinstance(records, Findings):
+        symptoms = list(records.structure.symptoms)
+    else:
+        symptoms = _table_columns(records, form) or [f"x{j}" for j in range(_width(records))]
+    if not symptoms:
+        raise FindingsError(
+            f"there are 0 feature(s) (shape={getattr(records, 'shape', ())}) while a minimum of 1 "
+            "is required: records need a column for each symptom."
+        )
+    return Structure.from_matrix(np.ones((1, len(symptoms))), diseases=[HIDDEN], symptoms=symptoms)
+
+
+def _table_columns(records: Any, form: RecordFormat) -> list[str]:
+    """Return the symptoms of a table or file with a column per symptom; none of an array."""
+    first = records[0] if isinstance(records, list | tuple) and records else records
+    if not isinstance(first, str | Path) and not hasattr(first, "__arrow_c_stream__"):
+        return []
+    table = open_table(first)
+    names = list(table.column_names)
+    if form.layout == "long" or {form.record, form.symptom} <= set(names):
+        raise ParameterError(
+            f"{table.name} has a row per finding, which does not tell all symptoms: give a "
+            "structure."
+        )
+    return [name for name in names if name != form.record]
+
+
+def _width(records: Any) -> int:
+    try:
+        shape = records.shape if hasattr(records, "shape") else np.asarray(records).shape
+    except ValueError as error:
+        raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
+    if len(shape) != 2:
+        raise FindingsError(
+            f"the array has the shape {shape}; wanted are records x symptoms. Reshape your data: "
+            "a single record is array.reshape(1, -1)."
+        )
+    return int(shape[1])
+
+
+def names_brought(records: Any) -> list[str] | None:
+    """Return the names of a frame's columns, where all are texts, as scikit-learn keeps them."""
+    names = getattr(records, "column_names", getattr(records, "columns", None))
+    if names is None or isinstance(names, property):
+        return None
+    listed = list(names)
+    return listed if listed and all(isinstance(name, str) for name in listed) else None
+
+
+def check_width(records: Any, n_features: int) -> None:
+    """Refuse an array with another number of columns than was learned from, in known words."""
+    shape: tuple[int, ...] = getattr(records, "shape", ())
+    if len(shape) == 2 and names_brought(records) is None and shape[1] != n_features:
+        raise FindingsError(
+            f"X has {shape[1]} features, but NoisyOrLearner is expecting {n_features} features as "
+            "input: a column for each symptom."
+        )
+
+
+def in_order(diseases: Any, structure: Structure) -> Any:
+    """Return a table of diseases as an array, its columns matched by name."""
+    names = names_brought(diseases)
+    if names is None:
+        return diseases
+    missing = [name for name in structure.diseases if name not in names]
+    if missing:
+        raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
+    return np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])

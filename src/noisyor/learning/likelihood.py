@@ -1,0 +1,270 @@
+"""Learning by likelihood, exactly or by a bound, and with the diseases seen; for comparison.
+
+The methods people would use instead of moments: settings of one engine, EM. All return estimates.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from noisyor.em.ascent import ExactAscent, climb
+from noisyor.em.exact import ExactExpectation
+from noisyor.em.expected import Expected, inside, maximise
+from noisyor.em.information import information_errors
+from noisyor.em.observed import ObservedExpectation, check_diseases
+from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
+from noisyor.em.variational import VariationalExpectation
+from noisyor.errors import ParameterError, StructureError
+from noisyor.findings import Findings
+from noisyor.identifiability import check_identifiability
+from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
+from noisyor.schedule import find_schedule
+from noisyor.structure import Structure
+
+Progress = Callable[[int], None]
+ObservedMethod = Literal["ratio", "likelihood"]
+
+AT_BOUND = 1e-5
+"""Nearer to 0 or 1 a value is at its bound: the likelihood has no maximum inside."""
+
+
+def learn_exact_em(
+    findings: Findings,
+    structure: Structure,
+    *,
+    fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(),
+    progress: Progress | None = None,
+) -> Estimate:
+    """Learn by EM with exact inference, from random starts; for small networks.
+
+    The run with the highest likelihood is kept. `progress` is called with the number of records
+    looked at since the last call.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import EMSettings, learn_exact_em
+    >>> network = datasets.figure1(seed=0)
+    >>> findings = network.sample(500, seed=1)
+    >>> learn_exact_em(findings, network.structure, settings=EMSettings(n_init=1))
+    Estimate(exact_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    return _exactly("exact_em", findings, structure, fixed, settings, progress)
+
+
+def learn_maximum_likelihood(
+    findings: Findings,
+    structure: Structure,
+    *,
+    fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(),
+    progress: Progress | None = None,
+) -> Estimate:
+    """Maximise the exact likelihood by a quasi-Newton method (L-BFGS) in log odds.
+
+    As `learn_exact_em`; another way to the same maximum, for small networks.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import EMSettings, learn_maximum_likelihood
+    >>> network = datasets.figure1(seed=0)
+    >>> findings = network.sample(500, seed=1)
+    >>> learn_maximum_likelihood(findings, network.structure, settings=EMSettings(n_init=1))
+    Estimate(maximum_likelihood: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    return _exactly("maximum_likelihood", findings, structure, fixed, settings, progress)
+
+
+def _exactly(
+    method: str,
+    findings: Findings,
+    structure: Structure,
+    fixed: Fixed | None,
+    settings: EMSettings,
+    progress: Progress | None,
+) -> Estimate:
+    """Climb the exact likelihood."""
+    _check(findings, structure)
+    known = as_fixed(fixed, structure)
+    expectation = ExactExpectation(
+        findings.with_structure(structure),
+        max_operations=settings.max_operations,
+        n_jobs=settings.n_jobs,
+    )
+    ascent = ExactAscent(expectation, known, progress or _ignore)
+    if method == "exact_em":
+        run, limits = ascent.by_leaps, settings.limits(max_iter=5000, tol=1e-11)
+    else:
+        run, limits = ascent.by_gradients, settings.limits(max_iter=2000, tol=1e-14)
+    starts = random_starts(findings, structure, known, settings)
+    network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
+    errors = information_errors(network, expectation.information(network), known, 1e-3)
+    return _estimate(method, network, errors, findings.n_records, known, trace)
+
+
+def learn_variational_em(
+    findings: Findings,
+    structure: Structure,
+    *,
+    fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(),
+    progress: Progress | None = None,
+) -> Estimate:
+    """Learn by variational EM from random starts, the paper's baseline.
+
+    The run with the highest bound is kept.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import EMSettings, learn_variational_em
+    >>> network = datasets.figure1(seed=0)
+    >>> findings = network.sample(500, seed=1)
+    >>> learn_variational_em(findings, network.structure, settings=EMSettings(n_init=2))
+    Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    _check(findings, structure)
+    limits = settings.limits(max_iter=500, tol=1e-6)
+    known = as_fixed(fixed, structure)
+    expectation = VariationalExpectation(findings.with_structure(structure), settings.n_jobs)
+
+    def step(expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
+        return expectation.maximise(expected, network, known)
+
+    runs = []
+    for start in random_starts(findings, structure, known, settings):
+        expectation.restart()
+        runs.append(climb(expectation, step, start, limits, progress or _ignore))
+    network, trace = best_run(runs, "lower bound of the log likelihood")
+    errors = Parameters.full(structure, np.nan)
+    return _estimate("variational_em", network, errors, findings.n_records, known, trace)
+
+
+def learn_observed(
+    findings: Findings,
+    structure: Structure,
+    diseases: Any,
+    *,
+    method: ObservedMethod = "ratio",
+    fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(),
+    progress: Progress | None = None,
+) -> Estimate:
+    """Learn from records in which the diseases were seen: records x diseases, 0 and 1 or booleans.
+
+    By the "ratio", in closed form, or by "likelihood", noisy-or regression, a little more accurate.
+    Standard errors are those of the closed form; the regression's are a little smaller.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import learn_observed
+    >>> network = datasets.figure1(seed=0)
+    >>> findings, diseases = network.sample(500, seed=1, return_diseases=True)
+    >>> learn_observed(findings, network.structure, diseases)
+    Estimate(observed: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    _check(findings, structure)
+    if method not in get_args(ObservedMethod):
+        raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
+    limits = settings.limits(max_iter=200, tol=1e-7)
+    seen = check_diseases(diseases, findings.n_records, structure)
+    known = as_fixed(fixed, structure)
+    expectation = ObservedExpectation(findings.with_structure(structure), seen)
+    network, errors = expectation.ratios(known)
+    trace = None
+
+    def step(expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
+        return maximise(expected.trials, network, known)
+
+    if method == "likelihood":
+        p, f, leaks = network.parameters
+        start = inside(Parameters(p, np.clip(f, 0.01, 0.99), np.clip(leaks, 1e-4, 0.99)))
+        start_network = network.with_parameters(start).with_fixed(known)
+        run = climb(expectation, step, start_network, limits, progress or _ignore)
+        network, trace = best_run([run], "log likelihood given the diseases")
+    is_weak = errors.map(lambda error: np.zeros(len(error), dtype=np.uint16))
+    weak_failures = np.where(np.isnan(errors.failures), Flag.WEAK, 0).astype(np.uint16)
+    flags = Parameters(is_weak.priors, weak_failures, is_weak.leaks)
+    name = "observed" if method == "ratio" else "observed_likelihood"
+    return _estimate(name, network, errors, findings.n_records, known, trace, flags=flags)
+
+
+def learn_uniform(
+    findings: Findings, structure: Structure, *, fixed: Fixed | None = None
+) -> Estimate:
+    """Guess 0.5 for every prior and failure and hardly any leak (Figure 3, Uniform).
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import learn_uniform
+    >>> network = datasets.figure1(seed=0)
+    >>> learn_uniform(network.sample(500, seed=1), network.structure).network.priors
+    array([0.5, 0.5])
+    """
+    _check(findings, structure)
+    network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL_VALUES))
+    flags = Parameters.full(structure, Flag.NOT_SCHEDULED, np.uint16)
+    errors = Parameters.full(structure, np.nan)
+    known = as_fixed(fixed, structure)
+    return _estimate("uniform", network, errors, findings.n_records, known, flags=flags)
+
+
+def _ignore(_: int) -> None:
+    """Tell nobody."""
+
+
+def _check(findings: Findings, structure: Structure) -> None:
+    """Refuse findings of other symptoms, and no records."""
+    if findings.structure.symptoms != structure.symptoms:
+        raise StructureError("the findings belong to a structure with other symptoms.")
+    if not findings.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+
+
+def _estimate(
+    method: str,
+    network: NoisyOrNetwork,
+    errors: Parameters,
+    n_records: int,
+    fixed: Fixed,
+    trace: Trace | None = None,
+    *,
+    flags: Parameters | None = None,
+) -> Estimate:
+    """Return an estimate, with flags.
+
+    By default on what the findings alone cannot identify. Values at a bound are flagged always,
+    and have no standard errors.
+    """
+    structure = network.structure
+    schedule = find_schedule(structure, fixed=fixed)
+    swaps: list[tuple[int, ...]] = []
+    if flags is None:
+        checked = check_identifiability(structure, fixed=fixed, schedule=schedule)
+        flags = Parameters(*checked.orders).map(
+            lambda orders: np.where(orders < 0, Flag.UNCERTIFIED, 0).astype(np.uint16)
+        )
+        swaps = checked.swaps
+    clipped = flags.map(
+        lambda flag, value: np.where(
+            (flag == 0) & ((value < AT_BOUND) | (value > 1.0 - AT_BOUND)),
+            np.uint16(Flag.CLIPPED),
+            flag,
+        ),
+        network.parameters,
+    )
+    estimate = Estimate(
+        structure, method, n_records, network.parameters,
+        clipped.map(lambda flag, error: np.where(flag == 0, error, np.nan), errors),
+        Parameters.full(structure, -1), clipped, schedule,
+        sources=Parameters.full(structure, "records", object), trace=trace,
+    )  # fmt: skip
+    return Cleaned.nothing(structure, swaps).marked(estimate).fixing(fixed)

@@ -1,0 +1,296 @@
+"""fit: learning by any method, and the table of methods with what each needs and can do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from noisyor.em.runs import EMSettings
+from noisyor.errors import ParameterError
+from noisyor.findings import Findings
+from noisyor.learning import cleanup
+from noisyor.learning.estimate import Estimate
+from noisyor.learning.likelihood import (
+    learn_exact_em,
+    learn_maximum_likelihood,
+    learn_observed,
+    learn_uniform,
+    learn_variational_em,
+)
+from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
+from noisyor.learning.refined import learn_refined
+from noisyor.learning.sequential import learn_sequential
+from noisyor.learning.sources import RecordSource
+from noisyor.moments import MomentPlan, Moments
+from noisyor.moments.groups import N_GROUPS
+from noisyor.parameters import Fixed, as_fixed
+from noisyor.schedule import Schedule, find_schedule
+from noisyor.schedule.search import Choice
+from noisyor.structure import Structure
+
+MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """What all methods can be told; each takes what concerns it (see `NoisyOrLearner`)."""
+
+    pairs: bool = True
+    choice: Choice = "first"
+    n_groups: int = N_GROUPS
+    shrink: bool = True
+    em: EMSettings = EMSettings()
+
+    def schedule(
+        self, structure: Structure, fixed: Fixed, choice: Choice | None = None
+    ) -> Schedule:
+        """Find the schedule that these settings ask for."""
+        return find_schedule(structure, pairs=self.pairs, choice=choice or self.choice, fixed=fixed)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learned, from what, and how."""
+
+    source: RecordSource
+    schedule: Schedule
+    fixed: Fixed
+    settings: LearningSettings
+    labels: Any = None
+    """The diseases of each record, records x diseases, where they were seen."""
+
+    @property
+    def structure(self) -> Structure:
+        """The diseases, symptoms and edges."""
+        return self.schedule.structure
+
+    def count(self, plan: MomentPlan) -> Moments:
+        """Count moments of all records."""
+        return self.source.count(plan, self.settings.n_groups, self.settings.em.n_jobs)
+
+    def count_pairs(self) -> Moments:
+        """Count the pairs that pooling and misfits look at."""
+        pairs = self.count(pairs_to_count(self.structure))
+        if not pairs.n_records:
+            raise ParameterError("there is nothing to learn from: there are no records.")
+        return pairs
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn, what it needs and what it can do."""
+
+    name: str
+    about: str
+    learn: Callable[[Problem], Estimate]
+    from_counts: bool = False
+    """It can learn from counts alone, and so bit by bit, from several sites, and on a cluster."""
+    needs_labels: bool = False
+    """It learns from records in which the diseases were seen."""
+
+
+def fit(
+    records: RecordSource | Moments | Findings | Any,
+    structure: Structure,
+    method: str = "refined",
+    settings: LearningSettings = LearningSettings(),
+    *,
+    fixed: Any = None,
+    labels: Any = None,
+) -> Estimate:
+    """Learn a network of known structure from records, or from moments, by any method.
+
+    Parameters
+    ----------
+    records
+        As `NoisyOrLearner.fit` takes them, moments counted for `plan_for`, or a `RecordSource`,
+        which says how files are read and where.
+    structure
+        The diseases, symptoms and edges.
+    method
+        A name of `METHODS`.
+    settings
+        What the method can be told.
+    fixed
+        Parameters that keep their values: a `Fixed`, or a mapping.
+    labels
+        The diseases of each record, for methods that see them.
+
+    Examples
+    --------
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import fit
+    >>> network = datasets.figure1(seed=0)
+    >>> fit(network.sample(5000, seed=1), network.structure, "pooled")
+    Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    chosen = find_method(method)
+    source = records if isinstance(records, RecordSource) else RecordSource(records, structure)
+    known = as_fixed(fixed, structure)
+    if source.moments is not None and not chosen.from_counts:
+        raise ParameterError(
+            f"method {method!r} learns from records, not from moments; give the records, or learn "
+            "with 'pooled' or 'sequential'."
+        )
+    schedule = settings.schedule(structure, known)
+    return chosen.learn(Problem(source, schedule, known, settings, labels))
+
+
+def find_method(name: str) -> Method:
+    """Return a method by name, or say which there are."""
+    if name not in METHODS:
+        raise ParameterError(f"there is no method {name!r}; known: {', '.join(METHODS)}.")
+    return METHODS[name]
+
+
+def plan_for(
+    method: str,
+    structure: Structure,
+    settings: LearningSettings = LearningSettings(),
+    *,
+    fixed: Any = None,
+) -> MomentPlan:
+    """Return what a method that learns from counts needs, as far as one pass can give it."""
+    if not find_method(method).from_counts:
+        raise ParameterError(
+            f"method {method!r} learns from records, not from counts: there is no plan."
+        )
+    known = as_fixed(fixed, structure)
+    is_sequential = method == "sequential"
+    schedule = settings.schedule(structure, known, None if is_sequential else "rarest")
+    plan = schedule.plan() | cleanup.plan_for(schedule, known)
+    return plan if is_sequential else pairs_to_count(structure) | plan
+
+
+def pairs_to_count(structure: Structure) -> MomentPlan:
+    """Return the pairs that share a disease; all, so that misfits show, where they are not many."""
+    if structure.n_symptoms <= MOST_SYMPTOMS_FOR_ALL_PAIRS:
+        return MomentPlan.all_pairs(structure)
+    return MomentPlan.coupled(structure)
+
+
+# --- the methods ---
+
+
+def _sequential(problem: Problem) -> Estimate:
+    moments = problem.source.moments
+    if moments is None:
+        plan = plan_for("sequential", problem.structure, problem.settings, fixed=problem.fixed)
+        moments = problem.count(plan)
+    n_jobs = problem.settings.em.n_jobs
+    return learn_sequential(moments, problem.schedule, fixed=problem.fixed, n_jobs=n_jobs)
+
+
+def _pooled(problem: Problem) -> Estimate:
+    """Count pairs, choose triplets, count them; from moments, learn from what they have."""
+    shrink, n_jobs = problem.settings.shrink, problem.settings.em.n_jobs
+    if problem.source.moments is not None:
+        return learn_pooled(
+            problem.source.moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+    fitted, triplets = _count_pairs_and_triplets(problem)
+    return fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+
+
+def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
+    """Fit the pairs, and count the triplets that tell most given that fit."""
+    fitted = fit_pairs(problem.count_pairs(), problem.schedule, problem.fixed)
+    return fitted, problem.count(fitted.best_triplets())
+
+
+def _refined(problem: Problem) -> Estimate:
+    """Learn as pooled does, then refine that on the records."""
+    if problem.source.moments is not None:
+        return _pooled(problem)
+    if problem.source.client is None:
+        problem.source.findings()  # once, for all passes
+    fitted, triplets = _count_pairs_and_triplets(problem)
+    pooled = fitted.fit(triplets, standard_errors=False, n_jobs=problem.settings.em.n_jobs)
+    estimate = learn_refined(
+        problem.source.sampler(),
+        problem.schedule,
+        pooled.start(),
+        fixed=problem.fixed,
+        shrink=problem.settings.shrink,
+        cleaned=pooled.cleaned,
+        settings=problem.settings.em,
+        progress=problem.source.progress,
+    )
+    return replace(estimate, moments=fitted.moments)
+
+
+def _by_likelihood(learn: Callable[..., Estimate]) -> Callable[[Problem], Estimate]:
+    """Return a method that learns from records in memory; pairs are counted to check it with."""
+
+    def learned(problem: Problem) -> Estimate:
+        findings = problem.source.findings()
+        counts = replace(problem.source, progress=None)
+        pairs = replace(problem, source=counts).count(pairs_to_count(problem.structure))
+        options = {"settings": problem.settings.em, "progress": problem.source.progress}
+        estimate = learn(problem, findings, fixed=problem.fixed, **options)
+        return replace(estimate, moments=pairs)
+
+    return learned
+
+
+_TABLE = [
+    Method(
+        "refined",
+        "all pairs and the best triplets, then stochastic EM on the records; from moments alone it "
+        "is pooled",
+        _refined,
+        from_counts=True,
+    ),
+    Method("pooled", "all pairs and the best triplets", _pooled, from_counts=True),
+    Method(
+        "sequential",
+        "the paper's Algorithm 1, one triplet or pair for each edge",
+        _sequential,
+        from_counts=True,
+    ),
+    Method(
+        "exact_em",
+        "EM with exact inference, for small networks",
+        _by_likelihood(lambda problem, x, **more: learn_exact_em(x, problem.structure, **more)),
+    ),
+    Method(
+        "variational_em",
+        "variational EM, the paper's baseline",
+        _by_likelihood(
+            lambda problem, x, **more: learn_variational_em(x, problem.structure, **more)
+        ),
+    ),
+    Method(
+        "maximum_likelihood",
+        "the exact likelihood, maximised by its gradient",
+        _by_likelihood(
+            lambda problem, x, **more: learn_maximum_likelihood(x, problem.structure, **more)
+        ),
+    ),
+    Method(
+        "observed",
+        "in closed form, from records in which the diseases were seen",
+        _by_likelihood(
+            lambda problem, x, **more: learn_observed(x, problem.structure, problem.labels, **more)
+        ),
+        needs_labels=True,
+    ),
+    Method(
+        "observed_likelihood",
+        "noisy-or regression, from records in which the diseases were seen",
+        _by_likelihood(
+            lambda problem, x, **more: learn_observed(
+                x, problem.structure, problem.labels, method="likelihood", **more
+            )
+        ),
+        needs_labels=True,
+    ),
+    Method(
+        "uniform",
+        "a guess that looks at nothing",
+        _by_likelihood(
+            lambda problem, x, fixed, **_: learn_uniform(x, problem.structure, fixed=fixed)
+        ),
+    ),
+]
+METHODS = {method.name: method for method in _TABLE}

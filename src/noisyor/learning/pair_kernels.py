@@ -1,0 +1,253 @@
+"""Compiled weighted fits of all pairs at once.
+
+Every disease is written in two kinds of numbers: v = sqrt(q) t for each of its edges and one
+lambda = (1 - 2 p) / sqrt(q), with q = p (1 - p) and t = (1 - f) / (1 - p (1 - f)). Then
+
+    R(a,b) = prod_k (1 + v_ka v_kb)
+
+needs no prior at all, and a disease is a rank-one part of the pairs that it couples.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+NEVER = 1 << 30
+"""The round in which an edge is learned that no round learns."""
+NO_PARENT = -2
+"""The round of a pair that no disease couples."""
+FLOOR = 1e-4
+"""The smallest strength: 0 would take the edge out of the fit for good."""
+
+
+class PairRows(NamedTuple):
+    """The pairs of children of each disease, one disease after the other."""
+
+    child_offsets: Integers
+    """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
+    offsets: Integers
+    """The pairs of disease i are `offsets[i] : offsets[i + 1]` of what follows, by (a, b)."""
+    rows: Integers
+    """Rows in the moments' plan; -1 where a pair was not counted."""
+    ready: NDArray[np.int32]
+    """The round from which on a pair serves its disease; more than NEVER: in none."""
+
+
+@numba.njit(nogil=True, cache=True)
+def find_rows(
+    edge_symptoms: Integers, pair_starts: Integers, pair_seconds: Integers, pairs: PairRows
+) -> None:
+    """Write down, disease after disease, the plan's rows of all pairs of its children, or -1.
+
+    The pairs (a, b) of symptom a are `pair_starts[a] : pair_starts[a + 1]`, sorted by b.
+    """
+    child_offsets, rows = pairs.child_offsets, pairs.rows
+    for disease in range(len(child_offsets) - 1):
+        at = pairs.offsets[disease]
+        for a in range(child_offsets[disease], child_offsets[disease + 1]):
+            low, high = pair_starts[edge_symptoms[a]], pair_starts[edge_symptoms[a] + 1]
+            partners = pair_seconds[low:high]
+            for b in range(a + 1, child_offsets[disease + 1]):
+                index = np.searchsorted(partners, edge_symptoms[b])
+                found = index < len(partners) and partners[index] == edge_symptoms[b]
+                rows[at] = low + index if found else -1
+                at += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def find_readiness(depths: Integers, latest: Integers, pairs: PairRows) -> None:
+    """Find for each pair in which round its parents are learned, and when it serves a disease.
+
+    `latest` is the largest depth of an edge from a common parent to the pair: -1 where it is
+    fixed, NEVER where it is not learned, or NO_PARENT. A pair serves disease i from the round on
+    in which its own edges are learned and those of the other parents were learned before: `ready`.
+    """
+    child_offsets, offsets, rows, ready = pairs
+    latest[:] = NO_PARENT
+    owner = np.full(len(latest), -1, dtype=np.int32)
+    second = np.full(len(latest), NO_PARENT, dtype=np.int32)
+    for is_second_pass in (False, True):
+        for disease in range(len(child_offsets) - 1):
+            at = offsets[disease] - 1
+            for a in range(child_offsets[disease], child_offsets[disease + 1]):
+                for b in range(a + 1, child_offsets[disease + 1]):
+                    at += 1
+                    row = rows[at]
+                    own = max(depths[a], depths[b])
+                    if is_second_pass:
+                        others = NEVER
+                        if row >= 0:
+                            others = second[row] if owner[row] == disease else latest[row]
+                        ready[at] = max(own, others + 1) if own < NEVER else NEVER + 1
+                    elif row >= 0 and own > latest[row]:
+                        second[row] = latest[row]
+                        latest[row] = own
+                        owner[row] = disease
+                    elif row >= 0 and own > second[row]:
+                        second[row] = own
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def take_off(disease: int, pairs: PairRows, strengths: Floats, ratios: Floats) -> None:
+    """Divide the ratios of a disease's pairs by its part, 1 + v_a v_b."""
+    first, last = pairs.child_offsets[disease], pairs.child_offsets[disease + 1]
+    at, rows = pairs.offsets[disease], pairs.rows
+    for a in range(first, last):
+        for b in range(a + 1, last):
+            if rows[at] >= 0:
+                ratios[rows[at]] /= 1.0 + strengths[a] * strengths[b]
+            at += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def sweep(
+    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
+    strengths: Floats,
+) -> None:  # fmt: skip
+    """Fit every disease once to what the others leave of its pairs.
+
+    `ratios` are R over the parts of all diseases; they are kept up to date. `weights` has one for
+    each disease and pair of its children. Coordinate descent on sum w (c_ab - v_a v_b)^2, each v
+    bounded from below.
+    """
+    child_offsets, offsets, rows, ready = pairs
+    for disease in range(len(child_offsets) - 1):
+        first, last = child_offsets[disease], child_offsets[disease + 1]
+        m = last - first
+        v = strengths[first:last]
+        weighted = np.zeros((m, m))
+        w = np.zeros((m, m))
+        at = offsets[disease] - 1
+        for a in range(m):
+            for b in range(a + 1, m):
+                at += 1
+                row = rows[at]
+                if row >= 0:
+                    ratios[row] *= 1.0 + v[a] * v[b]
+                    if ready[at] <= round_:
+                        w[a, b] = w[b, a] = weights[at]
+                        weighted[a, b] = weighted[b, a] = weights[at] * (ratios[row] - 1.0)
+        for _ in range(3):
+            for a in range(m):
+                above, below = dot_products(weighted[a], w[a], v)
+                if below > 0.0 and not is_fixed[first + a]:
+                    v[a] = max(above / below, FLOOR)
+        take_off(disease, pairs, strengths, ratios)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
+    """Return sum w c v and sum w v v."""
+    above = below = 0.0
+    for b in range(len(v)):
+        above += weighted[b] * v[b]
+        below += w[b] * v[b] * v[b]
+    return above, below
+
+
+@numba.njit(nogil=True, cache=True)
+def newton_sweep(
+    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
+    strengths: Floats,
+) -> None:  # fmt: skip
+    """Move all strengths of every disease together, by a Gauss-Newton step if that is better.
+
+    Where one symptom is in nearly all of a disease's pairs, coordinates alone are slow to find out
+    how much is its strength and how much the others'.
+    """
+    child_offsets, offsets, rows, ready = pairs
+    for disease in range(len(child_offsets) - 1):
+        first, last = child_offsets[disease], child_offsets[disease + 1]
+        m, start = last - first, offsets[disease]
+        v = strengths[first:last]
+        matrix, gradient, before = np.zeros((m, m)), np.zeros(m), 0.0
+        at = start - 1
+        for a in range(m):
+            for b in range(a + 1, m):
+                at += 1
+                row = rows[at]
+                if row >= 0:
+                    part = 1.0 + v[a] * v[b]
+                    ratios[row] *= part
+                    if ready[at] <= round_:
+                        w, residual = weights[at], ratios[row] - part
+                        matrix[a, a] += w * v[b] * v[b]
+                        matrix[b, b] += w * v[a] * v[a]
+                        matrix[b, a] = w * v[a] * v[b]
+                        gradient[a] += w * v[b] * residual
+                        gradient[b] += w * v[a] * residual
+                        before += w * residual * residual
+        fix(is_fixed[first:last], matrix, gradient)
+        if solve_normal_equations(matrix, gradient):
+            for share in (1.0, 0.3, 0.1):
+                moved = np.maximum(v + share * gradient, FLOOR)
+                at, after = start - 1, 0.0
+                for a in range(m):
+                    for b in range(a + 1, m):
+                        at += 1
+                        if rows[at] >= 0 and ready[at] <= round_:
+                            residual = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
+                            after += weights[at] * residual * residual
+                if after < before:
+                    v[:] = moved
+                    break
+        take_off(disease, pairs, strengths, ratios)
+
+
+@numba.njit(nogil=True, cache=True)
+def fix(is_fixed: Booleans, matrix: Floats, right: Floats) -> None:
+    """Take fixed strengths out of the normal equations: their change is 0."""
+    for a in range(len(right)):
+        if is_fixed[a]:
+            matrix[a, :] = 0.0
+            matrix[:, a] = 0.0
+            right[a] = 0.0
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def solve_normal_equations(matrix: Floats, right: Floats) -> bool:
+    """Solve by Cholesky's method, in place, from the lower triangle; False if it is singular."""
+    for a in range(len(right)):
+        # A little more on the diagonal: two symptoms alone leave it singular.
+        matrix[a, a] = matrix[a, a] * (1.0 + 1e-6) if matrix[a, a] > 0.0 else 1.0
+        for b in range(a + 1):
+            total = matrix[a, b]
+            for k in range(b):
+                total -= matrix[a, k] * matrix[b, k]
+            if b < a:
+                matrix[a, b] = total / matrix[b, b]
+            elif total > 0.0:
+                matrix[a, a] = np.sqrt(total)
+            else:
+                return False
+        for k in range(a):
+            right[a] -= matrix[a, k] * right[k]
+        right[a] /= matrix[a, a]
+    for a in range(len(right) - 1, -1, -1):
+        right[a] /= matrix[a, a]
+        for k in range(a):
+            right[k] -= matrix[a, k] * right[a]
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def add_right_sides(
+    v: Floats, weights: Floats, changes: NDArray[np.float32], right: Floats
+) -> None:
+    """Add up sum_b w J_ab d_ab for each child a of a disease, one column for each group."""
+    at = 0
+    for a in range(len(v)):
+        for b in range(a + 1, len(v)):
+            if weights[at] > 0.0:
+                shared = weights[at] / (1.0 + v[a] * v[b])
+                for group in range(changes.shape[1]):
+                    right[a, group] += shared * v[b] * changes[at, group]
+                    right[b, group] += shared * v[a] * changes[at, group]
+            at += 1

@@ -1,0 +1,247 @@
+"""Fitting all coupled pairs: one strength v for each edge, in rounds and then jointly.
+
+In a round of the schedule the pairs that are admissible for a disease are used, with the learned
+diseases taken off. After the last round all pairs are used whose parents are all learned; a few
+more sweeps over the diseases then minimise the weighted misfit of all of them together.
+
+How much the strengths vary is found from the linearised fit, answered for each group of records
+left out. At the fitted strengths a small change d of log R(a,b) moves a disease's strengths by the
+solution of its normal equations, with J_ab = v_b / (1 + v_a v_b):
+
+    sum_b w J_ab (J_ab x_a + J_ba x_b) = sum_b w J_ab d_ab
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError, StructureError
+from noisyor.learning.decompose import edge_strengths
+from noisyor.learning.pair_kernels import (
+    NEVER,
+    NO_PARENT,
+    PairRows,
+    add_right_sides,
+    find_readiness,
+    find_rows,
+    newton_sweep,
+    sweep,
+    take_off,
+)
+from noisyor.moments import MomentPlan, Moments
+from noisyor.names import Indices
+from noisyor.parallel import in_threads
+from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
+from noisyor.schedule import Schedule
+from noisyor.structure import Structure
+
+MANY_RECORDS = 1e12
+"""Stands for infinitely many, of exact moments."""
+SWEEPS = 4
+"""In a round, and between two checks of whether the misfit still falls."""
+
+
+class PairTable(NamedTuple):
+    """Which pairs each disease couples, and in which round their other parents are learned."""
+
+    plan: MomentPlan
+    of_diseases: PairRows
+    depths: Indices
+    """The round of each edge; -1 where it is fixed, NEVER where it is not learned."""
+    latest: Indices
+    """For each pair, the largest depth of an edge to it from a parent of both; or NO_PARENT."""
+
+    @property
+    def structure(self) -> Structure:
+        """The structure whose pairs these are."""
+        return self.plan.structure
+
+    @property
+    def is_ready(self) -> Booleans:
+        """True where all parents of a pair are learned; a last False for pairs not counted, -1."""
+        return np.append(self.latest < NEVER, False)
+
+    def rows_of(self, disease: int) -> Indices:
+        """Return the rows of a disease's pairs in the plan; -1 where one was not counted."""
+        offsets = self.of_diseases.offsets
+        return self.of_diseases.rows[offsets[disease] : offsets[disease + 1]]
+
+
+def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
+    """Return the pairs of each disease among those that were counted."""
+    structure = plan.structure
+    # What is fixed is known before the first round, what is not learned in none.
+    depths = np.where(schedule.depths < 0, NEVER, schedule.depths)
+    depths[schedule.fixed.edges] = -1
+    n_children = np.diff(structure.child_offsets)
+    offsets = np.concatenate([[0], np.cumsum(n_children * (n_children - 1) // 2)])
+    rows, ready = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1], dtype=np.int32)
+    pairs = PairRows(structure.child_offsets, offsets, rows, ready)
+    starts = np.searchsorted(plan.pairs[:, 0], np.arange(structure.n_symptoms + 1))
+    symptoms = np.ascontiguousarray(structure.edges[:, 1])
+    find_rows(symptoms, starts, np.ascontiguousarray(plan.pairs[:, 1]), pairs)
+    latest = np.empty(len(plan.pairs), dtype=np.int64)
+    find_readiness(depths, latest, pairs)
+    return PairTable(plan, pairs, depths, latest)
+
+
+class PairFit:
+    """The strengths of all edges, fitted to the pairs."""
+
+    def __init__(self, moments: Moments, table: PairTable, fixed: Fixed) -> None:
+        values = moments.values(2)
+        self.is_fixed = fixed.edges
+        """Edges whose strengths are fixed; the others' are fitted."""
+        self.table = table
+        self._n_records = np.minimum(values.n_records, MANY_RECORDS)
+        self._odds = values.odds
+        c = values.pair_excesses[:, 0]
+        self._is_known = np.isfinite(c)
+        self._ratios = np.where(self._is_known, 1.0 + c, 1.0)
+        self.strengths = np.where(self.is_fixed, _fixed_strengths(fixed), 0.0)
+        self.ratios = self._ratios.copy()
+        """R over what the fit has of it: 1, but for noise."""
+        self.set_strengths(self.strengths)
+        self.weights = self._weights()
+
+    def _weights(self) -> Floats:
+        """Return one over the sampling variance of R - 1 as the fit has it (moments.values)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = np.nan_to_num(self._ratios / self.ratios - 1.0, posinf=0.0)
+        # Half a record more on either side, so that a symptom never seen has a variance too.
+        n = self._n_records
+        with np.errstate(invalid="ignore"):
+            present = np.where(np.isinf(self._odds), 1.0, self._odds / (1.0 + self._odds))
+        a, b = ((present * n[:, np.newaxis] + 0.5) / ((1.0 - present) * n[:, np.newaxis] + 0.5)).T
+        spread = a * b + c * (1.0 - a - b) + 2.0 * c * c
+        variances = (1.0 + c) * np.maximum(spread, 0.25 * a * b) / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = 1.0 / variances
+        weights[~self._is_known | ~np.isfinite(weights)] = 0.0
+        return np.asarray(weights)
+
+    def misfit(self) -> float:
+        """Return the mean of the squared standardised residuals."""
+        latest = self.table.latest
+        used = (self.weights > 0) & (latest < NEVER) & (latest > NO_PARENT)
+        if not used.any():
+            return 0.0
+        return float(np.mean(self.weights[used] * (self.ratios[used] - 1.0) ** 2))
+
+    def run(self) -> None:
+        """Fit round by round, then jointly until the misfit hardly falls any more."""
+        depths = self.table.depths
+        for round_ in range(int(depths[depths < NEVER].max(initial=-1)) + 1):
+            self._start(round_)
+            self._sweep(round_)
+            self.weights = self._weights()
+        self._run_jointly()
+
+    def _run_jointly(self) -> None:
+        before = self.misfit()
+        # With few pairs time does not matter, and sweeps go on until nothing changes.
+        is_large = len(self.table.plan.pairs) > 100_000
+        most_checks, tolerance = (12, 1e-4) if is_large else (600, 5e-7)
+        for _ in range(most_checks):
+            self._sweep(NEVER)
+            self.weights = self._weights()
+            after = self.misfit()
+            if before - after < tolerance * after:
+                break
+            before = after
+
+    def _start(self, round_: int) -> None:
+        """Let the edges of a round start at one strength for each disease, from its pairs."""
+        new = (self.table.depths == round_) & ~self.is_fixed
+        diseases = self.table.structure.edges[:, 0]
+        usual = np.full(self.table.structure.n_diseases, 0.1)
+        known = self.strengths > 0
+        sums = np.bincount(diseases[known], self.strengths[known], minlength=len(usual))
+        counts = np.bincount(diseases[known], minlength=len(usual))
+        usual[counts > 0] = sums[counts > 0] / counts[counts > 0]
+        self.set_strengths(np.where(new, usual[diseases], self.strengths))
+
+    def set_strengths(self, strengths: Floats) -> None:
+        """Take over strengths, and divide the ratios by them anew."""
+        self.strengths = np.array(strengths)
+        self.ratios = self._ratios.copy()
+        for disease in range(self.table.structure.n_diseases):
+            take_off(disease, self.table.of_diseases, self.strengths, self.ratios)
+
+    def _sweep(self, round_: int) -> None:
+        """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
+        pairs = self.table.of_diseases
+        weights = self.weights[pairs.rows]
+        for _ in range(SWEEPS):
+            sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
+        newton_sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
+
+
+def _fixed_strengths(fixed: Fixed) -> Floats:
+    """Return v = sqrt(q) t of the edges that are fixed with their priors, else NaN."""
+    p = np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
+    return edge_strengths(p, fixed.values.failures)
+
+
+def check_coupled(moments: Moments, schedule: Schedule) -> None:
+    """Raise an error if moments do not fit a schedule, or lack pairs that share a parent."""
+    if moments.plan.structure != schedule.structure:
+        raise StructureError("the moments and the schedule belong to different structures.")
+    if moments.n_records == 0 and not moments.is_exact:
+        raise ParameterError("there is nothing to learn from: the moments have no records.")
+    wanted = MomentPlan.coupled(schedule.structure)
+    n_missing = int((moments.plan.rows_of(2, wanted.pairs) < 0).sum())
+    if n_missing:
+        raise ParameterError(
+            f"the moments lack {n_missing:,} of the {len(wanted.pairs):,} pairs that share a "
+            "disease; count them all (MomentPlan.coupled, or `noisyor count` without --plan)."
+        )
+
+
+def strengths_without(
+    fit: PairFit, moments: Moments, groups: list[int], n_jobs: int | None = None
+) -> Floats:
+    """Return, for each group, the strengths that the other groups' records give."""
+    whole = np.log1p(np.maximum(moments.excesses(2), -0.99))
+    changes = np.empty((len(whole), len(groups)), dtype=np.float32)
+
+    def fill(column: int) -> None:
+        without = moments.excesses(2, without=groups[column])
+        change = np.log1p(np.maximum(without, -0.99)) - whole
+        changes[:, column] = np.where(np.isfinite(change), change, 0.0)
+
+    in_threads(fill, range(len(groups)), n_jobs)
+    strengths = np.repeat(fit.strengths[np.newaxis], len(groups), axis=0)
+    structure = fit.table.structure
+    usable = fit.table.is_ready & np.append(fit.weights > 0, False)
+    for disease in range(structure.n_diseases):
+        edges = structure.edges_of(disease)
+        rows = fit.table.rows_of(disease)
+        if usable[rows].any():
+            strengths[:, edges] += _response(
+                fit.strengths[edges], np.where(usable[rows], fit.weights[rows], 0.0),
+                fit.is_fixed[edges], changes[rows],
+            )  # fmt: skip
+    return strengths
+
+
+def _response(
+    v: Floats, weights: Floats, is_fixed: Booleans, changes: NDArray[np.float32]
+) -> Floats:
+    """Return how one disease's strengths answer to changes (pairs x groups), groups x edges."""
+    m = len(v)
+    a, b = np.triu_indices(m, 1)
+    shared = 1.0 + v[a] * v[b]
+    by_a, by_b = v[b] / shared, v[a] / shared
+    matrix = np.zeros((m, m))
+    matrix[a, b] = matrix[b, a] = weights * by_a * by_b
+    diagonal = np.bincount(a, weights * by_a**2, minlength=m)
+    diagonal += np.bincount(b, weights * by_b**2, minlength=m)
+    matrix[np.arange(m), np.arange(m)] = np.where(diagonal > 0, diagonal, 1.0)
+    right = np.zeros((m, changes.shape[1]))
+    add_right_sides(v, weights, changes, right)
+    matrix[is_fixed] = matrix[:, is_fixed] = right[is_fixed] = 0.0
+    matrix[is_fixed, is_fixed] = 1.0
+    matrix[np.arange(m), np.arange(m)] *= 1.0 + 1e-6  # two symptoms alone leave it singular
+    return np.asarray(np.linalg.solve(matrix, right).T)

@@ -1,1 +1,0 @@
-"""Polishing an estimate on the records themselves: stochastic EM."""

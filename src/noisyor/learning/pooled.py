@@ -1,0 +1,306 @@
+"""learn_pooled: all coupled pairs and the best triplets, each weighted by what it tells.
+
+Strengths from the pairs, in rounds and then jointly; lambdas, hence priors, from the triplets; then
+failures, and leaks from what is left. Uncertain values are shrunk towards the others of their kind.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import ParameterError
+from noisyor.identifiability import Identifiability
+from noisyor.learning.adjust import leaks_from
+from noisyor.learning.cleanup import Cleaned, clean_up, find_components
+from noisyor.learning.cleanup.components import Component, plan_of
+from noisyor.learning.decompose import Influences, edge_failures, priors_of
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.lambdas import (
+    LambdaFit,
+    choose_triplets,
+    lambdas_with_fixed_failures,
+    triplet_table,
+)
+from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
+from noisyor.learning.uncertainty import (
+    FEWEST_GROUPS,
+    Shrunk,
+    jackknife_errors,
+    shrink_failures,
+    shrink_leaks,
+    shrink_priors,
+    unshrunk,
+)
+from noisyor.moments import MomentPlan, Moments
+from noisyor.names import Indices
+from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
+from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
+from noisyor.schedule import Schedule
+
+MOST_GROUPS = 25
+"""Groups are joined in pairs beyond this: more cost time and tell hardly more."""
+
+
+def plan_triplets(
+    moments: Moments, schedule: Schedule, *, fixed: Fixed | None = None
+) -> MomentPlan:
+    """Return all coupled pairs and the triplets that tell most, given the counts of the pairs.
+
+    What `learn_pooled` needs: count all records again with this plan.
+
+    Examples
+    --------
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, plan_triplets
+    >>> network = datasets.figure1(seed=0)
+    >>> pairs = count_moments(network.sample(5000, seed=1), MomentPlan.coupled(network.structure))
+    >>> plan_triplets(pairs, find_schedule(network.structure))
+    MomentPlan(5 symptoms, 8 pairs, 5 triplets)
+    """
+    check_coupled(moments, schedule)
+    fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
+    return MomentPlan.coupled(schedule.structure) | fitted.best_triplets()
+
+
+def learn_pooled(
+    moments: Moments,
+    schedule: Schedule,
+    *,
+    triplets: Moments | None = None,
+    fixed: Fixed | None = None,
+    shrink: bool = True,
+    n_jobs: int | None = None,
+) -> Estimate:
+    """Learn all that a schedule reaches from all coupled pairs and some triplets.
+
+    Parameters
+    ----------
+    moments
+        All coupled pairs (`MomentPlan.coupled`), and triplets if `triplets` is not given.
+    schedule
+        From `find_schedule`: its rounds say which pairs are admissible when.
+    triplets
+        The triplets, counted apart, over the same records and in the same groups.
+    fixed
+        Parameters with fixed values; the schedule is best found with them too.
+    shrink
+        Shrink uncertain values towards the others of their kind; without, they are only kept
+        inside of their bounds.
+    n_jobs
+        The number of threads; None: one per core.
+
+    Examples
+    --------
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, learn_pooled
+    >>> network = datasets.figure1(seed=0)
+    >>> schedule = find_schedule(network.structure)
+    >>> plan = MomentPlan.coupled(network.structure) | schedule.plan()
+    >>> learn_pooled(count_moments(network.sample(5000, seed=1), plan), schedule)
+    Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    check_coupled(moments, schedule)
+    fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
+    return fitted.fit(triplets or moments, n_jobs=n_jobs).estimate(shrink)
+
+
+def fit_pairs(moments: Moments, schedule: Schedule, fixed: Fixed) -> "FittedPairs":
+    """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
+    fit = PairFit(moments, pair_table(moments.plan, schedule), fixed)
+    fit.run()
+    components, identifiability = find_components(schedule, fixed)
+    return FittedPairs(moments, schedule, fixed, fit, components, identifiability)
+
+
+@dataclass(frozen=True)
+class FittedPairs:
+    """The pairs, and the strengths fitted to them."""
+
+    moments: Moments
+    schedule: Schedule
+    fixed: Fixed
+    pairs: PairFit
+    components: list[Component]
+    """What the schedule leaves and the clean-up can learn."""
+    identifiability: Identifiability
+
+    def best_triplets(self) -> MomentPlan:
+        """Return the plan of the triplets that tell most about the priors, and of the clean-up."""
+        structure = self.schedule.structure
+        odds = self.moments.values(1).odds[:, 0]
+        triplets = choose_triplets(self.pairs.table, self.pairs.strengths, odds)
+        return MomentPlan(structure, triplets=triplets) | plan_of(structure, self.components)
+
+    def fit(
+        self, triplets: Moments, *, standard_errors: bool = True, n_jobs: int | None = None
+    ) -> "PooledFit":
+        """Fit lambdas to triplets, counted over the same records and in the same groups.
+
+        For standard errors everything is also fitted without each group of records.
+        """
+        schedule, structure = self.schedule, self.schedule.structure
+        if (schedule.prior_steps >= 0).any() and not len(triplets.plan.triplets):
+            raise ParameterError(
+                "the moments have no triplets, without which priors cannot be learned; choose some "
+                "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`, with the same fixed "
+                "values) and count all records again with that plan."
+            )
+        moments, triplets = _in_fewer_groups(self.moments), _in_fewer_groups(triplets)
+        table = triplet_table(structure, triplets.plan, self.pairs.table)
+        third = LambdaFit(triplets, table, self.fixed)
+        strengths = self.pairs.strengths.copy()
+        lambdas = third.run(strengths)
+        groups = np.flatnonzero(moments.group_records > 0).tolist()
+        if len(groups) < FEWEST_GROUPS or not standard_errors:
+            groups = []
+        group_strengths = strengths_without(self.pairs, moments, groups, n_jobs)
+        found = in_threads(
+            lambda row: third.run(group_strengths[row], lambdas, without=groups[row], rounds=1),
+            range(len(groups)),
+            n_jobs,
+        )
+        without = Influences(group_strengths, np.array(found).reshape(-1, structure.n_diseases))
+        whole = Influences(strengths, lambdas)
+        sizes = moments.group_records[groups]
+        lambdas, group_lambdas = lambdas_with_fixed_failures(self.fixed, whole, without, sizes)
+        whole, without = Influences(strengths, lambdas), Influences(group_strengths, group_lambdas)
+        by_group = {group: Influences(*each) for group, *each in zip(groups, *without, strict=True)}
+        swaps = self.identifiability.swaps
+        cleaned = clean_up(triplets, self.components, whole, by_group, swaps=swaps, n_jobs=n_jobs)
+        return PooledFit(self, moments, groups, whole, without, third.n_triplets, cleaned)
+
+
+@dataclass(frozen=True)
+class PooledFit:
+    """Strengths and lambdas, with those of each group of records left out."""
+
+    pairs: FittedPairs
+    moments: Moments
+    """In no more groups than the jackknife needs."""
+    groups: list[int]
+    """Those that were left out, one at a time; none: there are no standard errors."""
+    whole: Influences
+    without: Influences
+    """The same without each group, in rows."""
+    n_triplets: Indices
+    """How many triplets each disease has."""
+    cleaned: Cleaned
+
+    def start(self) -> NoisyOrNetwork:
+        """Return a network to start from: all values well inside of their bounds.
+
+        What no schedule reaches starts at the middle of what was learned.
+        """
+        structure, fixed = self.pairs.schedule.structure, self.pairs.fixed
+        found = priors_of(self.whole.lambdas)
+        usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
+        priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.95)
+        priors = fixed.apply("priors", priors)
+        strengths = self.whole.strengths
+        failures = np.clip(edge_failures(priors[structure.edges[:, 0]], strengths), 0.02, 0.98)
+        reached = strengths > 0
+        failures[~reached] = failures[reached].mean() if reached.any() else 0.5
+        failures = fixed.apply("failures", failures)
+        absent = np.nan_to_num(self.moments.negative_moments(1), nan=0.99)
+        leaks = leaks_from(structure, absent, priors, failures)
+        leaks = fixed.apply("leaks", np.clip(leaks, 1e-3, 0.5))
+        return NoisyOrNetwork(structure, priors, failures, leaks)
+
+    def estimate(self, shrink: bool = True) -> Estimate:
+        """Return values and errors of all parameters, uncertain ones shrunk if asked."""
+        structure, fixed = self.pairs.schedule.structure, self.pairs.fixed
+        shrink = shrink and len(self.groups) > 0  # without errors nobody knows how far
+        lambdas, group_lambdas = self.whole.lambdas, self.without.lambdas
+        raw, replicates = priors_of(lambdas), priors_of(group_lambdas)
+        errors = self._errors(raw, replicates)
+        priors = unshrunk(raw, errors)
+        if shrink:
+            priors = shrink_priors(raw, lambdas, self._errors(lambdas, group_lambdas))
+        # A replicate's prior moves as far as the shrunk prior does when lambda moves.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.minimum(priors.standard_errors / errors, 1.0)
+        moves = np.nan_to_num(share * (replicates - raw))
+        prior_values = fixed.apply("priors", priors.values)
+        group_priors = fixed.apply("priors", np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9))
+        owners = structure.edges[:, 0]
+        raw, replicates = (
+            fixed.apply("failures", edge_failures(p[..., owners], v))
+            for p, v in (
+                (prior_values, self.whole.strengths),
+                (group_priors, self.without.strengths),
+            )
+        )
+        errors = self._errors(raw, replicates)
+        failures = shrink_failures(raw, errors) if shrink else unshrunk(raw, errors)
+        absent = self.moments.negative_moments(1)
+        raw_leaks = leaks_from(structure, absent, prior_values, raw)
+        group_leaks = np.array(
+            [
+                leaks_from(structure, self.moments.negative_moments(1, without=g), p, f)
+                for g, p, f in zip(self.groups, group_priors, replicates, strict=True)
+            ]
+        ).reshape(len(self.groups), structure.n_symptoms)
+        errors = self._errors(raw_leaks, group_leaks)
+        leaks = shrink_leaks(raw_leaks, errors) if shrink else unshrunk(raw_leaks, errors)
+        estimate = _estimate(self, (priors, failures, leaks))
+        return replace(estimate.fixing(fixed), moments=self.pairs.moments)
+
+    def _errors(self, whole: Floats, replicates: Floats) -> Floats:
+        if not self.groups:
+            return np.zeros(len(whole))  # not known; flagged, unless the moments are exact
+        return jackknife_errors(whole, replicates, self.moments.group_records[self.groups])
+
+
+def _in_fewer_groups(moments: Moments) -> Moments:
+    """Join groups of records until there are few enough for the jackknife."""
+    n = moments.n_groups
+    while n > MOST_GROUPS and n % 2 == 0:
+        n //= 2
+    return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
+
+
+def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate:
+    """Mark what the schedule does not reach, and what the data hardly tell."""
+    schedule, fixed, moments = fit.pairs.schedule, fit.pairs.fixed, fit.moments
+    structure = schedule.structure
+    diseases, symptoms = structure.edges.T
+    cleaned = fit.cleaned
+    lost_priors = (schedule.prior_depths < 0) & ~cleaned.priors
+    lost_priors |= ~np.isfinite(fit.whole.lambdas)
+    lost_failures = ((schedule.depths < 0) & ~cleaned.edges) | lost_priors[diseases]
+    lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    lost_leaks[symptoms[lost_failures & ~(fixed.mask.failures & ~lost_priors[diseases])]] = True
+    lost = Parameters(lost_priors, lost_failures, lost_leaks)
+    reasons = Flag.NOT_SCHEDULED, Flag.NOT_SCHEDULED, Flag.RESTS_ON_UNLEARNED
+    values, errors, is_weak = (Parameters(*each) for each in zip(*shrunk, strict=True))
+    values = lost.map(np.where, Parameters.full(structure, NEUTRAL_VALUES), values)
+    flag = Flag(0)
+    if not fit.groups:
+        errors = Parameters.full(structure, np.nan)
+        flag = Flag(0) if moments.is_exact else Flag.NO_ERROR
+    flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
+    flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
+    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
+    n_reached = np.bincount(diseases, schedule.depths >= 0, minlength=structure.n_diseases)
+    n_pairs = np.maximum(n_reached[diseases] - 1, 0).astype(np.int64)
+    sources = Parameters(
+        _sources(fit.n_triplets, "triplets", cleaned.priors),
+        _sources(n_pairs, "pairs", cleaned.edges),
+        np.full(structure.n_symptoms, "marginal", dtype=object),
+    )
+    estimate = Estimate(
+        structure, "pooled", moments.n_records, values,
+        lost.map(lambda here, error: np.where(here, np.nan, error), errors),
+        lost.map(lambda here, depth: np.where(here, -1, depth), depths),
+        flags.map(lambda each: each.astype(np.uint16)), schedule, sources=sources,
+    )  # fmt: skip
+    return cleaned.marked(estimate)
+
+
+def _sources(numbers: Indices, kind: str, is_cleaned: Booleans) -> NDArray[np.object_]:
+    """Return in words what each parameter was learned from."""
+    texts = [
+        "clean-up" if by_cleanup else f"{n:,} {kind}"
+        for n, by_cleanup in zip(numbers, is_cleaned, strict=True)
+    ]
+    return np.array(texts, dtype=object)

@@ -1,1 +1,0 @@
-"""Learning from all admissible pairs and the best triplets."""

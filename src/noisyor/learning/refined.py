@@ -1,0 +1,155 @@
+"""learn_refined: from the pooled start, stochastic EM on the records.
+
+It uses moments of all orders, which the records hold and the counts of pairs and triplets do not.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.em.expected import BetaPriors, RecordTotals
+from noisyor.em.information import at_least_if_seen, disease_errors
+from noisyor.em.runs import EMSettings
+from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.stochastic import StochasticEM, StochasticSettings, fisher_scoring, is_small
+from noisyor.errors import ParameterError, StructureError
+from noisyor.findings import Findings
+from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.estimate import Estimate, Flag
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, as_fixed
+from noisyor.schedule import Schedule
+
+Booleans = NDArray[np.bool_]
+
+LEAST_KNOWN = 0.5
+"""Records should say as large a share of what they would say of a prior if the disease was seen.
+EM comes nearer by that share in a round; with less, ten rounds are too few to be sure."""
+WEAK = 0.64
+"""A value is weak if the weak prior makes up more than this part of what is known of it."""
+UNSHRUNK = 1e-3
+"""The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
+FEWEST_CASES = 5.0
+"""A prior that rests on fewer expected cases is weak."""
+
+
+def learn_refined(
+    records: Findings | Sampler,
+    schedule: Schedule,
+    start: NoisyOrNetwork,
+    *,
+    fixed: Fixed | None = None,
+    shrink: bool = True,
+    cleaned: Cleaned | None = None,
+    settings: EMSettings = EMSettings(),
+    progress: Callable[[int], None] | None = None,
+) -> Estimate:
+    """Refine a good start on the records, by sampling each record's diseases.
+
+    Parameters
+    ----------
+    records
+        In memory, or a sampler of records that are elsewhere.
+    schedule
+        Tells which parameters are certified to be identifiable.
+    start
+        From `learn_pooled`; never a random one: EM finds the nearest maximum.
+    fixed
+        Parameters that keep their values.
+    shrink
+        Use the weak priors, which keep what the records say little of near the other parameters.
+    cleaned
+        What the clean-up has learned beyond the schedule, for the start.
+    settings
+        `max_iter`: rounds over all records (10 by default); `seed`; `n_jobs`.
+    progress
+        Called with the number of records sampled since the last call.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets, find_schedule
+    >>> from noisyor.learning import learn_refined
+    >>> network = datasets.figure1(seed=0)
+    >>> findings, schedule = network.sample(5000, seed=1), find_schedule(network.structure)
+    >>> start = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
+    >>> learn_refined(findings, schedule, start)
+    Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    """
+    structure = schedule.structure
+    is_other = isinstance(records, Findings) and records.structure.symptoms != structure.symptoms
+    if is_other or start.structure != structure:
+        raise StructureError("findings, schedule and start have different structures.")
+    rounds = StochasticSettings.of(structure, settings.max_iter)
+    sampler = (
+        RecordSampler(structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs)
+        if isinstance(records, Findings)
+        else records
+    )
+    totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
+    if not totals.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    known, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
+    em = StochasticEM(sampler, known, rounds, settings.seed, share, progress or (lambda _: None))
+    learned = em.run(start)
+    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
+    if is_small(structure):
+        learned, errors = fisher_scoring(sampler, learned, settings.seed, known, share)
+    else:
+        information = sampler.inform(learned, rounds.information_sweeps, settings.seed)
+        errors = disease_errors(learned, information, totals, known, share)
+        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
+        unidentified = ~(if_seen >= LEAST_KNOWN * errors.priors**2) & ~known.mask.priors
+    errors = at_least_if_seen(errors, learned, totals)
+    beyond = cleaned or Cleaned.nothing(structure)
+    flags = _flags(learned, errors, totals.n_records, share, unidentified)
+    estimate = _estimate(learned, errors, flags, int(totals.n_records), schedule, beyond)
+    return beyond.marked(estimate).fixing(known)
+
+
+def _flags(
+    network: NoisyOrNetwork,
+    errors: Parameters,
+    n_records: float,
+    share: float,
+    unidentified: Booleans,
+) -> Parameters:
+    """Mark what rests on too few cases, and what may not have settled."""
+    sizes = BetaPriors.weak(network, share).sizes
+
+    def is_weak(value: NDArray[np.float64], error: NDArray[np.float64], size: float) -> Booleans:
+        """Return True where a weak prior makes up most of the precision, or none is known."""
+        with np.errstate(invalid="ignore"):
+            return ~(error**2 * size <= WEAK * value * (1.0 - value))
+
+    weak = network.parameters.map(is_weak, errors, sizes)
+    few = n_records * network.priors < FEWEST_CASES
+    weak = Parameters(weak.priors | few, weak.failures, weak.leaks)
+    return weak.map(
+        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
+        Parameters.of_diseases(network.structure, unidentified),
+    )
+
+
+def _estimate(
+    network: NoisyOrNetwork,
+    errors: Parameters,
+    flags: Parameters,
+    n_records: int,
+    schedule: Schedule,
+    cleaned: Cleaned,
+) -> Estimate:
+    """Return the estimate, with a mark on what nothing certifies."""
+    structure = schedule.structure
+    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
+    is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    is_open[structure.edges[depths.failures < 0, 1]] = True
+    beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
+    return Estimate(
+        structure, "refined", n_records, network.parameters,
+        beyond.map(lambda here, error: np.where(here, np.nan, error), errors),
+        depths,
+        beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
+        schedule,
+        sources=Parameters.full(structure, "records", object),
+    )  # fmt: skip
