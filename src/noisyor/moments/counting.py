@@ -74,22 +74,15 @@ def count_moments(
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
     return count_records(
-        source, plan, RecordFormat(**options), n_groups=n_groups, progress=progress, n_jobs=n_jobs,
+        source, plan, RecordFormat(**options), n_groups=n_groups, n_jobs=n_jobs, progress=progress,
         client=client, skip_broken=skip_broken,
     )  # fmt: skip
 
 
 def count_records(
-    source: Any,
-    plan: MomentPlan,
-    form: RecordFormat,
-    *,
-    n_groups: int = N_GROUPS,
-    progress: Progress | None = None,
-    n_jobs: int | None = None,
-    client: Any = None,
-    skip_broken: bool = False,
-) -> Moments:
+    source: Any, plan: MomentPlan, form: RecordFormat, *, n_groups: int, n_jobs: int | None,
+    progress: Progress | None, client: Any, skip_broken: bool,
+) -> Moments:  # fmt: skip
     """Do as `count_moments`, with the options of reading as one value."""
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
