@@ -1,5 +1,6 @@
 """Where results come from: settings, versions, machine and time, kept beside them."""
 
+import datetime
 import json
 import os
 import platform
@@ -11,7 +12,6 @@ import numpy as np
 
 from noisyor._version import __version__
 from noisyor.errors import FileError
-from noisyor.experiments.networks import real_networks
 from noisyor.experiments.settings import Settings
 from noisyor.io.paths import replaced_when_done
 
@@ -29,6 +29,8 @@ class Provenance:
             "experiment": name, "settings": _described(settings), "noisyor": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
             "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "seconds": 0.0,
         }  # fmt: skip
         results = folder / f"{name}.csv"
@@ -38,8 +40,9 @@ class Provenance:
     def _take_up(self, results: Path) -> None:
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
-            settings, self.content["seconds"] = earlier["settings"], float(earlier["seconds"])
-            made_with = {name: earlier[name] for name in MADE_WITH}
+            settings, made_with = earlier["settings"], {name: earlier[name] for name in MADE_WITH}
+            self.content |= {name: earlier.get(name) for name in ("date", "load", "note")}
+            self.content["seconds"] = float(earlier["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             raise FileError(
                 f"{results} holds results, but {self.path}, which says with what settings they "
@@ -78,16 +81,23 @@ def sentence_of(found: dict[str, Any]) -> str:
         f"Made by `noisyor reproduce {name}{options} --out DIR` in "
         f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
         f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
-        f"{found['cores']} cores ({found['machine']}). All numbers stand in "
+        f"{found['cores']} cores ({found['machine']}){_circumstances(found)}. All numbers stand in "
         f"[{name}.csv]({name}.csv), settings in [{name}.json]({name}.json)."
     )
+
+
+def _circumstances(found: dict[str, Any]) -> str:
+    """Say when, and beside how much other work: times are to be read with it."""
+    date = f", begun on {found['date']}" if found.get("date") else ""
+    load = f" at a load of {found['load']:.1f}" if found.get("load") is not None else ""
+    return date + load + (f"; {found['note']}" if found.get("note") else "")
 
 
 def _described(settings: Settings) -> dict[str, Any]:
     return {
         "quick": settings.quick,
         "seed": settings.seed,
-        "structures": list(real_networks(settings.structures)),
+        "structures": list(settings.real_networks()),
     }
 
 
