@@ -52,11 +52,11 @@ def reproduce(
     from noisyor.experiments.experiment import experiment_named, missing_cells, summary_of
 
     if is_list or what is None:
-        facts = {
+        listed = {
             name: f"{summary_of(name)} Full size: {experiment_named(name).LASTS}."
             for name in EXPERIMENTS
         }
-        show_facts(facts, as_json)
+        show_facts(listed, as_json)
         return
     names = EXPERIMENTS if what == "all" else (what,)
     for name in names:

@@ -1,5 +1,7 @@
 """Large networks: how near the learners come to estimators that see the diseases, at what cost."""
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from noisyor.experiments.learners import fit, fit_in_rounds
 from noisyor.experiments.measures import coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import SAMPLES, markdown_table, method_runs, shown, span, table
+from noisyor.experiments.tables import SAMPLES, markdown_table, network_tables, shown, span, table
 from noisyor.schedule import find_schedule
 
 LASTS = "five hours"
@@ -44,11 +46,9 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     fit(network.sample(200, seed=0), structure, "refined")  # compile
     if cell.method in ROUNDS:
         n_rounds = int(cell.method.split()[1])
-        estimate, found = timed(lambda: fit_in_rounds(findings, structure, n_rounds))
+        estimate, found = timed(fit_in_rounds, findings, structure, n_rounds)
     else:
-        estimate, found = timed(
-            lambda: fit(findings, structure, cell.method, diseases=diseases)
-        )
+        estimate, found = timed(fit, findings, structure, cell.method, diseases=diseases)
     schedule = find_schedule(structure)
     reached, reached_priors = schedule.depths >= 0, schedule.prior_depths >= 0
     relative = np.abs(estimate.priors.values / network.priors - 1.0)
@@ -93,9 +93,8 @@ def _middle(results: Results) -> int:
     return results.sizes()[min(1, len(results.sizes()) - 1)]
 
 
-def page(results: Results) -> list[str]:
+def page(results: Results) -> dict[str, object]:
     """Return a table for each network, and what they show."""
-    parts = ["# Accuracy: as if the diseases had been seen", *_findings(results)]
     columns = {
         "error of failures": ("failures reached", "{:.4f}"),
         "error of priors": ("priors relative", "{:.4f}"),
@@ -106,82 +105,56 @@ def page(results: Results) -> list[str]:
         "seconds": ("seconds", "{:.1f}"),
         "samples": ("failures reached", SAMPLES),
     }
-    for name in results.networks():
-        runs = method_runs(name, results.sizes(), (*SEEN, *METHODS))
-        parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
-    depths = range(6)
-    by_depth = [
-        ([name, f"{n:,}", f"{kind}s"],
-         [results.mean(name, n, "refined", f"covered {kind} {depth}") for depth in depths])
-        for name in results.networks() for n in results.sizes() for kind in KINDS
-    ]  # fmt: skip
-    rows = [["network", "records", "kind", *(f"depth {depth}" for depth in depths)]]
-    rows += [
-        [*words, *(shown(share, "{:.1%}") for share in shares)]
-        for words, shares in by_depth
-        if np.isfinite(shares).any()
+    by_depth = {f"depth {depth}": f" {depth}" for depth in range(6)}
+    depth_runs = [
+        (name, n, kind) for name in results.networks() for n in results.sizes() for kind in KINDS
     ]
-    by_depth_title = "## Coverage of refined by depth, where at least 100 parameters have it"
-    parts += [by_depth_title, markdown_table(rows)] if len(rows) > 1 else []
-    columns = {"error of failures": columns["error of failures"], "seconds": columns["seconds"]}
-    runs = [([rounds.split()[1]], (LARGE[0], _middle(results), rounds)) for rounds in ROUNDS]
-    parts.append(f"## Rounds of EM: {LARGE[0]}, {_middle(results):,} records, one sample")
-    return [*parts, table(results, ["rounds"], columns, runs)]
+    depths = [["network", "records", "kind", *by_depth]]
+    for name, n, kind in depth_runs:
+        shares = [results.mean(name, n, "refined", f"covered {kind}{d}") for d in by_depth.values()]
+        if np.isfinite(shares).any():
+            depths.append([name, f"{n:,}", f"{kind}s", *(shown(s, "{:.1%}") for s in shares)])
+    middle = _middle(results)
+    of_rounds = {name: columns[name] for name in ("error of failures", "seconds")}
+    runs = [([rounds.split()[1]], (LARGE[0], middle, rounds)) for rounds in ROUNDS]
+    return {
+        **_ratios(results),
+        "networks": network_tables(results, columns, (*SEEN, *METHODS)),
+        "depths": markdown_table(depths),
+        "middle": middle,
+        "rounds": table(results, ["rounds"], of_rounds, runs),
+    }
 
 
-def _findings(results: Results) -> list[str]:
-    """Say what the numbers show."""
+def _ratios(results: Results) -> dict[str, object]:
+    """Return how errors compare on the networks of QMR's size, from the least to the most."""
     names = [name for name in LARGE if name in results.networks()]
-    runs = [(name, n) for name in names for n in results.sizes()]
+    most = results.sizes()[-1]
 
-    def ratios(method: str, over: str, quantity: str = "failures reached") -> str:
+    def ratio(method: str, over: str, quantity: str, sizes: list[int]) -> str:
         return span(
-            results.mean(*run, method, quantity) / results.mean(*run, over, quantity)
-            for run in runs
+            results.mean(name, n, method, quantity) / results.mean(name, n, over, quantity)
+            for name in names
+            for n in sizes
         )
 
-    most = results.sizes()[-1]
-    covered = span(
-        (results.mean(*run, "refined", f"covered {kind}") for run in runs for kind in KINDS),
-        "{:.1%}",
-    )
-    times = {
-        method: span(results.all(LARGE[0], most, method, "seconds"), "{:.0f}")
-        for method in ("refined", "pooled")
+    def covered() -> Iterator[float]:
+        for name, n, kind in itertools.product(names, results.sizes(), KINDS):
+            yield results.mean(name, n, "refined", f"covered {kind}")
+
+    failures, priors, sizes = "failures reached", "priors relative", results.sizes()
+    return {
+        "large": ", ".join(names),
+        "most": most,
+        "refined_observed": ratio("refined", "observed", failures, sizes),
+        "refined_limit": ratio("refined", "observed_likelihood", failures, sizes),
+        "refined_priors": ratio("refined", "observed", priors, sizes),
+        "covered": span(covered(), "{:.1%}"),
+        "pooled_observed": ratio("pooled", "observed", failures, sizes),
+        "pooled_priors": ratio("pooled", "observed", priors, sizes),
+        "sequential_refined": ratio("sequential", "refined", failures, [most]),
+        **{
+            f"{method}_seconds": span(results.all(LARGE[0], most, method, "seconds"), "{:.0f}")
+            for method in ("refined", "pooled")
+        },
     }
-    paper = span(
-        (results.mean(name, most, "sequential", "failures reached")
-         / results.mean(name, most, "refined", "failures reached") for name in names),
-        "{:.0f}",
-    )  # fmt: skip
-    return [
-        "`observed` sees the diseases and takes the ratio P(absent | disease) / P(absent | no "
-        "disease), `observed_likelihood` is the noisy-or regression on them: the real limit. *Error "
-        "of failures*: the mean absolute error of all failures that the schedule reaches; *error "
-        "of priors*: the mean relative error. *Covered*: 95% intervals of unflagged parameters "
-        "that hold the truth; *flagged*: the share of failures with a flag.",
-        f"On networks of QMR's size ({', '.join(names)}):",
-        "\n".join(
-            [
-                f"- **`refined` is as accurate as if the diseases had been seen:** its error of the "
-                f"failures is {ratios('refined', 'observed')} times that of `observed` (goal: at "
-                f"most 1.05) and {ratios('refined', 'observed_likelihood')} times that of "
-                "`observed_likelihood`, its error of the priors "
-                f"{ratios('refined', 'observed', 'priors relative')} times (goal: 1.3). Where "
-                "records are few it beats the limit, because it shrinks what few cases tell.",
-                f"- **Its intervals are honest:** {covered} of them hold the truth. The information "
-                "is inverted disease by disease, which leaves out what two diseases share.",
-                f"- **`pooled`**, from counts alone, is {ratios('pooled', 'observed')} times as far "
-                f"off as `observed` (goal: 1.4), {ratios('pooled', 'observed', 'priors relative')} "
-                "times in the priors: where diseases share nearly all their symptoms, pairs and "
-                "triplets alone tell them apart slowly.",
-                f"- **One triplet an edge** (`sequential`, the paper) is {paper} times as far off "
-                f"as `refined` with {most:,} records (goal: at least 8).",
-                f"- **Seconds** with {most:,} records of {LARGE[0]}: `refined` {times['refined']} "
-                f"(goal: 300), `pooled` {times['pooled']} (goal: 30). Ten rounds of EM are past "
-                "the knee.",
-            ]
-        ),
-        f"**{WEAK}** has weak edges: no promise. The records hardly tell its diseases from each "
-        "other; `refined` flags nearly all of it, and what little is unflagged covers too rarely.",
-    ]

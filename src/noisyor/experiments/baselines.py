@@ -18,7 +18,7 @@ from noisyor.datasets.parameters import random_leaks, zipf_priors
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import COLOURS, picture
 from noisyor.experiments.learners import fit
-from noisyor.experiments.measures import all_seconds, mean_errors, seconds, timed
+from noisyor.experiments.measures import mean_errors, seconds, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import SAMPLES, markdown_table, shown, table
@@ -69,9 +69,7 @@ def _agreement(cell: Cell) -> dict[str, float]:
     found, ends = {}, []
     for method in AGREEMENT:
         fit(findings, network.structure, method, restarts=1)  # compile
-        estimate, of_run = timed(
-            lambda m=method: fit(findings, network.structure, m, seed=cell.seed)
-        )
+        estimate, of_run = timed(fit, findings, network.structure, method, seed=cell.seed)
         assert estimate.trace is not None
         ends.append(estimate.trace.values[-1])
         found[method] = of_run["seconds"]
@@ -91,7 +89,7 @@ def _large(cell: Cell) -> dict[str, float]:
 
     def learn(n_records: int, seed: int) -> Any:
         findings, diseases = network.sample(n_records, seed=seed, return_diseases=True)
-        return timed(lambda: fit(findings, structure, cell.method, diseases=diseases, restarts=1))
+        return timed(fit, findings, structure, cell.method, diseases=diseases, restarts=1)
 
     learn(100, 0)  # compile
     estimate, of_run = learn(cell.n_records, 1)
@@ -107,10 +105,10 @@ def _em(cell: Cell) -> dict[str, float]:
     network = datasets.figure1(0)
     findings = network.sample(cell.n_records, seed=1)
     fit(findings, network.structure, "exact_em", restarts=1)  # compile
-    estimate, ours = timed(lambda: fit(findings, network.structure, "exact_em", restarts=1))
+    estimate, ours = timed(fit, findings, network.structure, "exact_em", restarts=1)
     assert estimate.trace is not None
     n_steps = 3 * (len(estimate.trace.values) - 1)  # each has two steps of EM and a leap
-    elapsed = seconds(EM[cell.method](network.structure, findings), 1)
+    elapsed = seconds(EM[cell.method](network.structure, findings))
     return {
         "steps": float(PGMPY_STEPS if cell.method == "pgmpy" else PYAGRUM_STEPS),
         "seconds": elapsed, "our steps": float(n_steps), "our seconds": ours["seconds"],
@@ -172,8 +170,8 @@ def _diagnosis(n: int) -> dict[str, float]:
         structure, np.linspace(0.01, 0.1, n), np.linspace(0.1, 0.9, n), np.array([0.01])
     )
     posterior(network, [0])  # compile
-    ours = float(np.median(all_seconds(lambda: posterior(network, [0]), 100)))
-    theirs, of_run = timed(lambda: _pyagrum_posterior(network))
+    ours = float(np.median([seconds(posterior, network, [0]) for _ in range(100)]))
+    theirs, of_run = timed(_pyagrum_posterior, network)
     wrong = np.abs(posterior(network, [0]).probabilities - theirs).max()
     return {"our seconds": ours, "seconds": of_run["seconds"], "difference": wrong}
 
@@ -210,56 +208,27 @@ def draw(results: Results, folder: Path) -> list[str]:
     return ["baselines"]
 
 
-def page(results: Results) -> list[str]:
+def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
     [n_records] = results.sizes(LARGE)
     of_run = "figure1", n_records, "agreement"
-    largest = results.all(*of_run, "difference").max()
-    em, diagnosis = _em_table(results, n_records), _diagnosis_table(results)
+    agreement = {f"{method}, s": (method, "{:.2f}") for method in AGREEMENT}
+    agreement["networks"] = "difference", SAMPLES
+    large = {
+        "seconds": ("seconds", "{:.1f}"), "steps": ("steps", "{:.0f}"),
+        "settled": ("settled", "{:.0%}"), "mean error of failures": ("error", "{:.4f}"),
+    }  # fmt: skip
     absent = "Not installed when this page was made: `pip install 'noisyor[peers]'`."
-    return [
-        "# Baselines: the methods people would use instead",
-        "Errors and times of all methods on Figure 1 stand on the page of [Figure 3](figure3.md): "
-        "the error of variational EM hardly falls with the number of records there, and it prunes "
-        "edges (Section 4.1 of the paper). On a larger network, where each disease shows many "
-        "symptoms, it does well.",
-        f"## Two ways to the same maximum: Figure 1, {n_records:,} records, 4 starts each",
-        f"The log likelihoods that `exact_em` and `maximum_likelihood` reach differ by at most "
-        f"{largest:.1e} of their size (goal: 1e-6). Plain EM takes thousands of steps there, "
-        "because two diseases explain the same findings; with leaps of Fisher scoring it takes "
-        "tens.",
-        table(
-            results,
-            ["records"],
-            {
-                **{f"{method}, s": (method, "{:.2f}") for method in AGREEMENT},
-                "networks": ("difference", SAMPLES),
-            },
-            [([f"{n_records:,}"], of_run)],
-        ),
-        f"## {LARGE}, {n_records:,} records, EM from one start",
-        "Goal: variational EM settles within 60 s.",
-        table(
-            results,
-            ["method"],
-            {
-                "seconds": ("seconds", "{:.1f}"), "steps": ("steps", "{:.0f}"),
-                "settled": ("settled", "{:.0%}"), "mean error of failures": ("error", "{:.4f}"),
-            },
-            [([method], (LARGE, n_records, method)) for method in METHODS],
-        ),
-        f"## Other packages: EM on Figure 1, {n_records:,} records, one start",
-        "They learn tables instead of a noisy-or, so only time is compared: a run of `exact_em` "
-        "until it settles, and so many steps of theirs, which have not settled then. pyAgrum "
-        "begins with parameters that have to be given, since a column that is always missing has "
-        "no frequencies.",
-        em or absent,
-        "## Other packages: diagnosis by one present finding with many parents",
-        "The posteriors of all parents; ours: the median of 100 calls, compiled; pyAgrum: model and "
-        "inference, once. It makes a table with a row for each combination of the parents. pgmpy "
-        "was not run: it expects the whole table to be written down first.",
-        diagnosis or absent,
-    ]  # fmt: skip
+    runs = [([method], (LARGE, n_records, method)) for method in METHODS]
+    return {
+        "n_records": n_records,
+        "shape": LARGE,
+        "largest": results.all(*of_run, "difference").max(),
+        "agreement": table(results, ["records"], agreement, [([f"{n_records:,}"], of_run)]),
+        "large": table(results, ["method"], large, runs),
+        "em": _em_table(results, n_records) or absent,
+        "diagnosis": _diagnosis_table(results) or absent,
+    }
 
 
 def _em_table(results: Results, n_records: int) -> str:

@@ -2,8 +2,8 @@
 
 An experiment is a module of this room. The first line of its docstring says in a sentence what it
 shows, LASTS how long that takes on two cores; `cells` lists what is to be measured, `measure`
-measures one cell, `draw` (where there is something to see) and `page` make pictures and text from
-the results alone.
+measures one cell, `draw` (where there is something to see) and `page` make pictures, numbers and
+tables from the results alone. The text of the page, into which these are put, stands in `pages/`.
 """
 
 import importlib
@@ -44,8 +44,8 @@ class Experiment(Protocol):
         """Measure one cell."""
         ...
 
-    def page(self, results: Results) -> list[str]:
-        """Return the paragraphs of a page in Markdown, the title first; empty ones are left out."""
+    def page(self, results: Results) -> dict[str, object]:
+        """Return the numbers and tables of the page, by the names that its text has for them."""
         ...
 
 
@@ -97,10 +97,12 @@ def reproduce(
 
 
 def made_page(name: str, results: Results, provenance: str, folder: Path) -> str:
-    """Return a page, its pictures (drawn into the folder) below the title, its origin at the end."""
+    """Return a page: its pictures, which are drawn into the folder, stand below the title."""
     experiment: Any = experiment_named(name)
     pictures = experiment.draw(results, folder) if hasattr(experiment, "draw") else []
-    title, *paragraphs = experiment.page(results)
+    text = (Path(__file__).parent / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    values = experiment.page(results)
+    title, *paragraphs = [part.format_map(values) for part in text.strip().split("\n\n")]
     images = [f"![{picture}]({picture}.png)" for picture in pictures]
     return "\n\n".join(filter(None, [title, *images, *paragraphs, provenance])) + "\n"
 

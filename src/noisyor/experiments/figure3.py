@@ -53,7 +53,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     restarts = RESTARTS.get(cell.method, 1)
     restarts = settings.pick(restarts, min(restarts, 4))
     estimate, found = timed(
-        lambda: fit(records, network.structure, cell.method, diseases=diseases, restarts=restarts)
+        fit, records, network.structure, cell.method, diseases=diseases, restarts=restarts
     )
     learned = estimate.network
     intervals = coverage(estimate, network)
@@ -90,8 +90,8 @@ def draw(results: Results, folder: Path) -> list[str]:
     return names
 
 
-def page(results: Results) -> list[str]:
-    """Return tables and what they show."""
+def page(results: Results) -> dict[str, object]:
+    """Return the tables, and what they show with most records."""
     at = results.sizes()
     most = at[-1]
     rows = [["method", *(f"{n:,}" for n in at)]]
@@ -104,41 +104,17 @@ def page(results: Results) -> list[str]:
         rows.append([method, *(f"{shown(m, '{:.3g}')} ± {shown(s, '{:.2g}')}" for m, s in means)])
         seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
         times.append([method, *(shown(each, "{:.3g}") for each in seconds)])
-    n = {m: len(results.all(NETWORK, most, m, "l1")) for m in ("sequential", "exact_em")}
-    mean = {m: results.mean(NETWORK, most, m, "l1") for m in METHODS}
-    pruned = f"{results.mean(NETWORK, most, 'variational_em', 'pruned'):.0%}"
-    covered = _coverage_table(results)
-    return [
-        "# Figure 3: method of moments against EM",
-        "**The paper:** on the network of Figure 1 (64 random networks, 16 for exact EM; "
-        "parameters in [0.2, 0.8], leaks 0.01) the error of the method of moments falls with "
-        "the number of records, that of variational EM does not, in nearly all runs because "
-        "it prunes edges; exact EM is comparable to the method of moments; the method of "
-        "moments is much faster where there are many records.",
-        f"**Here:** with {most:,} records the errors are {mean['sequential']:.3f} (the paper's "
-        f"learner), {mean['refined']:.3f} (refined), {mean['exact_em']:.3f} (exact EM), "
-        f"{mean['variational_em']:.3f} (variational EM, which prunes an edge in {pruned} of "
-        f"the networks) and {mean['uniform']:.3f} (guessing).",
-        "Sum of absolute errors of priors and failures, mean and standard deviation over "
-        f"networks ({n['sequential']} networks; {n['exact_em']} for exact EM and maximum "
-        "likelihood):",
-        markdown_table(rows),
-        "Errors over those of maximum likelihood on the same networks, the mean of the ones "
-        "divided by the mean of the others:",
-        _ratio_table(results),
-        covered and "Priors / failures / leaks without a flag whose 95% intervals hold the truth:",
-        covered,
-        "Seconds of one run (of several starts: one of them), the median over networks:",
-        markdown_table(times),
-        "**Where they differ:** the paper says that variational EM prunes an edge in nearly "
-        f"all of its runs; here the best of the runs does so in {pruned} "
-        "of the networks (a failure above 0.95 of an edge whose failure is at most 0.8), and "
-        "does not find the truth in the others either. Variational EM and exact EM are written "
-        "anew, in compiled "
-        "code that looks at equal records once, so that their time hardly grows with the "
-        "records, unlike in the paper. `refined`, `pooled`, maximum likelihood and `observed` "
-        "(which sees the diseases) are not in the paper.",
-    ]
+    return {
+        "most": most,
+        **{method: results.mean(NETWORK, most, method, "l1") for method in METHODS},
+        "pruned": results.mean(NETWORK, most, "variational_em", "pruned"),
+        "n_networks": len(results.all(NETWORK, most, "sequential", "l1")),
+        "n_fewer": len(results.all(NETWORK, most, "exact_em", "l1")),
+        "errors": markdown_table(rows),
+        "ratios": _ratio_table(results),
+        "coverage": _coverage_table(results),
+        "times": markdown_table(times),
+    }
 
 
 def _ratio_table(results: Results) -> str:
@@ -170,6 +146,8 @@ def _coverage_table(results: Results) -> str:
                 for kind in ("prior", "failure", "leak")
             ]  # fmt: skip
             with np.errstate(invalid="ignore"):
-                shares.append(" / ".join(shown(held / np.float64(n), "{:.1%}") for held, n in counts))
+                shares.append(
+                    " / ".join(shown(held / np.float64(n), "{:.1%}") for held, n in counts)
+                )
         rows.append([method, *shares])
     return markdown_table(rows)

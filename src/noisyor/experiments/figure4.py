@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, label_curves, line_of, picture, records_axis
 from noisyor.experiments.learners import fit, fit_chunks
@@ -49,7 +47,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     network = settings.network(cell.network, cell.seed)
     if cell.method in SCHEDULES:
         return _left(network, SCHEDULES[cell.method])
-    learned, found = timed(lambda: _learn(network, cell))
+    learned, found = timed(_learn, network, cell)
     errors = mean_errors(evaluate(learned, network, n_records=0))
     kept = {name: error for name, error in errors.items() if name.startswith("failures ")}
     return {"seconds": found["seconds"], **kept}
@@ -128,28 +126,14 @@ def _draw_left(axis: Any, results: Results, name: str) -> None:
     label_curves(axis)
 
 
-def page(results: Results) -> list[str]:
-    """Return tables and what they show."""
-    parts = [
-        "# Figure 4: errors and parameters left, by depth",
-        "**The paper:** on aQMR-DT (570 diseases, 4,075 symptoms) most parameters are learned at "
-        "depth 0 and 1, all but one subnetwork by depth 3 with pairs, by more rounds with "
-        "triplets alone; errors grow with depth and fall with the number of records, from 10,000 "
-        "to 1,000,000.",
-        "**Here:** aQMR-DT is not public; `qmr_shaped` has its size, degrees and troublesome "
-        "pair of diseases, with parameters of its own. `sequential` is the paper's learner; "
-        "`pooled` and `refined` use all pairs, and all records; `observed` sees the diseases.",
-    ]
+def page(results: Results) -> dict[str, object]:
+    """Return the tables of each network."""
+    parts = []
     for name in results.networks():
-        parts.append(f"## {name}")
         errors = _error_table(results, name)
-        parts += [errors and "Mean absolute error of failures:", errors]
+        parts += [f"## {name}", errors and "Mean absolute error of failures:", errors]
         parts += ["Failures left to learn after each depth:", _left_table(results, name)]
-    parts.append(
-        "**Where they differ:** the paper shows errors of its own learner only. Its figure has no "
-        "numbers printed beside it, so that only the shapes can be compared."
-    )
-    return parts
+    return {"networks": "\n\n".join(filter(None, parts))}
 
 
 def _error_table(results: Results, name: str) -> str:

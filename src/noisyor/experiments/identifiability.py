@@ -72,7 +72,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
 
 
 def _checked(network: NoisyOrNetwork) -> dict[str, float]:
-    result, found = timed(lambda: check_identifiability(network.structure))
+    result, found = timed(check_identifiability, network.structure)
     counts = Counter(result.verdicts()["verdict"].to_pylist())
     found |= {verdict: float(counts[verdict]) for verdict in VERDICTS}
     return found | {f"group {k}": float(len(group)) for k, group in enumerate(result.swaps)}
@@ -81,7 +81,7 @@ def _checked(network: NoisyOrNetwork) -> dict[str, float]:
 def _cleaned(network: NoisyOrNetwork) -> dict[str, float]:
     """Learn what the schedule leaves from exact moments, everything else known."""
     left = find_schedule(network.structure).depths < 0
-    cleaned, found = timed(lambda: clean_up_exactly(network))
+    cleaned, found = timed(clean_up_exactly, network)
     swaps = cleaned.identifiability.swaps
     failures = cleaned.failures[matching_edges(network, swaps, cleaned.failures)]
     wrong = np.abs(failures - network.failures)[cleaned.edges]
@@ -94,19 +94,21 @@ def _cleaned(network: NoisyOrNetwork) -> dict[str, float]:
 
 
 def matching_edges(
-    network: NoisyOrNetwork, swaps: list[Indices], failures: NDArray[np.float64]
+    network: NoisyOrNetwork, swaps: list[tuple[int, ...]], failures: NDArray[np.float64]
 ) -> Indices:
     """Return for each edge the one that stands for it, in groups that may be swapped."""
     structure = network.structure
     edges = np.arange(structure.n_edges)
     for group in swaps:
 
-        def distance(order: tuple[int, ...], group: Indices = group) -> float:
+        def distance(order: tuple[int, ...], group: tuple[int, ...] = group) -> float:
             return sum(
-                np.abs(
-                    failures[structure.edges_of(found)]
-                    - network.failures[structure.edges_of(disease)]
-                ).sum()
+                float(
+                    np.abs(
+                        failures[structure.edges_of(found)]
+                        - network.failures[structure.edges_of(disease)]
+                    ).sum()
+                )
                 for disease, found in zip(group, order, strict=True)
             )
 
@@ -126,7 +128,7 @@ def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
     observed = fit(findings, structure, "observed", diseases=diseases).network
     seen = np.abs(observed.failures - network.failures)
     chosen = (schedule.depths < 0) & (result.orders.failures >= 0)
-    estimate, found = timed(lambda: fit(findings, structure, cell.method))
+    estimate, found = timed(fit, findings, structure, cell.method)
     part = estimate.failures
     edges = matching_edges(network, result.swaps, part.values)
     wrong = np.abs(part.values[edges] - network.failures)
@@ -142,13 +144,16 @@ def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
     }  # fmt: skip
 
 
-def page(results: Results) -> list[str]:
+def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
     names = results.networks()
     checks = table(
         results,
         ["network"],
-        {**{verdict: (verdict, "{:,.0f}") for verdict in VERDICTS}, "seconds": ("seconds", "{:.1f}")},
+        {
+            **{verdict: (verdict, "{:,.0f}") for verdict in VERDICTS},
+            "seconds": ("seconds", "{:.1f}"),
+        },
         [([name], (name, 0, "check")) for name in names],
     )
     groups = {
@@ -181,41 +186,13 @@ def page(results: Results) -> list[str]:
             for method in FIGURE2
         ],
     )
-    return [
-        "# Identifiability and clean-up",
-        "The check looks at what the schedule leaves, in parts that do not share two symptoms, "
-        "modulo a prime; fully connected networks are those of [Table 1](table1.md). The clean-up "
-        "learns what is left.",
-        "\n".join(
-            [
-                "- **From exact moments** all that is identifiable is learned (goals: 1e-5 for the "
-                "troublesome pair of `qmr_shaped`, 1e-6 for Figure 2).",
-                "- **From records** it is learned about as well as if the diseases had been seen, "
-                "where the truth allows (goals: 1.5 times the error of `observed` on `qmr_shaped`, "
-                "1.3 times that of maximum likelihood on Figure 2).",
-                "- **orphanet570 has subtypes with the same symptoms *and* the same frequencies.** "
-                "The structure is identifiable, but such parameters are a singular point of it: "
-                "how two equal profiles share their cases changes the records only in second "
-                "order, and no number of records in practice tells it. Not one of these values is "
-                "left without a flag. With failures drawn at random the same edges are learned "
-                "well.",
-                "- **tcc4e is of the same kind**: its diseases 1, 2 and 4 differ in one symptom "
-                "each and have the same probabilities, so do 9, 28 and 32. All are flagged; "
-                "`refined` was not run (a quarter of an hour, for values that cannot be known).",
-            ]
-        ),
-        "## Parameters by verdict",
-        checks,
-        " ".join(told),
-        "## The clean-up from exact moments, everything else known",
-        cleaned,
-        "## Figure 2: mean sum of errors of priors and failures",
-        figure2,
-        "## From records: failures that no schedule learns and that are identifiable",
-        "*Unflagged*: those without a flag that warns of them; *covered*: how many of their 95% "
-        "intervals hold the truth.",
-        _record_table(results),
-    ]
+    return {
+        "checks": checks,
+        "groups": " ".join(told),
+        "cleaned": cleaned,
+        "figure2": figure2,
+        "records": _record_table(results),
+    }
 
 
 def _record_table(results: Results) -> str:

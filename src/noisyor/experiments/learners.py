@@ -18,7 +18,6 @@ from noisyor.learning.cleanup.pieces import cleanup_plan, find_pieces
 from noisyor.learning.decompose import edge_strengths, failures_of, lambdas_of, priors_of
 from noisyor.learning.polish import learn as polish
 from noisyor.moments import MomentPlan, Moments, count_moments
-from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
@@ -80,8 +79,8 @@ class CleanedUp(NamedTuple):
 
     failures: Floats
     """Of all edges."""
-    edges: Indices
-    """Those that it learned."""
+    edges: NDArray[np.bool_]
+    """True where it learned one."""
     n_weak: int
     """Diseases that the moments hardly identify."""
     identifiability: Identifiability

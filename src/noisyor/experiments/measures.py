@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from noisyor.evaluation import Comparison, Errors, check_intervals
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Quantities = dict[str, float]
 
@@ -65,11 +66,13 @@ def coverage(estimate: Estimate, truth: NoisyOrNetwork) -> Quantities:
     return found
 
 
-def timed(work: Callable[[], Result]) -> tuple[Result, Quantities]:
+def timed(
+    work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs
+) -> tuple[Result, Quantities]:
     """Return the result of work, its seconds, and the megabytes it needed at most."""
     before = _restart_peak()
     start = time.perf_counter()
-    result = work()
+    result = work(*args, **options)
     found = {"seconds": time.perf_counter() - start}
     if before is not None:
         found["megabytes"] = max(_memory("VmHWM") - before, 0.0)
@@ -90,26 +93,27 @@ def _memory(what: str) -> float:
     return int(status.split(f"{what}:")[1].split()[0]) / 1024.0
 
 
-def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
+def seconds(
+    work: Callable[Arguments, Any], *args: Arguments.args, **options: Arguments.kwargs
+) -> float:
+    """Return the time of one run."""
+    start = time.perf_counter()
+    work(*args, **options)
+    return time.perf_counter() - start
+
+
+def best_of(
+    n: int, work: Callable[Arguments, Any], *args: Arguments.args, **options: Arguments.kwargs
+) -> float:
     """Return the shortest time of some runs: other work on the machine only ever adds."""
-    return min(all_seconds(work, repeats))
-
-
-def all_seconds(work: Callable[[], Any], repeats: int) -> list[float]:
-    """Return the times of some runs."""
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return found
+    return min(seconds(work, *args, **options) for _ in range(n))
 
 
 def in_new_process(code: str) -> tuple[float, float]:
     """Run code that defines `work()`; return its seconds and the process's peak megabytes."""
     script = (
         f"{code}\nfrom noisyor.experiments.measures import _memory, seconds\n"
-        "print(seconds(work, 1), _memory('VmHWM'))"
+        "print(seconds(work), _memory('VmHWM'))"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -78,7 +78,7 @@ def sentence_of(found: dict[str, Any]) -> str:
     options += f" --seed {settings['seed']}" if settings["seed"] else ""
     options += " --structures FOLDER" if settings["structures"] else ""
     return (
-        f"Made by `noisyor reproduce {name}{options} --out DIR` in "
+        f"Made by `noisyor reproduce {name}{options} --out DIR`"
         f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
         f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
         f"{found['cores']} cores ({found['machine']}){_circumstances(found)}. All numbers stand in "
@@ -106,4 +106,6 @@ def _worded(settings: dict[str, Any]) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+    if not seconds:  # taken over from elsewhere
+        return ""
+    return f" in {seconds:.0f} s" if seconds < 120.0 else f" in {seconds / 60.0:.0f} min"

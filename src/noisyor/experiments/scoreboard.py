@@ -18,7 +18,7 @@ from noisyor.experiments.learners import fit
 from noisyor.experiments.measures import coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import NETWORKS, Settings
-from noisyor.experiments.tables import SAMPLES, method_runs, table
+from noisyor.experiments.tables import SAMPLES, network_tables
 
 LASTS = "two hours"
 METHODS = (
@@ -86,7 +86,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     records, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
     structure, restarts = network.structure, settings.pick(4, 1)
     estimate, found = timed(
-        lambda: fit(records, structure, cell.method, diseases=diseases, restarts=restarts)
+        fit, records, structure, cell.method, diseases=diseases, restarts=restarts
     )
     n_held_out, budget = settings.pick((50, 0.1), (10, 0.05))
     if cell.network in (*SMALL, *MIDDLE):
@@ -139,16 +139,8 @@ def _label_row(axes: Any) -> None:
         named |= names_of_curves(axis)
 
 
-def page(results: Results) -> list[str]:
+def page(results: Results) -> dict[str, object]:
     """Return a table for each network."""
-    parts = [
-        "# Scoreboard",
-        "All methods on the same samples. Errors are mean absolute ones. *Covered*: 95% "
-        "intervals without a flag that hold the truth. *Posterior*: the mean absolute difference "
-        "of disease posteriors under the learned and the true network, on new records; *top*: "
-        "how often the most probable disease is the same. `observed` sees the diseases; "
-        "`uniform` looks at nothing. The paper has no such table.",
-    ]
     columns = {
         "failures": ("failures", "{:.4f}"), "priors": ("priors", "{:.4f}"),
         "leaks": ("leaks", "{:.4f}"), "covered": ("covered", "{:.1%}"),
@@ -156,13 +148,4 @@ def page(results: Results) -> list[str]:
         "top": ("same_top", "{:.0%}"), "s": ("seconds", "{:.2f}"),
         "MB": ("megabytes", "{:,.0f}"), "samples": ("failures", SAMPLES),
     }  # fmt: skip
-    for name in results.networks():
-        runs = method_runs(name, results.sizes(), METHODS)
-        parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
-    parts.append(
-        "Left out: exact EM ends where maximum likelihood does; maximum likelihood and "
-        "variational EM on the large networks take too long, and so do many records of "
-        "health_knowledge_graph and orphanet570 (Figure 4 has more of it). Times were taken beside "
-        "other work if the run had several jobs."
-    )
-    return parts
+    return {"networks": network_tables(results, columns, METHODS)}

@@ -33,9 +33,11 @@ class Settings(NamedTuple):
         return range(self.seed, self.seed + n)
 
     def network(self, name: str, seed: int = 0) -> NoisyOrNetwork:
-        """Return a network by name; what is random of the paper's figures is drawn with the seed."""
-        if name in ("figure1", "figure2"):
-            return getattr(datasets, name)(seed)
+        """Return a network by name; parameters of the paper's figures are drawn with the seed."""
+        if name == "figure1":
+            return datasets.figure1(seed)
+        if name == "figure2":
+            return datasets.figure2(seed)
         if name == "clinic":
             return datasets.clinic()
         if name == "qmr_shaped":

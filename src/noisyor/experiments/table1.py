@@ -69,24 +69,17 @@ def draw(results: Results, folder: Path) -> list[str]:
     return ["table1"]
 
 
-def page(results: Results) -> list[str]:
+def page(results: Results) -> dict[str, object]:
     """Return the table, compared with the printed one."""
     orders = _orders(results)
     n = len(orders)
     rows = [["diseases / symptoms", *map(str, range(1, n + 1))]]
     rows += [[str(i + 1), *map(str, orders[i])] for i in range(n)]
     same = int((orders[: len(PAPER), : len(PAPER)] == PAPER).sum())
-    differ = (
-        "Nowhere." if same == PAPER.size else f"In {PAPER.size - same} of {PAPER.size} entries."
-    )
-    return [
-        "# Table 1: identifiability of fully connected networks",
-        "**The paper:** the order of moments that makes a fully connected network locally "
-        "identifiable, by the rank of the Jacobian, for up to 7 diseases and 7 symptoms; -1: "
-        "no order.",
-        f"**Here:** {same} of its {PAPER.size} entries are the same. The rank is found "
-        "exactly, modulo a prime, at random parameters"
-        + (f"; beyond 7 symptoms up to order {HIGHEST_ORDER}." if n > len(PAPER) else "."),
-        markdown_table(rows),
-        f"**Where they differ:** {differ}",
-    ]
+    return {
+        "same": same,
+        "n": PAPER.size,
+        "beyond": f"; beyond 7 symptoms up to order {HIGHEST_ORDER}" if n > len(PAPER) else "",
+        "orders": markdown_table(rows),
+        "differ": "Nowhere." if same == PAPER.size else f"In {PAPER.size - same} entries.",
+    }

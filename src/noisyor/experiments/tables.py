@@ -9,6 +9,8 @@ from noisyor.experiments.results import Results
 SAMPLES = "samples"
 """In place of a format: how many samples a quantity was measured on."""
 
+Column = str | tuple[str, str]
+"""A format; before it the quantity where the title does not name it."""
 Run = tuple[str, int, str]
 """A network, a number of records and a method."""
 
@@ -30,18 +32,18 @@ def shown(value: float, form: str = "{:.3f}") -> str:
 def table(
     results: Results,
     labels: Sequence[str],
-    columns: Mapping[str, tuple[str, str]],
+    columns: Mapping[str, Column],
     runs: Iterable[tuple[Sequence[str], Run]],
 ) -> str:
     """Return a table of means over samples, a row for each run of which anything was measured.
 
-    `labels` name the first columns, which each run brings; `columns` give title, quantity and
-    format of the others.
+    `labels` name the first columns, which each run brings; `columns` are the others by title.
     """
     rows = [[*labels, *columns]]
     for words, run in runs:
         cells = []
-        for quantity, form in columns.values():
+        for title, column in columns.items():
+            quantity, form = (title, column) if isinstance(column, str) else column
             n = len(results.all(*run, quantity))
             text = str(n) if form == SAMPLES else shown(results.mean(*run, quantity), form)
             cells.append(text if n else "")
@@ -50,12 +52,21 @@ def table(
     return markdown_table(rows)
 
 
-def method_runs(
-    network: str, sizes: Iterable[int], methods: Iterable[str]
-) -> list[tuple[list[str], Run]]:
-    """Return rows of a network for `table`: each number of records with each method."""
-    methods = list(methods)
-    return [([f"{n:,}", method], (network, n, method)) for n in sizes for method in methods]
+def network_tables(results: Results, columns: Mapping[str, Column], methods: Sequence[str]) -> str:
+    """Return for each network a heading, and a table of all numbers of records and methods."""
+    parts = []
+    for name in results.networks():
+        runs = [([f"{n:,}", m], (name, n, m)) for n in results.sizes() for m in methods]
+        parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
+    return "\n\n".join(parts)
+
+
+def runs_of(results: Results, method: str) -> list[Run]:
+    """Return the runs of a method, the small networks first."""
+    order = results.networks()
+    found = {(cell.network, cell.n_records, cell.method) for cell in results.cells}
+    chosen = [run for run in found if run[2] == method]
+    return sorted(chosen, key=lambda run: (order.index(run[0]), run[1]))
 
 
 def span(values: Iterable[float], form: str = "{:.2f}") -> str:
