@@ -41,7 +41,8 @@ class Provenance:
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
             settings, made_with = earlier["settings"], {name: earlier[name] for name in MADE_WITH}
-            self.content |= {name: earlier.get(name) for name in ("date", "load", "note")}
+            for name in ("date", "load", "note"):
+                self.content[name] = earlier.get(name)
             self.content["seconds"] = float(earlier["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             raise FileError(
@@ -64,7 +65,8 @@ class Provenance:
         """Write the file, with so many seconds more."""
         self.content["seconds"] = round(self.content["seconds"] + seconds, 1)
         with replaced_when_done(self.path) as part:
-            Path(part).write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+            told = {name: value for name, value in self.content.items() if value is not None}
+            Path(part).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
     def sentence(self) -> str:
         """Say how the page was made."""
