@@ -21,7 +21,7 @@ from noisyor.experiments.learners import fit
 from noisyor.experiments.measures import mean_errors, seconds, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import SAMPLES, markdown_table, shown, table
+from noisyor.experiments.tables import SAMPLES, Column, table
 from noisyor.findings import Findings
 from noisyor.inference import posterior
 from noisyor.network import NoisyOrNetwork
@@ -109,9 +109,12 @@ def _em(cell: Cell) -> dict[str, float]:
     assert estimate.trace is not None
     n_steps = 3 * (len(estimate.trace.values) - 1)  # each has two steps of EM and a leap
     elapsed = seconds(EM[cell.method](network.structure, findings))
+    steps = PGMPY_STEPS if cell.method == "pgmpy" else PYAGRUM_STEPS
+    times = elapsed / ours["seconds"]
     return {
-        "steps": float(PGMPY_STEPS if cell.method == "pgmpy" else PYAGRUM_STEPS),
-        "seconds": elapsed, "our steps": float(n_steps), "our seconds": ours["seconds"],
+        "its steps": float(steps), "its seconds": elapsed, "our steps": float(n_steps),
+        "our seconds": ours["seconds"], "times as long": times,
+        "times as long, a step": times * n_steps / steps,
     }  # fmt: skip
 
 
@@ -173,7 +176,10 @@ def _diagnosis(n: int) -> dict[str, float]:
     ours = float(np.median([seconds(posterior, network, [0]) for _ in range(100)]))
     theirs, of_run = timed(_pyagrum_posterior, network)
     wrong = np.abs(posterior(network, [0]).probabilities - theirs).max()
-    return {"our seconds": ours, "seconds": of_run["seconds"], "difference": wrong}
+    return {
+        "our ms": ours * 1e3, "its ms": of_run["seconds"] * 1e3,
+        "times as long": of_run["seconds"] / ours, "largest difference": wrong,
+    }  # fmt: skip
 
 
 def _pyagrum_posterior(network: NoisyOrNetwork) -> Any:
@@ -212,12 +218,22 @@ def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
     [n_records] = results.sizes(LARGE)
     of_run = "figure1", n_records, "agreement"
-    agreement = {f"{method}, s": (method, "{:.2f}") for method in AGREEMENT}
+    agreement: dict[str, Column] = {f"{m}, s": (m, "{:.2f}") for m in AGREEMENT}
     agreement["networks"] = "difference", SAMPLES
-    large = {
-        "seconds": ("seconds", "{:.1f}"), "steps": ("steps", "{:.0f}"),
-        "settled": ("settled", "{:.0%}"), "mean error of failures": ("error", "{:.4f}"),
+    large: dict[str, Column] = {
+        "seconds": "{:.1f}", "steps": "{:.0f}", "settled": "{:.0%}",
+        "mean error of failures": ("error", "{:.4f}"),
     }  # fmt: skip
+    em: dict[str, Column] = {
+        "its steps": "{:.0f}", "its seconds": "{:.2f}", "our steps": "{:.0f}",
+        "our seconds": "{:.2f}", "times as long": "{:,.0f}", "times as long, a step": "{:,.0f}",
+    }  # fmt: skip
+    em_runs = [([name], ("figure1", n_records, name)) for name in EM]
+    diagnosis: dict[str, Column] = {
+        "our ms": "{:.2f}", "its ms": "{:,.0f}", "times as long": "{:,.0f}",
+        "largest difference": "{:.0e}",
+    }  # fmt: skip
+    parents = [([str(n)], (f"{n} parents", 0, "pyagrum")) for n in PARENTS]
     absent = "Not installed when this page was made: `pip install 'noisyor[peers]'`."
     runs = [([method], (LARGE, n_records, method)) for method in METHODS]
     return {
@@ -226,32 +242,6 @@ def page(results: Results) -> dict[str, object]:
         "largest": results.all(*of_run, "difference").max(),
         "agreement": table(results, ["records"], agreement, [([f"{n_records:,}"], of_run)]),
         "large": table(results, ["method"], large, runs),
-        "em": _em_table(results, n_records) or absent,
-        "diagnosis": _diagnosis_table(results) or absent,
+        "em": table(results, ["package"], em, em_runs) or absent,
+        "diagnosis": table(results, ["parents"], diagnosis, parents) or absent,
     }
-
-
-def _em_table(results: Results, n_records: int) -> str:
-    rows = [["package", "its steps", "its seconds", "our steps", "our seconds", "times as long",
-             "times as long, a step"]]  # fmt: skip
-    for name in EM:
-        run = "figure1", n_records, name
-        names = ("steps", "seconds", "our steps", "our seconds")
-        steps, elapsed, our_steps, ours = (results.mean(*run, each) for each in names)
-        if np.isfinite(steps):
-            a_step = (elapsed / steps) / (ours / our_steps)
-            rows.append([name, f"{steps:.0f}", f"{elapsed:.2f}", f"{our_steps:.0f}", f"{ours:.2f}",
-                         f"{elapsed / ours:,.0f}", f"{a_step:,.0f}"])  # fmt: skip
-    return markdown_table(rows)
-
-
-def _diagnosis_table(results: Results) -> str:
-    rows = [["parents", "ours, ms", "pyAgrum, ms", "times as long", "largest difference"]]
-    for n in PARENTS:
-        run = f"{n} parents", 0, "pyagrum"
-        ours, theirs = (results.mean(*run, each) for each in ("our seconds", "seconds"))
-        if np.isfinite(ours):
-            wrong = shown(results.mean(*run, "difference"), "{:.0e}")
-            times = f"{theirs / ours:,.0f}"
-            rows.append([str(n), f"{ours * 1e3:.2f}", f"{theirs * 1e3:,.0f}", times, wrong])
-    return markdown_table(rows)

@@ -1,6 +1,5 @@
 """The paper's learner: schedules, recovery from exact moments, errors of one triplet an edge."""
 
-import itertools
 from typing import Literal
 
 import numpy as np
@@ -9,7 +8,7 @@ from noisyor.experiments.learners import fit_moments
 from noisyor.experiments.measures import best_of
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import REAL, Settings
-from noisyor.experiments.tables import markdown_table, shown, span
+from noisyor.experiments.tables import Column, Run, markdown_table, shown, span, table
 from noisyor.learning import Flag
 from noisyor.moments import Moments, count_moments
 from noisyor.network import NoisyOrNetwork
@@ -109,9 +108,9 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
         "clipped": float(part.count(Flag.CLIPPED)),
         "intervals": float(known.sum()),
         "covered": float((wrong[known] < 1.96 * part.standard_errors[known]).mean()),
-        "count": best_of(3, count_moments, findings, plan),
-        "solve": best_of(3, fit_moments, moments, schedule, standard_errors=False),
-        "with standard errors": best_of(3, fit_moments, moments, schedule),
+        "count, s": best_of(3, count_moments, findings, plan),
+        "solve, s": best_of(3, fit_moments, moments, schedule, standard_errors=False),
+        "with standard errors, s": best_of(3, fit_moments, moments, schedule),
     }
     for depth in range(schedule.n_rounds):
         if (part.depths == depth).any():
@@ -122,24 +121,28 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
     names = results.networks()
-    exact = [
-        results.mean(name, 0, "exact moments", quantity)
-        for name in names
-        for quantity in ("priors", "leaks", *(f"depth {d}" for d in range(20)))
+    depths = sorted({depth for name in names for depth in results.numbers(name, "depth")})
+    exact = [f"depth {depth}" for depth in depths] + ["priors", "leaks"]
+    exact_runs = [(name, 0, "exact moments") for name in names]
+    record_runs: list[Run] = [
+        (name, n, choice) for name in names for n in results.sizes(name) for choice in CHOICES
     ]
-    covered = [
-        share
-        for name in names
-        for n, choice in itertools.product(results.sizes(name), CHOICES)
-        for share in results.all(name, n, choice, "covered")
-    ]
+    columns: dict[str, Column] = {f"depth {depth}": "{:.3f}" for depth in depths[:4]}
+    columns |= {
+        "learned": "{:,.0f}", "clipped": "{:,.0f}", "intervals": "{:,.0f}", "covered": "{:.1%}",
+        "count, s": "{:.2f}", "solve, s": "{:.2f}", "with standard errors, s": "{:.2f}",
+    }  # fmt: skip
+    recovered = {"edges": "{:,.0f}", "learned": "{:,.0f}", **dict.fromkeys(exact, "{:.0e}")}
     return {
-        "worst": np.nanmax(exact),
-        "covered": span(covered, "{:.0%}"),
+        "worst": np.nanmax([results.mean(*run, what) for run in exact_runs for what in exact]),
+        "covered": span((results.mean(*run, "covered") for run in record_runs), "{:.0%}"),
         "schedules": _schedule_table(results),
-        "recovery": _recovery_table(results),
-        "records": _record_table(results),
-    }
+        "recovery": table(results, ["network"], recovered, [([r[0]], r) for r in exact_runs]),
+        "records": table(
+            results, ["network", "records", "choice"], columns,
+            [([run[0], f"{run[1]:,}", run[2]], run) for run in record_runs],
+        ),
+    }  # fmt: skip
 
 
 def _schedule_table(results: Results) -> str:
@@ -155,42 +158,4 @@ def _schedule_table(results: Results) -> str:
             rounds.append(", ".join(f"{count:.0f}" for count in counts) + f"; {left} left")
         elapsed = shown(results.mean(*run, "seconds"))
         rows.append([name, shown(results.mean(*run, "edges"), "{:,.0f}"), elapsed, *rounds])
-    return markdown_table(rows)
-
-
-def _by_depth(results: Results, run: tuple[str, int, str], form: str) -> str:
-    errors = [results.mean(*run, f"depth {d}") for d in results.numbers(run[0], "depth")]
-    return ", ".join(filter(None, (shown(error, form) for error in errors)))
-
-
-def _recovery_table(results: Results) -> str:
-    rows = [["network", "learned", "largest error at depth 0, 1, ...", "of priors", "of leaks"]]
-    for name in results.networks():
-        run = name, 0, "exact moments"
-        if results.all(*run, "edges").size:
-            n, learned = (results.mean(*run, what) for what in ("edges", "learned"))
-            others = [shown(results.mean(*run, kind), "{:.0e}") for kind in ("priors", "leaks")]
-            words = f"{learned:,.0f} of {n:,.0f} edges"
-            rows.append([name, words, _by_depth(results, run, "{:.0e}"), *others])
-    return markdown_table(rows)
-
-
-def _record_table(results: Results) -> str:
-    rows = [
-        ["network", "records", "choice", "mean error of failures at depth 0, 1, ...", "learned",
-         "clipped", "95% intervals that cover", "count", "solve", "with standard errors"],
-    ]  # fmt: skip
-    for name in results.networks():
-        for n_records in results.sizes(name):
-            for choice in CHOICES:
-                run = name, n_records, choice
-                counts = [shown(results.mean(*run, q), "{:,.0f}") for q in ("learned", "clipped")]
-                share, n = (results.mean(*run, what) for what in ("covered", "intervals"))
-                times = [
-                    shown(results.mean(*run, what), "{:.2f} s")
-                    for what in ("count", "solve", "with standard errors")
-                ]
-                covered = f"{share:.1%} of {n:,.0f}"
-                depths = _by_depth(results, run, "{:.3f}")
-                rows.append([name, f"{n_records:,}", choice, depths, *counts, covered, *times])
     return markdown_table(rows)
