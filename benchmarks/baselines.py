@@ -14,7 +14,7 @@ from noisyor import (
     learn_exact_em,
     learn_maximum_likelihood,
 )
-from noisyor.datasets.parameters import random_leaks, zipf_priors
+from noisyor.datasets.qmr import random_leaks, zipf_priors
 
 PRUNED = 0.95
 """True failures of Figure 1 are at most 0.8."""

@@ -30,7 +30,7 @@ from noisyor.learning.decompose import Influences, edge_failures, priors_of
 
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-UNSURE = Flag.WEAK | Flag.ENTANGLED | Flag.AMBIGUOUS
+UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 
 

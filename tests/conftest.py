@@ -1,4 +1,4 @@
-"""What many tests need: strategies for random networks and records, and the real structures."""
+"""What many tests need: random networks and records, real structures, the command."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from noisyor import Findings, NoisyOrNetwork, Structure
+import naive
+from noisyor import Findings, MomentPlan, NoisyOrNetwork, Structure, count_moments, datasets
+from noisyor.cli import main
 
 settings.register_profile("house", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("house")
@@ -40,6 +42,15 @@ def flu():
     return Structure.from_edges(
         [("flu", "fever"), ("flu", "cough"), ("cold", "cough"), ("cold", "runny nose")]
     )
+
+
+def random_structure(rng):
+    """Up to 8 diseases, from sparse to full, some with equal or no children."""
+    n_diseases, n_symptoms = int(rng.integers(1, 9)), int(rng.integers(1, 15))
+    matrix = rng.random((n_diseases, n_symptoms)) < rng.choice([0.15, 0.3, 0.5, 0.8])
+    if rng.random() < 0.2:
+        matrix[-1] = matrix[0]
+    return Structure.from_matrix(matrix)
 
 
 def random_network(rng, n_diseases=None, n_symptoms=None, extremes=False):
@@ -80,6 +91,43 @@ def random_records(rng, n_records, n_symptoms, unknown=0.0):
     return records
 
 
+def learnable_rounds(structure, pairs=True):
+    """The edges that each round learns and those that are left, the obvious way."""
+    return naive.learnable_rounds([tuple(edge) for edge in structure.edges.tolist()], pairs)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return exit_.value.code or 0, output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def sites(tmp_path):
+    """Return a folder with the clinic's network and four files of records."""
+    network = datasets.clinic()
+    network.save(tmp_path / "clinic.json")
+    for number in range(4):
+        findings = network.sample(3000, seed=number)
+        findings.to_parquet(tmp_path / f"part{number}.parquet")
+    return tmp_path
+
+
+def parts(folder):
+    """Return the files of records in a folder."""
+    return sorted(folder.glob("part*.parquet"))
+
+
+def whole(folder):
+    """Return what counting the clinic's files in Python gives."""
+    return count_moments(parts(folder), MomentPlan.coupled(datasets.clinic().structure))
 def with_unknown(findings, rng, share=0.1):
     """The same records, with some findings unknown."""
     rows = findings.to_numpy().astype(float)

@@ -1,6 +1,9 @@
 """NoisyOrLearner: what it accepts, and that it is an estimator in scikit-learn's manner."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -8,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from noisyor import (
+    Fixed,
     MomentPlan,
     NoisyOrLearner,
     count_moments,
@@ -17,6 +21,7 @@ from noisyor import (
     posteriors,
 )
 from noisyor.errors import FindingsError, NoisyOrError, NoisyOrWarning, ParameterError
+from noisyor.learning import Flag
 
 
 def sequential(structure, **options):
@@ -34,9 +39,6 @@ def test_every_kind_of_records_gives_the_same_network(network, tmp_path):
     schedule = find_schedule(network.structure)
     expected = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
     findings.to_parquet(tmp_path / "r.parquet")
-    import pandas as pd
-    import polars as pl
-
     frame = pd.DataFrame(array.astype(int), columns=network.structure.symptoms)
     for records in (
         findings,
@@ -96,7 +98,7 @@ def test_wrong_arguments_are_told(network):
     pairs = count_moments(records, MomentPlan.coupled(network.structure))
     with pytest.raises(ParameterError, match="lack 3 of the 3 triplets"):
         sequential(network.structure).fit(pairs)
-    with pytest.raises(FindingsError, match="wanted are records x 5 symptoms"):
+    with pytest.raises(FindingsError, match="expected records x 5 symptoms"):
         sequential(network.structure).fit(np.zeros((3, 4)))
 
 
@@ -130,3 +132,59 @@ def test_a_score_that_is_a_bound_says_so(monkeypatch):
     assert bound < exact
     with pytest.raises(NoisyOrError, match="nothing to score"):
         learner.score(clinic.sample(0, seed=0))
+
+
+# --- baselines ---
+
+BASELINES = [
+    "exact_em", "variational_em", "maximum_likelihood",
+    "observed", "observed_likelihood", "uniform",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_the_learner_reaches_each(method):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(300, seed=0, return_diseases=True)
+    learner = NoisyOrLearner(network.structure, method=method, restarts=2)
+    estimate = learner.fit(findings.to_numpy(), diseases).estimate_
+    assert estimate.method == method
+    assert estimate.summary().num_rows == 14
+    assert estimate.misfits().moments.n_records == 300
+    moments = count_moments(
+        findings, NoisyOrLearner(network.structure, method="pooled").find_plan()
+    )
+    with pytest.raises(ParameterError, match="learns from records, not from moments"):
+        learner.fit(moments)
+    with pytest.raises(ParameterError, match="there is no plan"):
+        learner.find_plan()
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_all_parameters_can_be_held(method):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(100, seed=0, return_diseases=True)
+    learner = NoisyOrLearner(network.structure, method=method)
+    fixed = Fixed.of(network, "priors", "failures", "leaks")
+    estimate = learner.fit(findings, diseases, fixed=fixed).estimate_
+    assert estimate.network.failures == pytest.approx(network.failures)
+    assert (estimate.leaks.flags == Flag.FIXED).all()
+
+
+def test_a_table_of_diseases_is_matched_by_name():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(5000, seed=0, return_diseases=True)
+    table = pd.DataFrame(diseases.astype(int), columns=list(network.structure.diseases))
+    learner = NoisyOrLearner(network.structure, method="observed")
+    expected = learner.fit(findings, diseases).network_
+    turned = table[table.columns[::-1]]
+    for given in turned, pl.from_pandas(turned), pa.Table.from_pandas(turned):
+        assert learner.fit(findings, given).network_ == expected
+    with pytest.raises(ParameterError, match="no column for 'B'"):
+        learner.fit(findings, table[["A"]])
+
+
+def test_baselines_do_not_learn_bit_by_bit():
+    network = datasets.figure1(0)
+    with pytest.raises(ParameterError, match="cannot learn bit by bit"):
+        NoisyOrLearner(network.structure, method="exact_em").partial_fit(network.sample(5, seed=0))

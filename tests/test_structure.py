@@ -161,7 +161,7 @@ def test_300_000_edges_are_built_within_seconds():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Structure(["a", "a"], ["s"], []), "disease name 'a' stands twice, at 0 and 1"),
+        (lambda: Structure(["a", "a"], ["s"], []), "disease name 'a' is given twice, at 0 and 1"),
         (lambda: Structure(["a"], [""], []), "symptom 0 has the name ''"),
         (lambda: Structure(["a"], [7], []), "symptom 0 has the name 7"),
         (lambda: Structure(["a"], ["\ud800"], []), "a symptom name holds a character"),
@@ -177,7 +177,7 @@ def test_300_000_edges_are_built_within_seconds():
             "no symptom named 'fevr'; did you mean 'fever'?",
         ),
         (lambda: Structure.from_matrix([1, 0]), "two dimensions"),
-        (lambda: Structure.from_matrix([["0", "1"]]), "the matrix holds <U1; wanted are 0 and 1"),
+        (lambda: Structure.from_matrix([["0", "1"]]), "the matrix holds <U1; expected 0 and 1"),
         (lambda: Structure.from_matrix([[1.0, np.nan]]), "the matrix holds NaN"),
         (lambda: Structure.from_edges([1]), "edge 0 is 1; an edge is a pair"),
         (lambda: Structure.from_matrix([[1]], diseases=["a", "b"]), "2 disease names for a matrix"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 
 class NoisyOrError(ValueError):
-    """Something the user can repair; the message says how.
+    """Something that the user can repair; the message says how.
 
     Examples
     --------
@@ -27,11 +27,11 @@ class StructureError(NoisyOrError):
 
 
 class ParameterError(NoisyOrError):
-    """Priors, failures or leaks that are no probabilities, or an argument out of its range."""
+    """Priors, failures or leaks that are not probabilities, or an argument out of its range."""
 
 
 class FindingsError(NoisyOrError):
-    """Records that do not fit the structure, or hold values that are no findings."""
+    """Records that do not fit the structure, or values in them that are not findings."""
 
 
 class UnknownNameError(NoisyOrError):
@@ -43,7 +43,7 @@ class ScheduleError(NoisyOrError):
 
 
 class DecompositionError(NoisyOrError):
-    """A tensor that is no mixture of two products of distributions."""
+    """A tensor that is not a mixture of two products of distributions."""
 
 
 class ClusterError(NoisyOrError):
@@ -55,7 +55,7 @@ class FileError(NoisyOrError):
 
 
 class ExchangeError(NoisyOrError):
-    """A network of other software that is no noisy-or, or a format that cannot hold one."""
+    """A network of other software that is not a noisy-or, or a format that cannot hold one."""
 
 
 class NoisyOrWarning(UserWarning):

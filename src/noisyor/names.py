@@ -1,4 +1,4 @@
-"""Names of diseases and symptoms, and the numbers that stand for them."""
+"""Names of diseases and symptoms, and their indices."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ Name = str | int | np.integer[Any]
 
 
 def index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
-    """Return the number of each name; names are unique texts that are not empty."""
+    """Return the index of each name; names are unique texts that are not empty."""
     index: dict[str, int] = {}
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name:
@@ -23,7 +23,7 @@ def index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
             )
         if index.setdefault(name, number) != number:
             raise StructureError(
-                f"{kind} name {name!r} stands twice, at {index[name]} and {number}."
+                f"{kind} name {name!r} is given twice, at {index[name]} and {number}."
             )
     try:
         "".join(names).encode()
@@ -35,7 +35,7 @@ def index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
 def encode(
     given: list[Name], names: Iterable[str] | None, kind: str
 ) -> tuple[tuple[str, ...], Indices]:
-    """Return all names and, for each given name or index, its number."""
+    """Return all names and the index of each given one."""
     if names is None:
         index: dict[str, int] = {}
         for number, name in enumerate(given):
@@ -51,6 +51,24 @@ def encode(
     return listed, np.array(codes, dtype=np.int64)
 
 
+def extend_names(known: dict[str, int], column: Any) -> tuple[Indices, int | None]:
+    """Return the indices of an Arrow column's names, and the first row whose name is empty.
+
+    New names get the next indices, in the order in which the rows show them.
+    """
+    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    entries = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    words = encoded.dictionary.to_pylist()
+    _, first_seen = np.unique(entries, return_index=True)
+    indices: Indices = np.full(len(words), -1, dtype=np.int64)
+    for row in np.sort(first_seen).tolist():
+        word = words[entries[row]] if entries[row] >= 0 else None
+        if not word:
+            return indices[:0], row
+        indices[entries[row]] = known.setdefault(word, len(known))
+    return np.asarray(indices[entries]), None
+
+
 def names_or_numbers(
     names: Iterable[str] | None, letter: str, count: int, kind: str, lines: str
 ) -> tuple[str, ...]:
@@ -64,7 +82,7 @@ def names_or_numbers(
 
 
 def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: str) -> int:
-    """Return the number of what is given by name or number, or say which name is near."""
+    """Return the index of what is given by name or index, or raise an error with a near name."""
     if isinstance(name, str):
         if name in index:
             return index[name]
@@ -103,7 +121,7 @@ def match_name(given: str, names: Sequence[str], kind: str) -> str:
 def renumbering(
     kept: Iterable[Name] | None, index_of: Callable[[Name], int], count: int, kind: str
 ) -> Indices:
-    """Return for each old number the new one, -1 where it is left out."""
+    """Return for each old index the new one, -1 where it is left out."""
     if kept is None:
         return np.arange(count)
     if isinstance(kept, str):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, NoisyOrError, ParameterError
+from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
@@ -199,18 +200,16 @@ class Fixed(Immutable):
         It is a part of what `Estimate.save_summary` writes: the rows that are to be fixed.
         """
         values = _no_values(structure)
-        flags = {"flags": ColumnKind.TEXT}
-        for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}, flags):
-            value, reasons = row.values
+        for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}):
             if np.isfinite(values[row.kind][row.index]):
                 raise FileError(f"{row.location}: the same parameter was given before.")
-            if "not learned" in (reasons or ""):
+            if row.flags & Flag.NOT_LEARNED:
                 raise FileError(
                     f"{row.location}: the value was not learned, but is a neutral one; leave the "
                     "row out."
                 )
             try:
-                values[row.kind][row.index] = _probability(row.kind, row.name, value)
+                values[row.kind][row.index] = _probability(row.kind, row.name, row.cells["value"])
             except NoisyOrError as error:
                 raise FileError(f"{row.location}: {error}") from None
         if not any(np.isfinite(each).any() for each in values.values()):
@@ -337,35 +336,36 @@ class ParameterRow:
     name: Any
     index: int
     """Among the parameters of its kind."""
-    values: tuple[Any, ...]
-    """Of the columns that were asked for; None where one is empty or missing."""
+    cells: Mapping[str, Any]
+    """Of the columns that were asked for; None where one is empty."""
+
+    @property
+    def flags(self) -> Flag:
+        """The flags of the parameter; none where the table does not tell of any."""
+        return flags_of_row(self.location, self.cells)[0]
 
 
 def parameter_rows(
     path: PathLike,
     structure: Structure,
     columns: Mapping[str, ColumnKind],
-    optional: Mapping[str, ColumnKind] | None = None,
 ) -> Iterator[ParameterRow]:
-    """Read columns of a table with a row per parameter, such as an estimate's summary."""
+    """Read columns, and flags, of a table with a row per parameter, such as a summary."""
     table = open_table(path)
     names = {"parameter": ColumnKind.TEXT, "disease": ColumnKind.NAME, "symptom": ColumnKind.NAME}
     needed = {**names, **columns}
     need_columns(table, needed)
-    also = {name: kind for name, kind in (optional or {}).items() if name in table.column_names}
-    n_missing = len(optional or {}) - len(also)
+    flags = {name: ColumnKind.TEXT for name in FLAG_COLUMNS if name in table.column_names}
     row = 0
-    for batch in table.batches({**needed, **also}):
-        for parameter, disease, symptom, *values in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
+    for batch in table.batches({**needed, **flags}):
+        for cells in batch.to_pylist():
             location = Place(table, row)
-            kind, name = _parameter_name(location, parameter, disease, symptom)
+            kind, name = _parameter_name(location, *(cells[column] for column in names))
             try:
                 index = _index_of(structure, kind, name)
             except NoisyOrError as error:
                 raise FileError(f"{location}: {error}") from None
-            yield ParameterRow(location, kind, name, index, (*values, *[None] * n_missing))
+            yield ParameterRow(location, kind, name, index, cells)
             row += 1
 
 
@@ -388,7 +388,7 @@ def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
     """Read standard errors from what `Estimate.save_summary` wrote; NaN where a row has none."""
     errors = _no_values(structure)
     for row in parameter_rows(path, structure, {"standard_error": ColumnKind.NUMBER}):
-        error = row.values[0]
+        error = row.cells["standard_error"]
         if error is not None and not error >= 0.0:
             raise FileError(f"{row.location}, column 'standard_error': {error!r} is below 0.")
         errors[row.kind][row.index] = np.nan if error is None else error

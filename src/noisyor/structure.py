@@ -20,6 +20,7 @@ from noisyor.names import (
     Indices,
     Name,
     encode,
+    extend_names,
     index_names,
     names_or_numbers,
     renumbered,
@@ -33,14 +34,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "noisyor.structure", 1
 NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
 SCHEDULE_FORMAT, SCHEDULE_VERSION = "noisyor.schedule", 1
+FORMATS = {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION, SCHEDULE_FORMAT: SCHEDULE_VERSION}
 """Files of networks and schedules have all that a structure's file has: they can be read as one."""
-
-
-FORMATS = {
-    FORMAT: VERSION,
-    NETWORK_FORMAT: NETWORK_VERSION,
-    SCHEDULE_FORMAT: SCHEDULE_VERSION,
-}
 
 
 class Structure(Immutable):
@@ -88,7 +83,7 @@ class Structure(Immutable):
     """The parents of symptom j are `parent_offsets[j] : parent_offsets[j + 1]` of the next two."""
     parent_diseases: Indices
     parent_edges: Indices
-    """For each entry of `parent_diseases`, the number of its edge in canonical order."""
+    """For each entry of `parent_diseases`, the index of its edge in canonical order."""
 
     def __init__(self, diseases: Iterable[str], symptoms: Iterable[str], edges: ArrayLike) -> None:
         self.diseases = tuple(diseases)
@@ -143,7 +138,7 @@ class Structure(Immutable):
         >>> Structure.from_matrix([[1, 1, 0], [0, 1, 1]]).edges.tolist()
         [[0, 0], [0, 1], [1, 1], [1, 2]]
         """
-        if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a frame of pandas has names
+        if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a pandas frame has names
             diseases = map(str, matrix.index) if diseases is None else diseases
             symptoms = map(str, matrix.columns) if symptoms is None else symptoms
         if hasattr(matrix, "tocoo"):
@@ -158,7 +153,7 @@ class Structure(Immutable):
                     f"the matrix must have two dimensions, diseases x symptoms, not {dense.ndim}."
                 )
             if not (dense.dtype == np.bool_ or np.issubdtype(dense.dtype, np.number)):
-                raise StructureError(f"the matrix holds {dense.dtype}; wanted are 0 and 1.")
+                raise StructureError(f"the matrix holds {dense.dtype}; expected 0 and 1.")
             if np.isnan(dense).any():
                 raise StructureError("the matrix holds NaN; an edge is either there or not.")
             shape = dense.shape
@@ -319,15 +314,15 @@ class Structure(Immutable):
         return self.parent_diseases[self.parent_offsets[j] : self.parent_offsets[j + 1]]
 
     def edge_index(self, disease: Name, symptom: Name) -> int:
-        """Return the position of an edge in the canonical order."""
+        """Return the index of an edge in the canonical order."""
         edges, j = self.edges_of(disease), self.symptom_index(symptom)
-        position = int(edges.start + np.searchsorted(self.edges[edges, 1], j))
-        if position == edges.stop or self.edges[position, 1] != j:
+        index = int(edges.start + np.searchsorted(self.edges[edges, 1], j))
+        if index == edges.stop or self.edges[index, 1] != j:
             raise UnknownNameError(
                 f"there is no edge from disease {self.diseases[self.disease_index(disease)]!r} "
                 f"to symptom {self.symptoms[j]!r}."
             )
-        return position
+        return index
 
     def sparse_matrix(self, values: Any = None) -> Any:
         """Return a sparse matrix, symptoms x diseases: a value for each edge, or 1."""
@@ -338,7 +333,7 @@ class Structure(Immutable):
         return csr_array((entries, (symptoms, diseases)), (self.n_symptoms, self.n_diseases))
 
     def has_edge(self, disease: Name, symptom: Name) -> bool:
-        """Say whether a disease can cause a symptom."""
+        """Return True if a disease can cause a symptom."""
         return self.symptom_index(symptom) in self.children(disease)
 
     def subset(
@@ -409,10 +404,12 @@ def read_edges(
     parts: list[Indices] = []
     row = 0
     for batch in table.batches({"disease": ColumnKind.TEXT, "symptom": ColumnKind.TEXT}):
-        codes = [
-            _extend_names(column, known, table, row, kind)
-            for column, known, kind in zip(batch, names, ("disease", "symptom"), strict=True)
-        ]
+        codes = []
+        for column, known, kind in zip(batch, names, ("disease", "symptom"), strict=True):
+            indices, empty = extend_names(known, column)
+            if empty is not None:
+                raise FileError(f"{table.place(row + empty)}, column {kind!r}: the name is empty.")
+            codes.append(indices)
         parts.append(np.column_stack(codes))
         row += batch.num_rows
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
@@ -420,24 +417,6 @@ def read_edges(
         raise FileError(f"{table.name} has no edges below its header.")
     _check_edges_differ(edges, list(names[0]), list(names[1]), table.place)
     return list(names[0]), list(names[1]), edges
-
-
-def _extend_names(
-    column: Any, known: dict[str, int], table: "Table", row: int, kind: str
-) -> Indices:
-    """Return the numbers of a column's names, giving new names the next numbers."""
-    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    words = encoded.dictionary.to_pylist()
-    used, first_seen = np.unique(indices, return_index=True)
-    codes: Indices = np.full(len(words), -1, dtype=np.int64)
-    # In the order of the rows, so that names keep the order in which the file shows them.
-    for code in used[np.argsort(first_seen)]:
-        if code < 0 or not words[code]:
-            missing = int(np.flatnonzero(indices == code)[0])
-            raise FileError(f"{table.place(row + missing)}, column {kind!r}: the name is empty.")
-        codes[code] = known.setdefault(words[code], len(known))
-    return np.asarray(codes[indices])
 
 
 def _canonical_edges(
@@ -464,9 +443,9 @@ def _canonical_edges(
 
 
 def _check_edges_differ(
-    edges: Indices, diseases: Sequence[str], symptoms: Sequence[str], place: Callable[[int], str]
+    edges: Indices, diseases: Sequence[str], symptoms: Sequence[str], location: Callable[[int], str]
 ) -> None:
-    """Raise an error that tells both places of an edge that is given twice."""
+    """Raise an error that names both locations of an edge that is given twice."""
     keys = edges[:, 0] * len(symptoms) + edges[:, 1]
     order = np.argsort(keys, kind="stable")
     again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
@@ -474,8 +453,8 @@ def _check_edges_differ(
         first, second = order[again[0]], order[again[0] + 1]
         disease, symptom = diseases[edges[first, 0]], symptoms[edges[first, 1]]
         raise StructureError(
-            f"{place(int(second))}: the edge from {disease!r} to {symptom!r} was given before "
-            f"({place(int(first))})."
+            f"{location(int(second))}: the edge from {disease!r} to {symptom!r} was given before "
+            f"({location(int(first))})."
         )
 
 

@@ -37,7 +37,7 @@ def test_known_values_help(run, tmp_path):
     table.write_text("parameter,disease,symptom,value\nprior,flu,,0.1\nfailure,flu,fever,0.2\n")
     facts = json.loads(run("identify", tmp_path / "s.json", "--fixed", table, "--json")[1])
     assert facts["order"] == 2
-    assert facts["verdicts"]["given"] == 2
+    assert facts["verdicts"]["fixed"] == 2
 
 
 def test_table_1(run):

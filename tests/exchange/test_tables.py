@@ -1,10 +1,10 @@
+"""Tables: those of a noisy-or, and those that are none."""
+
 import numpy as np
 import pytest
 
 import naive
 from noisyor.errors import ExchangeError
-from noisyor.exchange.identifiers import identifiers
-from noisyor.exchange.states import present_state
 from noisyor.exchange.tables import noisy_or_table, table_parameters
 
 
@@ -61,7 +61,7 @@ def test_another_interaction_is_no_noisy_or(rng):
         table = noisy_or_table(rng.uniform(0.1, 0.9, 3).tolist(), 0.1)
         row = tuple(rng.permutation([1, 1, int(rng.integers(0, 2))]))
         table[row] = [table[row][0] * (1 + 1e-5), 1 - table[row][0] * (1 + 1e-5)]
-        with pytest.raises(ExchangeError, match="here: the table of node 'cough' is no noisy-or"):
+        with pytest.raises(ExchangeError, match="table of node 'cough' is not a noisy-or"):
             table_parameters(table, "here", "cough")
 
 
@@ -78,31 +78,3 @@ def test_few_digits_are_no_excuse():
     table = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.6, 0.4], [0.33, 0.67]]])
     with pytest.raises(ExchangeError, match="P.absent. is 0.33 .* would have 0.3333333"):
         table_parameters(table, "here", "cough")
-
-
-@pytest.mark.parametrize(
-    ("states", "present"),
-    [(["present", "absent"], 0), (["False", "True"], 1), (["YES", " no"], 0), (["0", "1"], 1)],
-)
-def test_states_are_told_by_their_names(states, present):
-    assert present_state(states, "here", "cough") == present
-
-
-@pytest.mark.parametrize(
-    ("states", "message"),
-    [
-        (["low", "high"], "'low' and 'high'; which of them means present?"),
-        (["yes", "absent"], "which of them means present?"),
-        (["no", "mild", "severe"], "node 'cough' has 3 states"),
-    ],
-)
-def test_states_that_do_not_tell(states, message):
-    with pytest.raises(ExchangeError, match=message):
-        present_state(states, "here", "cough")
-
-
-def test_identifiers_differ_and_are_plain():
-    names = ["a b", "a-b", "a_b", "A_B", "ä", "ö", "", "1", "_x", "a_b_2"]
-    found = identifiers(names)
-    assert len({each.casefold() for each in found}) == len(names)
-    assert all(each.isidentifier() and each.isascii() and each[0].isalpha() for each in found)

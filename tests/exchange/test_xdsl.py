@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import naive
+from exchange.models import written
 from noisyor import NoisyOrNetwork, Structure, read_model, write_model
 from noisyor.errors import NoisyOrError, NoisyOrWarning
 
@@ -30,16 +31,10 @@ BY_GENIE = """<?xml version="1.0" encoding="ISO-8859-1"?>
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "network.xdsl"
-    path.write_text(text, encoding="latin-1")
-    return path
-
-
 @pytest.mark.parametrize("cold", ["0.4 0.6 0 1", "0 1 0.4 0.6"])
 def test_other_states_and_orders_are_read(tmp_path, cold):
     """The columns of 'Cold' by strength, and by state: the same is meant."""
-    network = read_model(written(tmp_path, BY_GENIE.format(cold=cold)))
+    network = read_model(written(tmp_path, BY_GENIE.format(cold=cold), "network.xdsl", "latin-1"))
     assert network.structure.diseases == ("Influenza & co", "Cold")
     assert network.structure.symptoms == ("Cough", "Fever")
     np.testing.assert_allclose(network.priors, [0.1, 0.2])
@@ -50,7 +45,7 @@ def test_other_states_and_orders_are_read(tmp_path, cold):
 def test_names_of_states_that_tell_nothing_are_told_by_strengths(tmp_path):
     text = BY_GENIE.format(cold="0.4 0.6 0 1").replace('"no"', '"s1"').replace('"yes"', '"s2"')
     text = text.replace('"Present"', '"high"').replace('"Absent"', '"low"')
-    assert read_model(written(tmp_path, text)).priors[1] == 0.2
+    assert read_model(written(tmp_path, text, "network.xdsl", "latin-1")).priors[1] == 0.2
 
 
 def test_columns_are_probabilities_of_one_disease_alone(tmp_path):
@@ -80,7 +75,9 @@ def test_identifiers_are_plain_and_names_are_kept(tmp_path):
 def test_names_that_do_not_differ_give_way_to_identifiers(tmp_path):
     text = BY_GENIE.format(cold="0.4 0.6 0 1").replace("Influenza &amp; co", "Cold")
     with pytest.warns(NoisyOrWarning, match="'Cold' is the name of 2 nodes"):
-        assert read_model(written(tmp_path, text)).structure.diseases == ("Flu", "Cold")
+        assert read_model(
+            written(tmp_path, text, "network.xdsl", "latin-1")
+        ).structure.diseases == ("Flu", "Cold")
 
 
 @pytest.mark.parametrize(
@@ -99,13 +96,13 @@ def test_names_that_do_not_differ_give_way_to_identifiers(tmp_path):
         ("<parents>Flu<", "<parents>Fever<", "'Fever' has the parent 'Fever', which has parents"),
         ('<state id="Absent"/>', '<state id="Absent"/><state id="x"/>', "'Cough' has 3 states"),
         ('<cpt id="Cold">', '<equation id="Cold">', "mismatched tag"),
-        ("cpt", "decision", "line 4: node 'Flu' is a <decision>; wanted are <cpt>"),
-        ('id="Cold"', 'id="Flu"', "the id 'Flu' stands twice"),
+        ("cpt", "decision", "line 4: node 'Flu' is a <decision>; expected <cpt>"),
+        ('id="Cold"', 'id="Flu"', "the id 'Flu' appears twice"),
         ('id="Cold"', 'name="Cold"', "line 5: a <cpt> has no id"),
-        ("0 1 1 0<", "0 1 1 1<", "strengths that are no order of two states"),
+        ("0 1 1 0<", "0 1 1 1<", "strengths that are not an order of two states"),
         ("0 1 1 0<", "0 1 0 1<", "caused by the absence of its parent 'Cold'"),
         ('"Present"/><state id="Absent"', '"no"/><state id="yes"', "'yes' as its last state"),
-        ("smile", "other", "is XML, but no XDSL"),
+        ("smile", "other", "is XML, but not XDSL"),
         ("ISO-8859-1", "no-such", "cannot be read: unknown encoding: no-such"),
     ],
 )  # fmt: skip
@@ -113,14 +110,14 @@ def test_files_that_are_wrong(tmp_path, old, new, message):
     text = BY_GENIE.format(cold="0.4 0.6 0 1")
     assert old in text
     with pytest.raises(NoisyOrError, match=message) as caught:
-        read_model(written(tmp_path, text.replace(old, new)))
+        read_model(written(tmp_path, text.replace(old, new), "network.xdsl", "latin-1"))
     assert "network.xdsl" in str(caught.value)
 
 
 def test_a_table_that_is_no_noisy_or(tmp_path):
     text = BY_GENIE.format(cold="0.4 0.6 0 1").replace("0.55 0.45 0.1 0.9", "0.1 0.9 0.2 0.8")
-    with pytest.raises(NoisyOrError, match="line 12: the table of node 'Fever' is no noisy-or"):
-        read_model(written(tmp_path, text))
+    with pytest.raises(NoisyOrError, match="line 12: the table of node 'Fever' is not a noisy-or"):
+        read_model(written(tmp_path, text, "network.xdsl", "latin-1"))
 
 
 def test_the_last_parent_of_a_table_changes_fastest(tmp_path):
@@ -132,11 +129,18 @@ def test_the_last_parent_of_a_table_changes_fastest(tmp_path):
       <cpt id="cough">{states}<parents>flu cold</parents>
         <probabilities>0.95 0.05 0.57 0.43 0.285 0.715 0.171 0.829</probabilities></cpt>
     </nodes><extensions><genie app="GeNIe"/></extensions></smile>"""
-    network = read_model(written(tmp_path, text))
+    network = read_model(written(tmp_path, text, "network.xdsl", "latin-1"))
     assert network.structure.diseases == ("flu", "cold")
     np.testing.assert_allclose(network.failures, [0.3, 0.6])
     with pytest.raises(NoisyOrError, match="written by pyAgrum, .*'cough'.* save the network as"):
-        read_model(written(tmp_path, text.replace('app="GeNIe"', 'app="aGrUM 3.3.1"')))
+        read_model(
+            written(
+                tmp_path,
+                text.replace('app="GeNIe"', 'app="aGrUM 3.3.1"'),
+                "network.xdsl",
+                "latin-1",
+            )
+        )
 
 
 def test_characters_that_xml_cannot_write(tmp_path):
@@ -150,4 +154,4 @@ def test_truncated_files_are_errors(tmp_path, rng):
     whole = BY_GENIE.format(cold="0.4 0.6 0 1")
     for end in rng.integers(1, len(whole.rstrip()), 60):
         with pytest.raises(NoisyOrError):
-            read_model(written(tmp_path, whole[:end]))
+            read_model(written(tmp_path, whole[:end], "network.xdsl", "latin-1"))

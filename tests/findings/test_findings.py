@@ -195,13 +195,16 @@ def test_findings_that_differ_are_not_equal():
         (lambda s: Findings.from_numpy([[1, 2]], s), "record 0, symptom 'S1': 2 is not 0, 1"),
         (lambda s: Findings.from_numpy([[1, 0], [-1, 0]], s), "record 1, symptom 'S0': -1"),
         (lambda s: Findings.from_numpy([[0.5, 0]], s), "record 0, symptom 'S0': 0.5"),
-        (lambda s: Findings.from_numpy([["a", "b"]], s), "an array of type <U1 holds no findings"),
+        (
+            lambda s: Findings.from_numpy([["a", "b"]], s),
+            "an array of type <U1 has no findings",
+        ),
         (
             lambda s: Findings.from_numpy(np.array([[1, "x"]], object), s),
             "symptom 'S1': 'x' is not",
         ),
         (lambda s: Findings.from_numpy([[1, 0], [1]], s), "not an array of records x symptoms"),
-        (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[2**70]), "record_ids are no ids"),
+        (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[2**70]), "record_ids are not ids"),
         (lambda s: Findings.from_sparse(np.eye(2), s), "ndarray is not a scipy.sparse matrix"),
         (
             lambda s: Findings.from_numpy([[1, 0]] * 2, s, record_ids=[1, 1]).to_arrow(
@@ -213,7 +216,7 @@ def test_findings_that_differ_are_not_equal():
             lambda s: Findings.from_numpy([[1, 0]], s).to_arrow(layout="long", record="symptom"),
             "another column or symptom is named 'symptom'",
         ),
-        (lambda s: Findings.from_numpy([1, 0], s), r"the shape \(2,\); wanted are records x 2"),
+        (lambda s: Findings.from_numpy([1, 0], s), r"the shape \(2,\); expected records x 2"),
         (lambda s: Findings.from_numpy([[1, 0, 1]], s), r"the shape \(1, 3\)"),
         (lambda s: Findings.from_numpy(pd.DataFrame([[1, 0]]), s), "use Findings.read"),
         (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[1, 2]), "2 record ids for 1"),
@@ -228,7 +231,7 @@ def test_findings_that_differ_are_not_equal():
         ),
         (
             lambda s: Findings.read(pa.table({"S0": [1], "S1": [1], "S2": [1]}), s),
-            "columns that are no symptoms of the structure: 'S2'",
+            "columns that are not symptoms of the structure: 'S2'",
         ),
         (
             lambda s: Findings.read(pa.table([[1], [0], [1]], names=["S0", "S1", "S1"]), s),

@@ -59,7 +59,10 @@ def test_what_no_schedule_certifies_is_said():
 def test_a_guess_may_hold_0_and_1():
     network = datasets.figure1(0)
     guess = type(network)(network.structure, [0.0, 1.0], np.eye(1, 7)[0], np.zeros(5))
-    assert predict_precision(guess, 1000).n_records == 1000
+    predicted = predict_precision(guess, 1000)
+    assert np.isnan(predicted.standard_errors.failures[guess.structure.edges_of(0)]).all()
+    assert (predicted.standard_errors.failures[guess.structure.edges_of(1)] > 0.0).all()
+    assert (predicted.standard_errors.leaks > 0.0).all()
 
 
 def test_what_cannot_be_predicted_is_refused():

@@ -64,9 +64,6 @@ def test_random_networks_are_recovered_from_exact_moments(rng):
     assert n_learned > 300
 
 
-# --- from records ---
-
-
 def steps_of(schedule):
     return [(step.round, step.disease, step.symptoms, step.removed) for step in schedule.steps()]
 
@@ -168,9 +165,6 @@ def test_unknown_findings_are_left_out_of_each_moment():
     moments = count_moments(Findings.from_numpy(records, network.structure), schedule.plan())
     learned = learn_sequential(moments, schedule).network
     assert np.abs(learned.failures - network.failures).sum() < 0.3
-
-
-# --- flags ---
 
 
 def test_what_was_not_learned_holds_neutral_values_and_says_why():
@@ -318,30 +312,3 @@ def test_moments_that_do_not_fit_the_schedule_are_refused():
     nothing = count_moments(network.sample(0, seed=0), schedule.plan())
     with pytest.raises(ParameterError, match="no records"):
         learn_sequential(nothing, schedule)
-
-
-# --- the result ---
-
-
-def test_the_summary_has_a_row_for_each_parameter():
-    network = datasets.figure1(0)
-    schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(10_000, seed=0), schedule.plan())
-    estimate = learn_sequential(moments, schedule)
-    rows = estimate.summary().to_pylist()
-    assert len(rows) == 2 + 7 + 5
-    by_name = {(row["disease"], row["symptom"]): row for row in rows}
-    row = by_name["A", "b"]
-    edge = network.structure.edge_index("A", "b")
-    assert row["parameter"] == "failure"
-    assert row["value"] == estimate.failures.values[edge]
-    error = estimate.standard_errors.failures[edge]
-    assert row["standard_error"] == error
-    assert row["lower"] == pytest.approx(max(row["value"] - 1.96 * error, 0))
-    assert row["upper"] == pytest.approx(min(row["value"] + 1.96 * error, 1))
-    assert (row["depth"], row["moments"], row["flags"]) == (1, "triplet a, b, c", "")
-    assert by_name["B", None]["moments"] == "triplet b, d, e"
-    assert by_name[None, "a"]["parameter"] == "leak"
-    assert by_name[None, "a"]["depth"] == 2
-    assert by_name[None, "e"]["depth"] == 1
-    assert estimate.n_records == 10_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from conftest import random_records
-from noisyor import Findings, MomentPlan, Moments, NoisyOrError, Structure, count_moments, datasets
+from noisyor import Findings, MomentPlan, NoisyOrError, Structure, count_moments, datasets
 from noisyor.moments import tally
 
 SEEDS = st.integers(0, 2**32)
@@ -183,20 +183,6 @@ def test_progress_adds_up_to_all_records():
     assert len(seen) > 1
 
 
-def test_sparse_and_dense_counting_agree_at_qmr_size(monkeypatch):
-    network = datasets.qmr_shaped(0)
-    rng = np.random.default_rng(0)
-    children = [network.structure.children(i) for i in range(570)]
-    triplets = [rng.choice(children[i], 3, replace=False) for i in rng.integers(0, 570, 2000)]
-    plan = MomentPlan.coupled(network.structure) | MomentPlan(network.structure, triplets=triplets)
-    findings = network.sample(3000, seed=0)
-    results = []
-    for seconds in 0.0, 1.0:
-        monkeypatch.setattr(tally, "LISTED_PAIR_SECONDS", seconds)
-        results.append(count_moments(findings, plan, n_groups=2))
-    assert results[0] == results[1]
-
-
 def test_wrong_sources_are_refused(tmp_path):
     plan = MomentPlan.coupled(structure_with(2))
     with pytest.raises(NoisyOrError, match="these findings are of other symptoms"):
@@ -211,41 +197,3 @@ def test_wrong_sources_are_refused(tmp_path):
             count_moments(pa.table({"S0": [1], "S1": [1]}), plan, n_jobs=wrong)
     with pytest.raises(NoisyOrError, match="need no options to read: 'layout'"):
         count_moments(Findings.from_numpy([[1, 0]], structure_with(2)), plan, layout="wide")
-
-
-def test_groups_do_not_depend_on_the_directory(tmp_path):
-    findings = Findings.from_numpy(
-        random_records(np.random.default_rng(0), 500, 3), structure_with(3)
-    )
-    plan = MomentPlan.coupled(structure_with(3))
-    counted = []
-    for folder in "here", "there":
-        (tmp_path / folder).mkdir()
-        findings.to_parquet(tmp_path / folder / "records.parquet")
-        counted.append(count_moments(tmp_path / folder / "records.parquet", plan))
-    assert counted[0] == counted[1]
-    findings.to_parquet(tmp_path / "other.parquet")
-    assert count_moments(tmp_path / "other.parquet", plan) != counted[0]
-
-
-def test_all_groups_get_about_as_many_records():
-    network = datasets.figure1(0)
-    plan = MomentPlan.coupled(network.structure)
-    for n_records in 6400, 100_000, 500_000:
-        sizes = count_moments(network.sample(n_records, seed=0), plan).group_records
-        assert sizes.min() > 0
-        assert sizes.max() <= 2 * sizes.min()
-    assert isinstance(count_moments(network.sample(10, seed=0), plan), Moments)
-
-
-def test_counters_widen_while_counting(monkeypatch):
-    """Counters of 8 bits stand in for 32, so that a few records overflow them."""
-    monkeypatch.setattr(tally, "counter_type", lambda n: np.uint8 if n < 256 else np.uint64)
-    records = random_records(np.random.default_rng(0), 20_000, 4, 0.1)
-    structure = structure_with(4)
-    plan = MomentPlan(structure, triplets=[[0, 1, 2]])
-    findings = Findings.from_numpy(records, structure)
-    moments = count_moments(findings, plan, n_groups=3)
-    monkeypatch.undo()
-    assert moments == count_moments(findings, plan, n_groups=3)
-    assert moments.group_records.min() > 256

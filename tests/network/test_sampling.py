@@ -67,9 +67,9 @@ def test_the_same_seed_gives_the_same_records_whatever_the_threads(records):
     findings, diseases = network.sample(records, seed=7, return_diseases=True)
     assert findings.n_records == len(diseases) == records
     assert findings == network.sample(records, seed=7)
-    for threads in 1, 3:
+    for n_jobs in 1, 3:
         blocks = sample_blocks(
-            network.structure, network.parameters, records, 7, keep_diseases=True, threads=threads
+            network.structure, network.parameters, records, 7, keep_diseases=True, n_jobs=n_jobs
         )
         for mine, theirs in zip(findings.blocks, blocks, strict=True):
             assert np.array_equal(mine.present, theirs.block.present)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets, write_report
-from noisyor.learning.estimate import REASONS
+from noisyor.flags import REASONS
 from report.pages import HOSTILE
 
 pytestmark = pytest.mark.slow

@@ -51,7 +51,7 @@ def ending_kindly(command: Command) -> Command:
                     end_at_once()
                 _stop("interrupted", INTERRUPTED)
             except BrokenPipeError:
-                # The reader of our output (head, less) has had enough: that is no error of ours.
+                # The reader of our output (head, less) has had enough: that is not an error.
                 silence_output()
                 sys.exit(0)
             except OSError as error:

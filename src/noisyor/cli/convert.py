@@ -12,7 +12,7 @@ from noisyor.cli.output import Facts, show_facts
 from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
-    from noisyor.exchange.files import Model
+    from noisyor.exchange.formats import Model
 
 
 class FileFormat(StrEnum):
@@ -55,7 +55,7 @@ def convert(
 
     Example: noisyor convert clinic clinic.xdsl
     """
-    from noisyor.exchange.files import format_of, write_model
+    from noisyor.exchange.formats import format_of, write_model
 
     written = format_of(output, write_as.value if write_as else None)
     check_writable(_targets(output, written), [source] if Path(source).exists() else [])
@@ -73,7 +73,7 @@ def _targets(output: Path, written: str) -> list[Path]:
 
 
 def _read(source: str, file_format: str | None) -> "tuple[Model, str]":
-    from noisyor.exchange.files import format_of, read_model
+    from noisyor.exchange.formats import format_of, read_model
 
     if is_built_in(source):
         return read_network(source, seed=0), "built-in"

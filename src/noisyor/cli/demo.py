@@ -141,9 +141,9 @@ def _opening(name: str, network: "NoisyOrNetwork") -> str:
 def _of_schedule(schedule: "Schedule", seconds: float) -> str:
     rounds = ", then ".join(f"{n:,}" for n in schedule.edges_per_round)
     n_left = schedule.structure.n_edges - sum(schedule.edges_per_round)
-    rest = f"; the other {n_left:,} are left to a joint fit" if n_left else ""
+    more = f"; the other {n_left:,} are left to a joint fit" if n_left else ""
     return (
-        f"In which order they can be learned follows from the edges alone: {rounds} of them{rest} "
+        f"In which order they can be learned follows from the edges alone: {rounds} of them{more} "
         f"({seconds:.1f} s, the first time with compiling; for QMR-DT the paper needed 4.5 hours "
         "on 32 processors).\n"
     )
@@ -160,7 +160,7 @@ def _compare(
     seen = learn_observed(findings, network.structure, diseases)
     sound = estimate.failures.flags == 0
     lower, upper = estimate.failures.intervals()
-    held = (lower <= network.failures) & (network.failures <= upper)
+    covers = (lower <= network.failures) & (network.failures <= upper)
     known = sound & np.isfinite(lower)
     facts: dict[str, Any] = {
         "records": findings.n_records, "failures": len(sound), "learned": int(sound.sum())
@@ -169,7 +169,7 @@ def _compare(
         return facts
     wrong = np.abs(np.array([estimate.failures.values, seen.failures.values]) - network.failures)
     ours, theirs = wrong[:, sound].mean(axis=1).tolist()
-    covered = float(held[known].mean())
+    covered = float(covers[known].mean())
     return facts | {"error": ours, "error_diseases_seen": theirs, "covered": covered}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noisyor.cli.output import show, text_table
+from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
     from noisyor.learning import Estimate
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 def facts_of(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
-    from noisyor.learning import Flag
-
     return {
         "method": estimate.method,
         "records": estimate.n_records,
@@ -22,11 +21,7 @@ def facts_of(estimate: "Estimate", misfits: "Misfits") -> dict[str, Any]:
             f"{name}s": {
                 "all": len(part.values),
                 "learned": int(part.is_learned.sum()),
-                "flags": {
-                    flag.name.lower(): part.count(flag)
-                    for flag in Flag
-                    if flag.name and part.count(flag)
-                },
+                "flags": {flag.code: part.count(flag) for flag in Flag if part.count(flag)},
             }
             for name, part in estimate.parts.items()
         },
@@ -52,7 +47,6 @@ def show_estimate(estimate: "Estimate") -> None:
     """Say in words what was learned, how well, and what was not."""
     import numpy as np
 
-    from noisyor.learning.estimate import REASONS
     from noisyor.report.content import NEUTRAL
     from noisyor.report.overview import fit_in_words
 
@@ -82,12 +76,12 @@ def show_estimate(estimate: "Estimate") -> None:
 
 
 def show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
-    """Say whether the structure can explain which symptoms go together."""
+    """Show whether the structure can explain which symptoms go together."""
     structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
     wrong = misfits.symptoms.found(misfits.level)
     if len(wrong):
         name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = "known values contradict the records" if has_fixed else "their leaks are not learned"
+        why = "fixed values contradict the records" if has_fixed else "their leaks are not learned"
         show(
             f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
             f"above all: {why}."

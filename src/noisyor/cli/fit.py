@@ -61,7 +61,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="How to learn: refined, pooled, or the paper's sequential; for comparison "
+            help="The method: refined, pooled, or the paper's sequential; for comparison "
             "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
@@ -83,7 +83,7 @@ def fit(
     fixed: Annotated[
         str | None,
         typer.Option(
-            help="Keep parameters at known values: a table with the columns parameter, disease, "
+            help="Fix parameters at these values: a table with the columns parameter, disease, "
             "symptom, value (.csv, .parquet), or a network with --relearn."
         ),
     ] = None,
@@ -123,7 +123,7 @@ def fit(
     ] = None,
     shrink: Annotated[
         bool,
-        typer.Option(help="Keep what the records say little of near the others of its kind."),
+        typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -188,7 +188,7 @@ class Outputs(NamedTuple):
     def check(self, inputs: list[Path]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
         from noisyor.io.tables import table_kind
-        from noisyor.report.writing import check_ending
+        from noisyor.report.page import check_ending
 
         check_writable(self.names, inputs=inputs)
         for table in filter(None, [self.summary, self.misfits]):
@@ -222,7 +222,7 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
     if unknown:
         raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
     if relearn and not is_network:
-        raise ParameterError("--relearn needs --fixed with a network that gives the others.")
+        raise ParameterError("--relearn needs --fixed with a network.")
     if source is None:
         return None
     if not is_network:

@@ -58,9 +58,9 @@ def identify(
     check_writable(filter(None, [output]), inputs=inputs)
     if output is not None:
         table_kind(output)
-    known = read_structure(str(structure))
-    fixed_values = Fixed.load(fixed, known) if fixed else None
-    result = check_identifiability(known, max_order=max_order, fixed=fixed_values)
+    graph = read_structure(str(structure))
+    fixed_values = Fixed.load(fixed, graph) if fixed else None
+    result = check_identifiability(graph, max_order=max_order, fixed=fixed_values)
     if output is not None:
         write_table(output, result.verdicts())
     if as_json:
@@ -124,7 +124,7 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 def _show(result: "Identifiability") -> None:
     from collections import Counter
 
-    titles = "parameter", "given", "certified", "local", "not identifiable"
+    titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
     kinds = "prior", "failure", "leak"

@@ -17,7 +17,7 @@ BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 
 
 def is_built_in(source: str) -> bool:
-    """Say whether a text names a built-in network, and no file."""
+    """Return True if a text names a built-in network, and not a file."""
     return source.replace("-", "_") in BUILT_IN and not Path(source).exists()
 
 
@@ -55,7 +55,7 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
         return network
     if path.suffix.lower() != ".json":
         raise FileError(
-            f"{source} is no network: give a .json file that noisyor saved, or a folder with "
+            f"{source} is not a network: give a .json file that noisyor saved, or a folder with "
             "edges.csv (disease, symptom, probability). Of other software's files (.xdsl, .bif, "
             ".uai) `noisyor convert` makes one."
         )

@@ -86,7 +86,7 @@ def _watch(reading: int, done: threading.Event, heeded: list[signal.Signals]) ->
 
 
 def was_interrupted() -> bool:
-    """Say whether a signal, and not only an exception, asked for the end."""
+    """Return True if a signal, and not only an exception, asked for the end."""
     return _requested.is_set()
 
 

@@ -73,7 +73,7 @@ FixedTable = Annotated[
     Path | None,
     typer.Option(
         "--fixed",
-        help="Parameters whose values are known: a table with the columns parameter, disease, "
+        help="Parameters that are fixed: a table with the columns parameter, disease, "
         "symptom, value (.csv, .parquet).",
     ),
 ]

@@ -23,7 +23,7 @@ def show(*renderables: Any) -> None:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    # Names are names: brackets in them are no markup, colons no emoji.
+    # Names are names: brackets in them are not markup, colons not emoji.
     console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
         console.print(renderable)
@@ -81,7 +81,7 @@ def _echo_json(facts: Mapping[str, Any]) -> None:
 
 
 def note(message: str) -> None:
-    """Tell something on standard error that is no error."""
+    """Tell something on standard error that is not an error."""
     typer.echo(f"noisyor: note: {message}", err=True)
 
 

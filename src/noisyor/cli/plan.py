@@ -79,15 +79,15 @@ def plan(
     check_writable(filter(None, [output, summary]), inputs=inputs)
     if summary is not None:
         table_kind(summary)
-    known = read_structure(structure)
+    graph = read_structure(structure)
     if output is not None:
-        learner = NoisyOrLearner(known, method=method, pairs=pairs, choice=choice.value)
-        found = learner.find_plan(fixed=Fixed.load(fixed, known) if fixed else None)
+        learner = NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
+        found = learner.find_plan(fixed=Fixed.load(fixed, graph) if fixed else None)
         found.save(output)
         if not quiet and not as_json:
             typer.echo(f"Planned into {output}: {found}")
     if network is not None:
-        predicted = _predict(known, network, records, seed)
+        predicted = _predict(graph, network, records, seed)
         if summary is not None:
             _save(predicted, precision, summary)
         if as_json:

@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.options import AsJson, Quiet
+from noisyor.cli.inputs import read_network
+from noisyor.cli.options import AsJson, NetworkFile, Quiet, output_option
+from noisyor.cli.output import show_facts, working
+from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.report.content import Content
 
 
 def report(
-    network: Annotated[
-        str,
-        typer.Argument(help="A network file (JSON), a folder, or clinic, figure1, qmr_shaped, ..."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the page (.html).")
-    ],
+    network: NetworkFile,
+    output: Annotated[Path, output_option("Where to write the page (.html).")],
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -44,11 +42,8 @@ def report(
 
     Example: noisyor report learned.json --summary learned.csv -o report.html
     """
-    from noisyor.cli.inputs import read_network
-    from noisyor.cli.output import working
-    from noisyor.io.paths import check_writable
     from noisyor.report.content import content_of
-    from noisyor.report.writing import check_ending, write_page
+    from noisyor.report.page import check_ending, write_page
 
     check_ending(output)
     inputs = filter(None, [Path(network), summary, misfits, Path(truth) if truth else None])
@@ -66,7 +61,6 @@ def report(
 
 
 def _tell(content: "Content", output: Path, size: int, *, as_json: bool, quiet: bool) -> None:
-    from noisyor.cli.output import show_facts
     from noisyor.report.overview import sentences
 
     if as_json:

@@ -21,7 +21,7 @@ def imported() -> Any:
 
 
 def is_client(candidate: object) -> bool:
-    """Say whether something is a client of Dask, without importing Dask."""
+    """Return True if something is a Dask client, without importing Dask."""
     return hasattr(candidate, "submit") and hasattr(candidate, "scheduler_info")
 
 

@@ -27,7 +27,7 @@ Progress = Callable[[int], None]
 
 
 class Job(NamedTuple):
-    """Something to be done, in small words."""
+    """A piece of work, described by arguments that are small enough to be sent."""
 
     arguments: tuple[Any, ...]
     size: int
@@ -44,7 +44,7 @@ class Skipped(NamedTuple):
 
 
 class Cluster:
-    """A client of Dask, and how work is given to it."""
+    """A Dask client, and the ways to give work to it."""
 
     def __init__(self, client: Any) -> None:
         if not is_client(client):
@@ -117,7 +117,7 @@ class Cluster:
         """Return the results of all jobs merged as a tree; None where there is no job.
 
         With `skip_broken`, a file that cannot be read is left out as a whole, whatever was counted
-        of it before, and told.
+        of it before, and is among the files returned.
         """
         merging = _Merging(self, work, merge, shared, skip_broken)
         with self._errors_named():
@@ -165,7 +165,7 @@ class Cluster:
         return [Skipped(source, reason) for source, reason in reasons.items()]
 
     def _submit(self, work: Callable[..., Any], job: Job, shared: Sequence[Any]) -> Any:
-        # What is delayed (a partition of a frame) is computed now, not with all others at once.
+        # A delayed value (a partition of a frame) is computed now, not with all others at once.
         arguments = [
             self._client.compute(each) if hasattr(each, "__dask_graph__") else each
             for each in job.arguments
@@ -187,8 +187,8 @@ class Cluster:
             raise
         except self._distributed.KilledWorker as error:
             raise ClusterError(
-                "workers died again and again at the same piece of work, most likely for want of "
-                f"memory: give each more, or give them fewer threads. ({error})"
+                "workers died again and again at the same piece of work, most likely because "
+                f"memory ran out: give each more, or fewer threads. ({error})"
             ) from None
         except (OSError, TimeoutError, self._distributed.CancelledError) as error:
             reason = (str(error) or type(error).__name__).rstrip(".")
@@ -247,7 +247,7 @@ class _Merging:
 
     def _take(self, job: Job, future: Any) -> None:
         if future.status not in ("finished", "error"):
-            raise ClusterError(f"a piece of work was given up by the cluster ({future.status}).")
+            raise ClusterError(f"the cluster gave up a piece of work ({future.status}).")
         error = future.exception() if future.status == "error" else None
         if error is not None:
             self._fail(job, error)

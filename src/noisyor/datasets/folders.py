@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from noisyor.datasets.parameters import random_leaks, zipf_priors
+from noisyor.datasets.qmr import random_leaks, zipf_priors
 from noisyor.errors import FileError
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
@@ -12,7 +12,7 @@ from noisyor.network.csv_files import read_edge_failures, read_values, values_fo
 from noisyor.network.sampling import Seed, seed_sequence
 
 LOWEST_FAILURE = 0.001
-"""Failures are held within [0.001, 0.999]: knowledge bases write 0 and 1 for "always", "never"."""
+"""Failures are clipped to [0.001, 0.999]: knowledge bases write 0 and 1 for "always", "never"."""
 
 
 def from_folder(path: PathLike, seed: Seed = 0) -> NoisyOrNetwork:
@@ -21,7 +21,7 @@ def from_folder(path: PathLike, seed: Seed = 0) -> NoisyOrNetwork:
     `edges.csv` has the columns disease, symptom and probability (or failure), `priors.csv` disease
     and prior, `leaks.csv` symptom and leak; names that no edge has are left out. Where a file is
     missing its numbers are drawn with the seed: Zipf priors, 0.12 / rank^0.6 within [0.001, 0.3],
-    and leaks log-uniform in [0.0002, 0.01]. Failures are held within [0.001, 0.999].
+    and leaks log-uniform in [0.0002, 0.01]. Failures are clipped to [0.001, 0.999].
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -38,5 +38,5 @@ def from_folder(path: PathLike, seed: Seed = 0) -> NoisyOrNetwork:
         leaks = values_for(structure.symptoms, leak_of, leak_file)
     else:
         leaks = random_leaks(structure.n_symptoms, leak_rng)
-    held = np.clip(failures, LOWEST_FAILURE, 1 - LOWEST_FAILURE)
-    return NoisyOrNetwork(structure, priors, held, leaks)
+    clipped = np.clip(failures, LOWEST_FAILURE, 1 - LOWEST_FAILURE)
+    return NoisyOrNetwork(structure, priors, clipped, leaks)

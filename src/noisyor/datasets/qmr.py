@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.datasets.parameters import random_leaks, zipf_priors
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Seed, seed_sequence
 from noisyor.structure import Structure
@@ -36,6 +35,7 @@ FREQUENCY_CLASSES = (0.025, 0.20, 0.50, 0.80, 0.985)
 """P(symptom | disease) of QMR's frequencies 1 to 5 (Shwe et al. 1991)."""
 CLASS_SHARES = (0.255, 0.375, 0.212, 0.116, 0.042)
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
@@ -54,6 +54,20 @@ def qmr_shaped(seed: Seed = None) -> NoisyOrNetwork:
         1.0 - np.array(FREQUENCY_CLASSES)[classes],
         random_leaks(N_SYMPTOMS, rng),
     )
+
+
+def zipf_priors(n_diseases: int, rng: np.random.Generator) -> Floats:
+    """Return priors 0.12 / rank^0.6, clipped to [0.001, 0.3], the ranks in random order.
+
+    With 570 diseases about 3.6 are present in a record.
+    """
+    ranks = rng.permutation(n_diseases) + 1.0
+    return np.clip(0.12 / ranks**0.6, 0.001, 0.3)
+
+
+def random_leaks(n_symptoms: int, rng: np.random.Generator) -> Floats:
+    """Return leaks that are log-uniform in [0.0002, 0.01]."""
+    return np.exp(rng.uniform(np.log(0.0002), np.log(0.01), n_symptoms))
 
 
 def _named_at_random(edges: Indices, rng: np.random.Generator) -> Structure:

@@ -20,8 +20,8 @@ Integers = NDArray[np.int64]
 NEWTON_STEPS = 60
 """For one parameter at most."""
 CLOSE = 1e-10
-TINY = 1e-12
-"""Stands for a share of 0, by which nothing can be divided."""
+SMALLEST_SHARE = 1e-12
+"""A share of 0 could never grow again."""
 
 
 class SharedFindings(NamedTuple):
@@ -119,9 +119,8 @@ def find_posteriors(
         for rank in range(shared.finding_offsets[x + 1] - shared.finding_offsets[x]):
             entry = shared.order[shared.finding_offsets[x] + rank]
             q, theta = shared.shares[entry], -net.log_failures[shared.edges[entry]]
-            if q > 0.0:
-                gain = q * (log_present(theta0, theta / q) - alone)
-                posteriors[net.parent_diseases[net.parent_offsets[j] + rank]] += gain
+            gain = q * (log_present(theta0, theta / q) - alone)
+            posteriors[net.parent_diseases[net.parent_offsets[j] + rank]] += gain
     for disease in range(len(posteriors)):
         at = posteriors[disease]
         bound += max(at, 0.0) + np.log1p(np.exp(-abs(at)))
@@ -145,7 +144,7 @@ def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x:
         posteriors[e], shares[e] = shared.posteriors[entries[e]], shared.shares[entries[e]]
     share_out(-net.log_silent[records.symptoms[x]], theta, posteriors, shares, 0.0)
     for e in range(len(entries)):
-        shared.shares[entries[e]] = shares[e]
+        shared.shares[entries[e]] = max(shares[e], SMALLEST_SHARE)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -170,7 +169,7 @@ def raise_edges(
         for _ in range(NEWTON_STEPS):
             derivative, curvature = -survived[edge], 0.0
             for entry in range(shared.offsets[k], shared.offsets[k + 1]):
-                q = max(shared.shares[entry], TINY)
+                q = shared.shares[entry]
                 odds = 1.0 / np.expm1(theta0 + theta / q)
                 taken = records.weights[shared.records[entry]] * shared.posteriors[entry]
                 derivative += taken * odds
@@ -204,7 +203,7 @@ def raise_leaks(
             for k in range(begin, end):
                 theta = strengths.theta[net.parent_edges[k]]
                 for entry in range(shared.offsets[k], shared.offsets[k + 1]):
-                    q, mu = max(shared.shares[entry], TINY), shared.posteriors[entry]
+                    q, mu = shared.shares[entry], shared.posteriors[entry]
                     odds = 1.0 / np.expm1(theta0 + theta / q)
                     taken = records.weights[shared.records[entry]] * q
                     derivative += taken * (mu * odds + (1.0 - mu) * alone)

@@ -1,18 +1,39 @@
-"""What all formats are read into: nodes, each a disease or a symptom, which make a network.
+"""Nodes of other software: their states and names, and the network that they make.
 
 Other software knows no layers. Here a node with parents is a symptom, a node with children a
-disease; whoever is neither is a symptom unless the file says that it is a disease (as in
-`Structure.from_networkx`). A node that is both makes the network no bipartite one.
+disease; a node that is neither is a symptom unless the file says that it is a disease (as in
+`Structure.from_networkx`). With a node that is both, the network is not bipartite.
 """
 
-from collections.abc import Sequence
+import importlib
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from noisyor.errors import ExchangeError, FileError, NoisyOrError, nearest_name
+from noisyor.errors import (
+    ExchangeError,
+    FileError,
+    NoisyOrError,
+    NoisyOrWarning,
+    nearest_name,
+    some_of,
+)
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
+
+STATES = ("absent", "present")
+"""What the two states are called where the format leaves it to us."""
+PRESENT = ("present", "true", "yes", "1")
+ABSENT = ("absent", "false", "no", "0")
+RESERVED = frozenset(
+    ["network", "variable", "probability", "property", "type", "discrete", "table", "default"]
+)
+"""Words of BIF's grammar."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +43,19 @@ class Node:
     key: str
     """What parents are referred to by: unique in its source."""
     name: str
-    place: str
-    """Where it stands, for errors: a file and line, or an object."""
-    probability: float
-    """P(present) when no parent is present: a disease's prior, a symptom's leak."""
+    location: str
+    """Where it was found, for errors: a file and line, or an object."""
     parents: tuple[str, ...] = ()
-    failures: tuple[float, ...] = ()
     is_disease: bool | None = None
-    """For a node without parents and children; None: the source does not tell."""
+    """For a node without parents and children; None: the source does not say."""
+    probability: float = 0.0
+    """P(present) when no parent is present: a disease's prior, a symptom's leak."""
+    failures: tuple[float, ...] = ()
 
 
 def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
     """Make a network: first the diseases, then the symptoms, each in the order of the nodes."""
-    check_layers([(node.key, node.name, node.place, node.parents) for node in nodes])
+    check_layers(nodes)
     has_children = {parent for node in nodes for parent in node.parents}
     diseases = [node for node in nodes if node.key in has_children or _is_lone_disease(node)]
     taken = {node.key for node in diseases}
@@ -63,30 +84,131 @@ def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
         raise FileError(f"{source}: {error}") from None
 
 
-def check_layers(nodes: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> None:
-    """Raise an error unless all parents exist, differ, and have no parents themselves.
-
-    Nodes are given as (key, name, place, parents).
-    """
-    known = {key: (name, parents) for key, name, _, parents in nodes}
-    for _, name, place, parents in nodes:
-        for parent in parents:
+def check_layers(nodes: Sequence[Node]) -> None:
+    """Raise an error unless all parents exist, differ, and have no parents themselves."""
+    known = {node.key: node for node in nodes}
+    for node in nodes:
+        name, location = node.name, node.location
+        for parent in node.parents:
             if parent not in known:
                 hint = (
                     nearest_name(parent, list(known)) or "; every parent needs a node of its own."
                 )
                 raise ExchangeError(
-                    f"{place}: node {name!r} has the parent {parent!r}, which is no node{hint}"
+                    f"{location}: node {name!r} has the parent {parent!r}, which is not a "
+                    f"node{hint}"
                 )
-            if known[parent][1]:
+            if known[parent].parents:
                 raise ExchangeError(
-                    f"{place}: node {name!r} has the parent {known[parent][0]!r}, which has "
+                    f"{location}: node {name!r} has the parent {known[parent].name!r}, which has "
                     "parents itself. A bipartite network has two layers, with edges only from "
                     "diseases to symptoms."
                 )
-        if len(set(parents)) < len(parents):
-            raise ExchangeError(f"{place}: node {name!r} names a parent twice.")
+        if len(set(node.parents)) < len(node.parents):
+            raise ExchangeError(f"{location}: node {name!r} names a parent twice.")
 
 
 def _is_lone_disease(node: Node) -> bool:
     return not node.parents and node.is_disease is True
+
+
+def present_state(states: Sequence[str], location: str, name: str) -> int:
+    """Return the index of the state that means present, by the names of the states.
+
+    >>> present_state(["No", "Yes"], "the example", "fever")
+    1
+    """
+    check_binary(states, location, name)
+    found = present_by_name(states)
+    if found is None:
+        known = ", ".join(f"{yes}/{no}" for yes, no in zip(PRESENT, ABSENT, strict=True))
+        raise ExchangeError(
+            f"{location}: node {name!r} has the states {states[0]!r} and {states[1]!r}; which of "
+            f"them means present? Rename them to one of {known}."
+        )
+    return found
+
+
+def present_by_name(states: Sequence[str]) -> int | None:
+    """Return the index of the state whose name means present; None where no name does."""
+    folded = [state.strip().casefold() for state in states]
+    for number in range(2):
+        if (folded[number], folded[1 - number]) in zip(PRESENT, ABSENT, strict=True):
+            return number
+    return None
+
+
+def check_binary(states: Sequence[str], location: str, name: str) -> None:
+    """Raise an error unless there are two states."""
+    if len(states) != 2:
+        raise ExchangeError(
+            f"{location}: node {name!r} has {len(states)} states; nodes of a noisy-or network have "
+            "two, present and absent."
+        )
+
+
+def identifiers(names: Iterable[str]) -> list[str]:
+    """Return a different identifier for each name, as like it as possible.
+
+    >>> identifiers(["flu", "runny nose", "runny-nose", "3rd"])
+    ['flu', 'runny_nose', 'runny_nose_2', 'n_3rd']
+    """
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        is_fine = re.match(r"[A-Za-z]", plain) and plain.casefold() not in RESERVED
+        start = plain if is_fine else f"n_{plain}"
+        identifier, number = start, 1
+        # Compared without case: some readers fold it.
+        while identifier.casefold() in taken:
+            number += 1
+            identifier = f"{start}_{number}"
+        taken.add(identifier.casefold())
+        found.append(identifier)
+    return found
+
+
+def names_or_identifiers(
+    keys: Sequence[str], names: Sequence[str], kinds: Sequence[bool], source: str
+) -> list[str]:
+    """Return the names, and identifiers where there are none or where names do not differ.
+
+    Names differ within a kind: a disease and a symptom may have the same one.
+    """
+    chosen = [name or key for key, name in zip(keys, names, strict=True)]
+    count = Counter(zip(chosen, kinds, strict=True))
+    repeated = {both for both, times in count.items() if times > 1}
+    if repeated:
+        name, kind = min(repeated)
+        warnings.warn(
+            f"{source}: {name!r} is the name of {count[name, kind]} nodes; their identifiers are "
+            "taken instead.",
+            NoisyOrWarning,
+            stacklevel=2,
+        )
+    return [
+        key if (name, kind) in repeated else name
+        for key, name, kind in zip(keys, chosen, kinds, strict=True)
+    ]
+
+
+def check_distinct(structure: Structure, software: str) -> None:
+    """Raise an error where a disease and a symptom have the same name."""
+    both = sorted(set(structure.diseases) & set(structure.symptoms))
+    if both:
+        raise ExchangeError(
+            f"{some_of(both)} is the name of a disease and of a symptom; nodes of {software} need "
+            "different names."
+        )
+
+
+def imported(package: str) -> Any:
+    """Import a package that noisyor does not need, or raise an error that tells how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        top = package.partition(".")[0]
+        raise ExchangeError(
+            f"{top} cannot be imported ({error}); install it with: pip install {top}"
+        ) from None

@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import ExchangeError
-from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
-from noisyor.exchange.packages import check_distinct, imported
-from noisyor.exchange.states import present_state
-from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
+from noisyor.exchange.nodes import STATES, Node, check_distinct, imported, present_state
+from noisyor.exchange.tables import (
+    MOST_PARENTS,
+    Floats,
+    network_from_tables,
+    present_last,
+    symptom_tables,
+)
 from noisyor.network import NoisyOrNetwork
 
-STATES = ["absent", "present"]
 SOURCE = "the pgmpy network"
 
 
@@ -26,15 +29,14 @@ def to_pgmpy(network: NoisyOrNetwork) -> Any:
     """
     structure = network.structure
     check_distinct(structure, "pgmpy")
-    tables = [
-        symptom_table(network, symptom, MOST_PARENTS, "pgmpy")
-        for symptom in range(structure.n_symptoms)
-    ]
+    tables = symptom_tables(network, MOST_PARENTS, "pgmpy")
     model = imported("pgmpy.models").DiscreteBayesianNetwork()
     new_table = imported("pgmpy.factors.discrete").TabularCPD
     model.add_nodes_from([*structure.diseases, *structure.symptoms])
     for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):
-        model.add_cpds(new_table(name, 2, [[1.0 - prior], [prior]], state_names={name: STATES}))
+        model.add_cpds(
+            new_table(name, 2, [[1.0 - prior], [prior]], state_names={name: list(STATES)})
+        )
     for symptom, (name, table) in enumerate(zip(structure.symptoms, tables, strict=True)):
         parents = [structure.diseases[parent] for parent in structure.parents(symptom)]
         model.add_edges_from((parent, name) for parent in parents)
@@ -44,7 +46,7 @@ def to_pgmpy(network: NoisyOrNetwork) -> Any:
             table.reshape(-1, 2).T,
             evidence=parents or None,
             evidence_card=[2] * len(parents) or None,
-            state_names=dict.fromkeys([name, *parents], STATES),
+            state_names={key: list(STATES) for key in [name, *parents]},
         )
         model.add_cpds(cpd)
     return model
@@ -65,20 +67,17 @@ def from_pgmpy(model: Any) -> NoisyOrNetwork:
     for name, cpd in tables.items():
         if cpd is None:
             raise ExchangeError(f"{SOURCE}: node {name!r} has no table (add_cpds).")
-    parents = {name: tuple(map(str, cpd.variables[1:])) for name, cpd in tables.items()}
-    check_layers([(name, name, SOURCE, parents[name]) for name in tables])
-    nodes = []
-    for name, cpd in tables.items():
-        probability, failures = table_parameters(_table(cpd), SOURCE, name)
-        nodes.append(Node(name, name, SOURCE, probability, parents[name], failures))
-    return network_from_nodes(nodes, SOURCE)
+    nodes = [
+        Node(name, name, SOURCE, tuple(map(str, cpd.variables[1:]))) for name, cpd in tables.items()
+    ]
+    return network_from_tables(nodes, lambda name: _table(tables[name]), SOURCE)
 
 
 def _table(cpd: Any) -> Floats:
     """Return the numbers with the child's axis last; a table has an order of states of its own."""
     table = np.array(cpd.values, dtype=np.float64)
-    for axis, variable in enumerate(cpd.variables):
-        states = [str(state) for state in cpd.state_names[variable]]
-        if present_state(states, SOURCE, str(variable)) == 0:
-            table = np.flip(table, axis)
-    return np.moveaxis(table, 0, -1)
+    present = [
+        present_state([str(state) for state in cpd.state_names[variable]], SOURCE, str(variable))
+        for variable in cpd.variables
+    ]
+    return np.moveaxis(present_last(table, present), 0, -1)

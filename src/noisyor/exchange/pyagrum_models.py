@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import ExchangeError
-from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
-from noisyor.exchange.packages import check_distinct, imported
-from noisyor.exchange.states import present_state
-from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
+from noisyor.exchange.nodes import STATES, Node, check_distinct, imported, present_state
+from noisyor.exchange.tables import (
+    MOST_PARENTS,
+    Floats,
+    network_from_tables,
+    present_last,
+    symptom_table,
+)
 from noisyor.network import NoisyOrNetwork
 
-STATES = ["absent", "present"]
 MOST_PARENTS_READ = 16
 MOST_PARENTS_WRITTEN = 62
 """pyAgrum counts the entries of a table in 64 bits, also where it does not hold them."""
@@ -37,7 +40,7 @@ def to_pyagrum(network: NoisyOrNetwork) -> Any:
     check_distinct(structure, "pyAgrum")
     model = pyagrum.BayesNet("noisyor")
     for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):
-        node = model.add(pyagrum.LabelizedVariable(name, name, STATES))
+        node = model.add(pyagrum.LabelizedVariable(name, name, list(STATES)))
         model.cpt(node).fillWith([1.0 - prior, prior])
     for symptom in range(structure.n_symptoms):
         _add_symptom(pyagrum, model, network, symptom)
@@ -47,7 +50,7 @@ def to_pyagrum(network: NoisyOrNetwork) -> Any:
 def _add_symptom(pyagrum: Any, model: Any, network: NoisyOrNetwork, symptom: int) -> None:
     structure = network.structure
     variable = pyagrum.LabelizedVariable(
-        structure.symptoms[symptom], structure.symptoms[symptom], STATES
+        structure.symptoms[symptom], structure.symptoms[symptom], list(STATES)
     )
     parents = structure.parents(symptom).tolist()
     start = int(structure.parent_offsets[symptom])
@@ -82,19 +85,9 @@ def from_pyagrum(model: Any) -> NoisyOrNetwork:
     >>> from_pyagrum(pyagrum.loadBN("clinic.bif"))  # doctest: +SKIP
     NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ...)
     """
-    names = {node: str(model.variable(node).name()) for node in sorted(model.nodes())}
-    parents = {node: _parents(model, node) for node in names}
-    check_layers([(name, name, SOURCE, parents[node]) for node, name in names.items()])
-    present = {
-        name: present_state(list(model.variable(node).labels()), SOURCE, name)
-        for node, name in names.items()
-    }
-    nodes = []
-    for node, name in names.items():
-        table = _table(model, node, (*parents[node], name), present)
-        probability, failures = table_parameters(table, SOURCE, name)
-        nodes.append(Node(name, name, SOURCE, probability, parents[node], failures))
-    return network_from_nodes(nodes, SOURCE)
+    names = {str(model.variable(node).name()): node for node in sorted(model.nodes())}
+    nodes = [Node(name, name, SOURCE, _parents(model, node)) for name, node in names.items()]
+    return network_from_tables(nodes, lambda name: _table(model, names[name], names), SOURCE)
 
 
 def _parents(model: Any, node: int) -> tuple[str, ...]:
@@ -108,11 +101,12 @@ def _parents(model: Any, node: int) -> tuple[str, ...]:
     return tuple(str(name) for name in model.cpt(node).names[1:][::-1])
 
 
-def _table(model: Any, node: int, axes: tuple[str, ...], present: dict[str, int]) -> Floats:
+def _table(model: Any, node: int, names: dict[str, int]) -> Floats:
     # Not `toarray`, which gives whatever the memory holds where a table is computed, as noisy-ors
     # are (pyAgrum 3.3.1). Axes come in the reverse order of the names.
     table = np.array(model.cpt(node).tolist(), dtype=np.float64)
-    for axis, name in enumerate(axes):
-        if present[name] == 0:
-            table = np.flip(table, axis)
-    return table
+    axes = (*_parents(model, node), str(model.variable(node).name()))
+    present = [
+        present_state(list(model.variable(names[name]).labels()), SOURCE, name) for name in axes
+    ]
+    return present_last(table, present)

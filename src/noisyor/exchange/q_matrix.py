@@ -61,7 +61,7 @@ def read_q_matrix(path: PathLike) -> Structure:
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
     for row, item in enumerate(items):
         if not item or item in items[:row]:
-            problem = "the item has no name" if not item else f"the item {item!r} stands twice"
+            problem = "the item has no name" if not item else f"the item {item!r} appears twice"
             raise FileError(f"{table.place(row)}: {problem}.")
     try:
         return Structure(skills, items, edges)

@@ -12,12 +12,14 @@ array([0.09, 0.91])
 (0.1, (0.5, 0.2))
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ExchangeError
+from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]
@@ -42,14 +44,14 @@ def noisy_or_table(failures: Sequence[float], leak: float) -> Floats:
     return np.stack([absent, present], axis=-1)
 
 
-def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, wanted: str) -> Floats:
-    """Return the table of a network's symptom, or say that it has too many parents for one."""
+def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, target: str) -> Floats:
+    """Return the table of a network's symptom, refuse one with too many parents."""
     structure = network.structure
     edges = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
     count = edges.stop - edges.start
     if count > most_parents:
         raise ExchangeError(
-            f"symptom {structure.symptoms[symptom]!r} has {count} parents: {wanted} holds a table "
+            f"symptom {structure.symptoms[symptom]!r} has {count} parents: {target} holds a table "
             f"of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
             "parents. Formats that know noisy-or keep any number: .xdsl, .json, a folder."
         )
@@ -57,36 +59,59 @@ def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, want
     return noisy_or_table(failures.tolist(), float(network.leaks[symptom]))
 
 
-def table_parameters(table: Floats, place: str, name: str) -> tuple[float, tuple[float, ...]]:
-    """Return the leak and the failures of a table, or an error where it is no noisy-or.
+def symptom_tables(network: NoisyOrNetwork, most_parents: int, target: str) -> list[Floats]:
+    """Return the tables of all symptoms."""
+    n_symptoms = network.structure.n_symptoms
+    return [symptom_table(network, each, most_parents, target) for each in range(n_symptoms)]
+
+
+def present_last(table: Floats, present: Iterable[int]) -> Floats:
+    """Return a table with absent, present on each axis, given which state means present there."""
+    return np.flip(table, tuple(axis for axis, state in enumerate(present) if state == 0))
+
+
+def network_from_tables(
+    nodes: Sequence[Node], table_of: Callable[[str], Floats], source: str
+) -> NoisyOrNetwork:
+    """Make a network of nodes, given by their keys, whose parameters stand in tables."""
+    check_layers(nodes)
+    found = []
+    for node in nodes:
+        probability, failures = table_parameters(table_of(node.key), node.location, node.name)
+        found.append(replace(node, probability=probability, failures=failures))
+    return network_from_nodes(found, source)
+
+
+def table_parameters(table: Floats, location: str, name: str) -> tuple[float, tuple[float, ...]]:
+    """Return the leak and the failures of a table, or an error where it is not a noisy-or.
 
     Where the leak is 1 a table does not tell failures; they are read as 1 (without effect).
     """
-    _check_probabilities(table, place, name)
+    _check_probabilities(table, location, name)
     n_parents = table.ndim - 1
     none = (0,) * n_parents
     absent, leak = table[none]
     alone = [(*none[:k], 1, *none[k + 1 :]) for k in range(n_parents)]
     failures = tuple(float(table[row][0] / absent) if absent > 0 else 1.0 for row in alone)
-    _check_fit(table, failures, float(absent), place, name)
+    _check_fit(table, failures, float(absent), location, name)
     return min(float(leak), 1.0), tuple(min(failure, 1.0) for failure in failures)
 
 
-def _check_probabilities(table: Floats, place: str, name: str) -> None:
+def _check_probabilities(table: Floats, location: str, name: str) -> None:
     if not ((table >= 0) & (table <= 1 + TOLERANCE)).all():
-        raise ExchangeError(f"{place}: node {name!r} has a number that is not between 0 and 1.")
+        raise ExchangeError(f"{location}: node {name!r} has a number that is not between 0 and 1.")
     sums = table.sum(axis=-1)
     wrong = np.argwhere(np.abs(sums - 1) > SIX_DIGITS)
     if len(wrong):
         total = sums[tuple(wrong[0])]
         raise ExchangeError(
-            f"{place}: the probabilities of node {name!r} add up to {total:.7g}, not to 1"
+            f"{location}: the probabilities of node {name!r} add up to {total:.7g}, not to 1"
             f"{_in_row(wrong[0])}."
         )
 
 
 def _check_fit(
-    table: Floats, failures: tuple[float, ...], absent: float, place: str, name: str
+    table: Floats, failures: tuple[float, ...], absent: float, location: str, name: str
 ) -> None:
     expected = noisy_or_table(failures, 0.0)[..., 0] * absent
     given = table[..., 0]
@@ -96,14 +121,14 @@ def _check_fit(
     if len(wrong):
         row = tuple(wrong[0])
         raise ExchangeError(
-            f"{place}: the table of node {name!r} is no noisy-or: P(absent) is {given[row]:.7g}"
-            f"{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
+            f"{location}: the table of node {name!r} is not a noisy-or: P(absent) is "
+            f"{given[row]:.7g}{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
         )
     above = [number for number, failure in enumerate(failures) if failure > 1 + tolerance]
     if above:
         raise ExchangeError(
-            f"{place}: the table of node {name!r} is no noisy-or: parent {above[0] + 1} makes it "
-            "less probable, and a disease can only cause a symptom."
+            f"{location}: the table of node {name!r} is not a noisy-or: parent {above[0] + 1} "
+            "makes it less probable, and a disease can only cause a symptom."
         )
 
 

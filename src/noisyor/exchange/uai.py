@@ -2,7 +2,7 @@
 
 The word BAYES, the number of variables, their numbers of states, the number of tables; then for
 each table its variables (how many, parents, child), and for each table its numbers (how many, and
-they themselves, the child's state changing fastest). State 1 is present. There is no place for
+they themselves, the child's state changing fastest). State 1 is present. There is no room for
 names: what is read is called disease_0, disease_1, ..., symptom_0, ...; a variable without edges is
 read as a symptom. Diseases are written first. Lines that begin with the word c are comments.
 
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from noisyor.errors import ExchangeError, FileError
-from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
-from noisyor.exchange.states import check_binary
-from noisyor.exchange.tables import MOST_PARENTS, Floats, symptom_table, table_parameters
-from noisyor.io.paths import PathLike, existing_file, replaced_when_done, unreadable
+from noisyor.exchange.nodes import Node, check_binary, check_layers
+from noisyor.exchange.tables import MOST_PARENTS, Floats, network_from_tables, symptom_tables
+from noisyor.exchange.text_files import read_text, write_lines
+from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
 
 
@@ -26,19 +26,11 @@ def write_uai(network: NoisyOrNetwork, path: PathLike, most_parents: int = MOST_
     """Write a network whose symptoms have few parents; its names are lost."""
     structure = network.structure
     tables = [np.array([1.0 - prior, prior]) for prior in network.priors]
-    tables += [
-        symptom_table(network, symptom, most_parents, "UAI")
-        for symptom in range(structure.n_symptoms)
-    ]
+    tables += symptom_tables(network, most_parents, "UAI")
     scopes: list[list[int]] = [[number] for number in range(structure.n_diseases)]
     for symptom in range(structure.n_symptoms):
         scopes.append([*structure.parents(symptom).tolist(), structure.n_diseases + symptom])
-    with (
-        replaced_when_done(path) as part,
-        part.open("w", encoding="ascii", newline="\n") as stream,
-    ):
-        for line in _lines(scopes, tables):
-            stream.write(line + "\n")
+    write_lines(path, _lines(scopes, tables))
 
 
 def _lines(scopes: list[list[int]], tables: list[Floats]) -> Iterator[str]:
@@ -59,13 +51,7 @@ class _Words:
     """The words of a file, one after the other, with errors that name the line."""
 
     def __init__(self, path: PathLike) -> None:
-        file = existing_file(path)
-        try:
-            lines = file.read_text(encoding="utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise FileError(f"{file} is not UTF-8 text: byte {error.start} is invalid.") from None
-        except OSError as error:
-            raise unreadable(file, error) from None
+        lines = read_text(path).splitlines()
         self.path = path
         self.words = [
             (word, number)
@@ -85,8 +71,8 @@ class _Words:
                 )
 
     @property
-    def place(self) -> str:
-        """The place of the word that was read last."""
+    def location(self) -> str:
+        """The location of the word that was read last."""
         line = self.words[max(self.position - 1, 0)][1] if self.words else 1
         return f"{self.path}, line {line}"
 
@@ -99,7 +85,7 @@ class _Words:
     def whole(self, wanted: str, most: int) -> int:
         text = self.text(wanted)
         if not (text.isascii() and text.isdigit() and int(text) <= most):
-            raise FileError(f"{self.place}: {text!r} stands where {wanted} should stand.")
+            raise FileError(f"{self.location}: {text!r} stands where {wanted} should stand.")
         return int(text)
 
     def number(self) -> float:
@@ -107,7 +93,7 @@ class _Words:
         try:
             return float(text)
         except ValueError:
-            raise FileError(f"{self.place}: {text!r} is no probability.") from None
+            raise FileError(f"{self.location}: {text!r} is not a probability.") from None
 
 
 def read_uai(path: PathLike) -> NoisyOrNetwork:
@@ -115,33 +101,21 @@ def read_uai(path: PathLike) -> NoisyOrNetwork:
     words = _Words(path)
     kind = words.text("BAYES")
     if kind.upper() != "BAYES":
-        raise FileError(f"{words.place}: the file holds {kind!r}; wanted is a network, BAYES.")
-    scopes, places = _read_scopes(words)
+        raise FileError(f"{words.location}: the file holds {kind!r}, not a network (BAYES).")
+    scopes, locations = _read_scopes(words)
     count = len(scopes)
     parents_of = {scope[-1]: tuple(map(str, scope[:-1])) for scope in scopes}
     if len(parents_of) < count:
         raise ExchangeError(f"{path}: two tables end in the same variable, so one has none.")
-    place_of = {scope[-1]: place for scope, place in zip(scopes, places, strict=True)}
+    location_of = {scope[-1]: location for scope, location in zip(scopes, locations, strict=True)}
     names = _names(parents_of)
-    check_layers([(str(v), names[v], place_of[v], parents_of[v]) for v in range(count)])
-    tables = {scope[-1]: _read_table(words, len(scope), names[scope[-1]]) for scope in scopes}
+    nodes = [Node(str(v), names[v], location_of[v], parents_of[v]) for v in range(count)]
+    check_layers(nodes)
+    tables = {str(scope[-1]): _read_table(words, len(scope), names[scope[-1]]) for scope in scopes}
     if words.position < len(words.words):
         words.position += 1
-        raise FileError(f"{words.place}: more numbers than the tables have entries.")
-    return network_from_nodes(
-        [
-            _node(variable, names[variable], place_of[variable], parents_of[variable], tables)
-            for variable in range(count)
-        ],
-        str(path),
-    )
-
-
-def _node(
-    variable: int, name: str, place: str, parents: tuple[str, ...], tables: dict[int, Floats]
-) -> Node:
-    probability, failures = table_parameters(tables[variable], place, name)
-    return Node(str(variable), name, place, probability, parents, failures)
+        raise FileError(f"{words.location}: more numbers than the tables have entries.")
+    return network_from_tables(nodes, tables.__getitem__, str(path))
 
 
 def _read_scopes(words: _Words) -> tuple[list[list[int]], list[str]]:
@@ -149,17 +123,19 @@ def _read_scopes(words: _Words) -> tuple[list[list[int]], list[str]]:
     count = words.whole("the number of variables", limit)
     for variable in range(count):
         states = words.whole("a number of states", 2**31)
-        check_binary([""] * min(states, 1000), words.place, f"variable {variable}")
+        check_binary([""] * min(states, 1000), words.location, f"variable {variable}")
     if words.whole("the number of tables", limit) != count:
-        raise ExchangeError(f"{words.place}: a Bayesian network has one table for each variable.")
-    scopes, places = [], []
+        raise ExchangeError(
+            f"{words.location}: a Bayesian network has one table for each variable."
+        )
+    scopes, locations = [], []
     for _ in range(count):
         size = words.whole("the number of variables of a table", count)
         if not size:
-            raise ExchangeError(f"{words.place}: a table has no variables.")
-        places.append(words.place)
+            raise ExchangeError(f"{words.location}: a table has no variables.")
+        locations.append(words.location)
         scopes.append([words.whole("a variable's number", count - 1) for _ in range(size)])
-    return scopes, places
+    return scopes, locations
 
 
 def _names(parents_of: dict[int, tuple[str, ...]]) -> dict[int, str]:
@@ -177,8 +153,8 @@ def _read_table(words: _Words, size: int, name: str) -> Floats:
     entries = words.whole("the size of a table", len(words.words))
     if entries != 2**size:
         raise FileError(
-            f"{words.place}: the table of {name!r} has {entries} entries; with {size - 1} parents "
-            f"it needs 2^{size}."
+            f"{words.location}: the table of {name!r} has {entries} entries; with {size - 1} "
+            f"parents it needs 2^{size}."
         )
     numbers = [words.number() for _ in range(entries)]
     return np.array(numbers, dtype=np.float64).reshape((2,) * size)

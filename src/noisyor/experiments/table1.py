@@ -7,7 +7,7 @@ import numpy as np
 from noisyor.experiments.drawing import markdown_table, picture
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
-from noisyor.identifiability.table import smallest_order
+from noisyor.identifiability import smallest_order
 
 PAPER = np.array(
     [

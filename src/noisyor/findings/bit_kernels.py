@@ -1,6 +1,6 @@
 """Compiled loops over bits. A column of bits has record r at bit `r % 64` of word `r // 64`.
 
-Loaded only when used: importing numba takes longer than the rest of the package.
+Loaded only when used: importing numba takes longer than all else in the package.
 """
 
 import numba

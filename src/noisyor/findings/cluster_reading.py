@@ -100,7 +100,7 @@ def _check_alike(files: list[SplitFile], structure: Structure, form: RecordForma
     """Raise an error where files do not go together; return whether they have a row per finding."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError(
-            "n_records and all_records are not known on a cluster: count those files on one "
+            "n_records and all_records are not used on a cluster: count those files on one "
             "machine, and merge the moments."
         )
     is_long = form.are_long([(file.source, file.column_names) for file in files], structure)
@@ -151,12 +151,12 @@ def part_blocks(parts: Iterable[Part], structure: Structure, form: RecordFormat)
         yield from wide_blocks(part.open(), structure, form)
 
 
-def tell_skipped(skipped: list[Skipped]) -> None:
+def warn_of_skipped(skipped: list[Skipped]) -> None:
     """Warn of files that were left out."""
     if skipped:
-        told = some_of([f"{each.source} ({each.reason})" for each in skipped], most=10)
+        listed = some_of([f"{each.source} ({each.reason})" for each in skipped], most=10)
         warnings.warn(
-            f"{len(skipped)} files could not be read and are left out as a whole: {told}.",
+            f"{len(skipped)} files could not be read and are left out as a whole: {listed}.",
             NoisyOrWarning,
             stacklevel=3,
         )

@@ -60,19 +60,19 @@ class Findings(Immutable):
         if hasattr(array, "__arrow_c_stream__"):
             raise FindingsError("this table has column names: use Findings.read.")
         try:
-            given = np.asanyarray(array)
+            values = np.asanyarray(array)
         except ValueError as error:
             raise FindingsError(f"this is not an array of records x symptoms: {error}.") from None
-        if given.ndim != 2 or given.shape[1] != structure.n_symptoms:
+        if values.ndim != 2 or values.shape[1] != structure.n_symptoms:
             advice = " Reshape your data: a single record is array.reshape(1, -1)."
             raise FindingsError(
-                f"the array has the shape {given.shape}; wanted are records x "
-                f"{structure.n_symptoms} symptoms.{advice if given.ndim == 1 else ''}"
+                f"the array has the shape {values.shape}; expected records x "
+                f"{structure.n_symptoms} symptoms.{advice if values.ndim == 1 else ''}"
             )
-        ids = _ids_array(record_ids, len(given))
+        ids = _ids_array(record_ids, len(values))
         blocks = []
-        for start in range(0, len(given), BLOCK_RECORDS):
-            part = given[start : start + BLOCK_RECORDS]
+        for start in range(0, len(values), BLOCK_RECORDS):
+            part = values[start : start + BLOCK_RECORDS]
             present, unknown = _states_of(part, structure, start)
             planes = pack(present), pack(unknown) if unknown.any() else None
             block_ids = None if ids is None else ids[start : start + len(part)]
@@ -87,7 +87,7 @@ class Findings(Immutable):
         csr = matrix.tocsr()
         if csr.ndim != 2 or csr.shape[1] != structure.n_symptoms:
             raise FindingsError(
-                f"the sparse matrix has the shape {csr.shape}; wanted are records x "
+                f"the sparse matrix has the shape {csr.shape}; expected records x "
                 f"{structure.n_symptoms} symptoms."
             )
         ids = _ids_array(record_ids, csr.shape[0])
@@ -166,7 +166,7 @@ class Findings(Immutable):
         chosen = self.structure.symptom_indices(structure.symptoms)
         return type(self)(structure, [_chosen_columns(block, chosen) for block in self.blocks])
 
-    # --- given away ---
+    # --- written and converted ---
 
     def to_numpy(self) -> NDArray[Any]:
         """Return records x symptoms: booleans, or float32 with NaN where some are unknown."""
@@ -347,7 +347,7 @@ def _states_of(
     if np.iscomplexobj(values):
         raise FindingsError("Complex data not supported: findings are 0, 1 or NaN (unknown).")
     if values.dtype != np.bool_ and not np.issubdtype(values.dtype, np.number):
-        raise FindingsError(f"an array of type {values.dtype} holds no findings; give 0 and 1.")
+        raise FindingsError(f"an array of type {values.dtype} has no findings; give 0 and 1.")
     unknown = masked | _is_nan(values)
     present = (values == 1) & ~unknown
     wrong = np.argwhere(~(present | unknown | (values == 0)))

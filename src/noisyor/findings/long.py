@@ -116,7 +116,7 @@ def _rows_of(
         start += len(rows.symptoms)
 
 
-# --- how the rows stand ---
+# --- whether the rows of a record stand together ---
 
 
 class Grouping(NamedTuple):
@@ -252,7 +252,7 @@ def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
 
 
 def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> Iterator[Rows]:
-    """Give all rows with symptoms and states as numbers; errors tell the place."""
+    """Give all rows with symptoms and states as numbers; errors name the row."""
     numbers = _SymptomNumbers(structure, form)
     for table in tables:
         columns = {form.record: ColumnKind.ID, form.symptom: ColumnKind.NAME}
@@ -278,7 +278,7 @@ class _SymptomNumbers:
         self._words: Any = None
 
     def of(self, column: Any, table: Table, row: int) -> NDArray[np.int32]:
-        """Return the indices of a column; errors tell the place, `row` rows into the table."""
+        """Return the indices of a column; errors name the row, `row` rows into the table."""
         if pa.types.is_integer(column.type):
             numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
             outside = (numbers < 0) | (numbers >= self._structure.n_symptoms)
@@ -453,22 +453,21 @@ def _without_rows(form: RecordFormat, seen: list[Any]) -> Any:
             f"all_records does not list the records {some_of(unlisted[:6].to_pylist())}, "
             "which have rows."
         )
-    rest = every.filter(pc.invert(pc.is_in(every, value_set=named)))
-    return rest.combine_chunks()
+    return every.filter(pc.invert(pc.is_in(every, value_set=named))).combine_chunks()
 
 
 def _all_ids(form: RecordFormat) -> Any:
-    given = form.all_records
-    is_table = hasattr(given, "columns") or hasattr(given, "column_names")
-    if isinstance(given, str) or hasattr(given, "__fspath__") or is_table:
-        table = open_table(given)
+    source = form.all_records
+    is_table = hasattr(source, "columns") or hasattr(source, "column_names")
+    if isinstance(source, str) or hasattr(source, "__fspath__") or is_table:
+        table = open_table(source)
         need_columns(table, [form.record])
         parts = [batch.column(0) for batch in table.batches({form.record: ColumnKind.ID})]
         if not parts:
             raise FindingsError(f"{table.name} lists no records.")
         every = pa.chunked_array(parts)
     else:
-        every = pa.chunked_array([ids_array(given, "all_records")])
+        every = pa.chunked_array([ids_array(source, "all_records")])
     if every.null_count:
         raise FindingsError("all_records has an empty id.")
     if pc.count_distinct(every).as_py() < len(every):

@@ -68,7 +68,7 @@ def match_columns(
         )
     if unknown and not form.ignore_unknown:
         raise FindingsError(
-            f"{name} has columns that are no symptoms of the structure: {some_of(unknown)}. "
+            f"{name} has columns that are not symptoms of the structure: {some_of(unknown)}. "
             "Remove them, or ignore them with ignore_unknown=True (--ignore-unknown)."
         )
 

@@ -8,20 +8,18 @@ change of the parameters leaves all moments as they are (Section 3.3, Table 1).
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
 from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
-from noisyor.parameters import Fixed, as_fixed
+from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule, find_schedule
+from noisyor.schedule.steps import FixedMasks, StepArrays
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Booleans = NDArray[np.bool_]
 
 SCHEDULE_ORDER = 3
 """The order of the moments that a schedule needs."""
@@ -40,18 +38,7 @@ class Tradeoff(NamedTuple):
     freedom: int
     """In how many independent ways: so many of them would have to be known."""
     diseases: Indices
-    """All diseases whose moments are entangled with these."""
-
-
-class Orders(NamedTuple):
-    """The order of the moments that show each prior, failure and leak.
-
-    0 where it is given; -1 where none up to the highest that was looked at does.
-    """
-
-    priors: Indices
-    failures: Indices
-    leaks: Indices
+    """All diseases whose moments depend on these too."""
 
 
 class Identifiability:
@@ -60,8 +47,9 @@ class Identifiability:
     Attributes
     ----------
     orders
-        The order of the moments that show each parameter; of what the schedule learns, 3, though
-        with values that are given pairs might do.
+        The order of the moments that show each parameter: 0 where it is fixed, -1 where none up to
+        `max_order` does. For what the schedule learns it is 3, though with fixed values pairs might
+        do.
     order
         The smallest order that shows all of them; -1 if there is none up to `max_order`.
     schedule
@@ -89,57 +77,31 @@ class Identifiability:
         self.max_order = max_order
         self.schedule = schedule
         self.fixed = fixed
-        # With known values a schedule may do with pairs.
+        # With fixed values a schedule may do with pairs.
         learned = SCHEDULE_ORDER if not schedule.is_pair.all() else 2
-        self.orders = Orders(
+        orders = (
             np.where(schedule.prior_depths >= 0, learned, -1),
             np.where(schedule.depths >= 0, learned, -1),
             np.full(structure.n_symptoms, learned),
         )
         self.tradeoffs: list[Tradeoff] = []
         for piece in pieces_left(schedule, fixed):
-            self._look_at(piece)
-        for found, kind in zip(self.orders, ("priors", "failures", "leaks"), strict=True):
-            found[getattr(fixed.mask, kind)] = 0
-        self.swaps = _equal_diseases(schedule, self.orders, fixed)
-
-    def _look_at(self, piece: Unknowns) -> None:
-        """Find the orders of a piece's parameters, and what trades off at the highest."""
-        prior_columns, edge_columns = piece.prior_columns, piece.edge_columns
-        priors, edges = np.flatnonzero(prior_columns >= 0), np.flatnonzero(edge_columns >= 0)
-        touched = np.unique(self.structure.edges[np.isin(self.structure.edges[:, 0],
-                                                         piece.diseases), 1])  # fmt: skip
-        leak_orders = np.full(len(touched), -1)
-        # Pairs alone show no prior, and no failure without it.
-        is_low = not len(priors) or self.max_order < SCHEDULE_ORDER or not piece.leaks.all()
-        first = 2 if is_low else SCHEDULE_ORDER
-        for order in range(first, self.max_order + 1):
-            left = null_space(piece, order)
-            known = ~left.is_open
-            for numbers, columns, orders in (
-                (priors, prior_columns, self.orders.priors),
-                (edges, edge_columns, self.orders.failures),
-            ):
-                is_new = known[columns[numbers]] & (orders[numbers] < 0)
-                orders[numbers[is_new]] = order
-            leak_orders[~left.moved_leaks[touched] & (leak_orders < 0)] = order
-            if not len(left.basis):
-                break
-        # A leak rests on all diseases of its symptom, of other pieces too.
-        before = self.orders.leaks[touched]
-        is_open = (before < 0) | (leak_orders < 0)
-        self.orders.leaks[touched] = np.where(is_open, -1, np.maximum(before, leak_orders))
-        self.tradeoffs += _tradeoffs(piece, left)
+            left = _fill_orders(piece, max_order, *orders)
+            self.tradeoffs += _tradeoffs(piece, left)
+        for of_kind, is_fixed in zip(orders, fixed.mask, strict=True):
+            of_kind[is_fixed] = 0
+        self.orders = Parameters(*orders)
+        self.swaps = _equal_diseases(schedule, self.orders.priors, fixed)
 
     def repairs(self, tradeoff: Tradeoff) -> list[Repair]:
         """Return the smallest changes that would make a set identifiable, each verified."""
-        return find_repairs(self, tradeoff)
+        return find_repairs(self, tradeoff, check_identifiability)
 
     @property
     def order(self) -> int:
         """The smallest order of moments that shows all parameters; -1 if there is none."""
-        everything = np.concatenate(self.orders)
-        return -1 if (everything < 0).any() else int(everything.max(initial=0))
+        orders = self.orders.vector
+        return -1 if (orders < 0).any() else int(orders.max(initial=0))
 
     @property
     def is_identifiable(self) -> bool:
@@ -149,16 +111,15 @@ class Identifiability:
     def verdicts(self) -> "pa.Table":
         """Return one row per parameter, as an Arrow table.
 
-        The columns: parameter, disease, symptom, verdict (given; certified: by the schedule;
+        The columns: parameter, disease, symptom, verdict (fixed; certified: by the schedule;
         local: from moments of the order; not identifiable), order, tradeoff (the number of the
         set it trades off in), swap (the number of its group of diseases with the same children).
         """
         import pyarrow as pa
 
-        orders = np.concatenate(self.orders)
-        certified = np.concatenate(self._certified())
+        orders, certified = self.orders.vector, self._certified().vector
         verdicts = np.select(
-            [orders == 0, certified, orders > 0], ["given", "certified", "local"],
+            [orders == 0, certified, orders > 0], ["fixed", "certified", "local"],
             "not identifiable",
         )  # fmt: skip
         numbers = np.full(len(orders), -1)
@@ -182,15 +143,15 @@ class Identifiability:
             }
         )
 
-    def _certified(self) -> tuple[Booleans, Booleans, Booleans]:
+    def _certified(self) -> Parameters:
         leaks = np.ones(self.structure.n_symptoms, dtype=np.bool_)
         leaks[self.structure.edges[self.schedule.depths < 0, 1]] = False
-        return self.schedule.prior_depths >= 0, self.schedule.depths >= 0, leaks
+        return Parameters(self.schedule.prior_depths >= 0, self.schedule.depths >= 0, leaks)
 
     def __repr__(self) -> str:
         parts = (
             f"{int((part >= 0).sum()):,} of {len(part):,} {kind}"
-            for kind, part in self.orders._asdict().items()
+            for kind, part in zip(KINDS, self.orders, strict=True)
         )
         order = f"from moments of order {self.order}" if self.is_identifiable else "not all"
         return f"Identifiability({', '.join(parts)}, {order})"
@@ -199,7 +160,7 @@ class Identifiability:
 def check_identifiability(
     structure: Structure, *, max_order: int = 3, fixed: Any = None, schedule: Schedule | None = None
 ) -> Identifiability:
-    """Say of every parameter whether it can be known, and from moments of which order.
+    """Find out of every parameter whether it can be known, and from moments of which order.
 
     Parameters
     ----------
@@ -222,31 +183,29 @@ def check_identifiability(
     Identifiability(2 of 2 priors, 8 of 8 failures, 5 of 5 leaks, from moments of order 3)
     """
     if not isinstance(structure, Structure):
-        raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
+        raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
     if max_order not in range(2, HIGHEST_ORDER + 1):
         raise ParameterError(f"max_order must be 2 to {HIGHEST_ORDER}, not {max_order!r}.")
-    held = as_fixed(fixed, structure)
+    fixed = as_fixed(fixed, structure)
     if max_order < SCHEDULE_ORDER:
-        schedule = _empty_schedule(structure, held)  # a schedule needs more than may be looked at
+        schedule = _empty_schedule(structure, fixed)  # a schedule needs more than may be looked at
     return Identifiability(
-        structure, max_order, schedule or find_schedule(structure, fixed=held), held
+        structure, max_order, schedule or find_schedule(structure, fixed=fixed), fixed
     )
 
 
 def _empty_schedule(structure: Structure, fixed: Fixed) -> Schedule:
-    from noisyor.schedule.steps import Given
-
     none = np.empty(0, dtype=np.int64)
-    return Schedule(
-        structure, none, none, none.reshape(0, 3), np.full(structure.n_edges, -1),
-        none.reshape(0, 2), pairs=True, choice="first", given=Given.of(fixed),
-    )  # fmt: skip
+    steps = StepArrays(
+        none, none, none.reshape(0, 3), np.full(structure.n_edges, -1), none.reshape(0, 2)
+    )
+    return Schedule(structure, steps, pairs=True, choice="first", fixed=FixedMasks.of(fixed))
 
 
 def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
     """Return what a schedule leaves, in parts whose moments do not depend on each other.
 
-    Two diseases meet in the moments only if they share two symptoms, or one whose leak is known.
+    Two diseases meet in the moments only if they share two symptoms, or one whose leak is fixed.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -259,7 +218,7 @@ def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
     left[owners[edges]] = True
     of_left = left[owners]
     shape = structure.n_diseases, structure.n_symptoms
-    # One symptom is enough if its leak is known: then it counts twice.
+    # One symptom is enough if its leak is fixed: then it counts twice.
     counts = np.where(fixed.mask.leaks[symptoms[of_left]], 2, 1).astype(np.int32)
     matrix = csr_array((counts, (owners[of_left], symptoms[of_left])), shape)
     meets = (matrix @ matrix.T) > 1
@@ -269,6 +228,34 @@ def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
         Unknowns(structure, diseases[part_of[diseases] == part], priors, edges, ~fixed.mask.leaks)
         for part in np.unique(part_of[diseases])
     ]
+
+
+def _fill_orders(
+    piece: Unknowns, max_order: int, priors: Indices, failures: Indices, leaks: Indices
+) -> NullSpace:
+    """Fill in the orders of a piece's parameters; return what is open at the highest."""
+    structure = piece.structure
+    unknown = [
+        (np.flatnonzero(columns >= 0), columns, orders)
+        for columns, orders in ((piece.prior_columns, priors), (piece.edge_columns, failures))
+    ]
+    touched = np.unique(structure.edges[np.isin(structure.edges[:, 0], piece.diseases), 1])
+    leak_orders = np.full(len(touched), -1)
+    # Pairs alone show no prior, and no failure without it.
+    is_low = not len(unknown[0][0]) or max_order < SCHEDULE_ORDER or not piece.leaks.all()
+    for order in range(2 if is_low else SCHEDULE_ORDER, max_order + 1):
+        left = null_space(piece, order)
+        for indices, columns, orders in unknown:
+            is_new = ~left.is_open[columns[indices]] & (orders[indices] < 0)
+            orders[indices[is_new]] = order
+        leak_orders[~left.moved_leaks[touched] & (leak_orders < 0)] = order
+        if not len(left.basis):
+            break
+    # A leak rests on all diseases of its symptom, of other pieces too.
+    before = leaks[touched]
+    is_open = (before < 0) | (leak_orders < 0)
+    leaks[touched] = np.where(is_open, -1, np.maximum(before, leak_orders))
+    return left
 
 
 def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
@@ -292,13 +279,54 @@ def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
     return found
 
 
-def _equal_diseases(schedule: Schedule, orders: Orders, fixed: Fixed) -> list[tuple[int, ...]]:
-    """Return groups of diseases that no moment can tell apart: same children, nothing given."""
+def _equal_diseases(
+    schedule: Schedule, prior_orders: Indices, fixed: Fixed
+) -> list[tuple[int, ...]]:
+    """Return groups of diseases that no moment can tell apart: same children, nothing fixed."""
     structure = schedule.structure
     groups: dict[bytes, list[int]] = {}
     for disease in np.flatnonzero(schedule.prior_depths < 0).tolist():
         edges = structure.edges_of(disease)
-        is_told = fixed.mask.priors[disease] or fixed.mask.failures[edges].any()
-        if not is_told and orders.priors[disease] >= 0 and edges.stop > edges.start:
+        is_distinct = fixed.mask.priors[disease] or fixed.mask.failures[edges].any()
+        if not is_distinct and prior_orders[disease] >= 0 and edges.stop > edges.start:
             groups.setdefault(structure.children(disease).tobytes(), []).append(disease)
     return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+# --- Table 1 of the paper: fully connected networks ---
+
+
+def identifiability_table(
+    n_diseases: int, n_symptoms: int, max_order: int | None = None
+) -> Indices:
+    """Return the orders of moments that identify fully connected networks.
+
+    Entry (i, j) is for i + 1 diseases and j + 1 symptoms; -1: not even the highest order does, or
+    `max_order`.
+
+    >>> identifiability_table(2, 4).tolist()
+    [[-1, -1, 3, 3], [-1, -1, -1, 3]]
+    """
+    if n_diseases < 1 or n_symptoms < 1 or (max_order is not None and max_order < 1):
+        raise ParameterError("diseases, symptoms and max_order must be at least 1.")
+    table = np.full((n_diseases, n_symptoms), -1)
+    for i in range(n_diseases):
+        for j in range(n_symptoms):
+            table[i, j] = smallest_order(i + 1, j + 1, min(max_order or j + 1, j + 1))
+    return table
+
+
+def smallest_order(n_diseases: int, n_symptoms: int, max_order: int) -> int:
+    """Return the smallest order that identifies one fully connected network; -1: none does."""
+    structure = Structure.from_matrix(np.ones((n_diseases, n_symptoms)))
+    everything = Unknowns(
+        structure,
+        np.arange(n_diseases),
+        np.ones(n_diseases, dtype=np.bool_),
+        np.ones(structure.n_edges, dtype=np.bool_),
+        np.ones(n_symptoms, dtype=np.bool_),
+    )
+    for order in range(2, max_order + 1):
+        if not len(null_space(everything, order).basis):
+            return order
+    return -1

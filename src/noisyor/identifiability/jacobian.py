@@ -5,7 +5,7 @@ those of S's single symptoms, leaks cancel out, and so does every disease with o
 the unknown priors and failures have the equations log R(S), and each leak its own symptom's moment;
 where a leak is known, that moment is an equation for the others too.
 
-A set S tells more than its subsets do only if some disease has all of it as children.
+A set S says more than its subsets only if some disease has all of it as children.
 """
 
 import itertools
@@ -74,12 +74,12 @@ class NullSpace(NamedTuple):
 
     @property
     def is_open(self) -> Booleans:
-        """Whether each unknown can move."""
+        """True where an unknown can move."""
         return np.asarray((self.basis != 0).any(axis=0))
 
     @property
     def moved_leaks(self) -> Booleans:
-        """Whether each leak can move."""
+        """True where a leak can move."""
         return np.asarray(self.leak_moves.any(axis=0))
 
 
@@ -94,7 +94,7 @@ def null_space(unknowns: Unknowns, order: int, seed: int = 0) -> NullSpace:
 
 
 def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
-    from noisyor.identifiability.kernels import PRIME, eliminate, reduce_upwards
+    from noisyor.identifiability.rank_kernels import PRIME, eliminate, reduce_upwards
 
     structure = unknowns.structure
     rng = np.random.default_rng(seed)
@@ -106,13 +106,13 @@ def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
     matrix = np.vstack([matrix, single_rows[~unknowns.leaks]])
     pivots = np.empty(min(matrix.shape), dtype=np.int64)
     rank = eliminate(matrix, pivots)
-    bound = pivots[:rank]
+    pivot_columns = pivots[:rank]
     if rank < unknowns.n_columns:
-        reduce_upwards(matrix, bound)
-    free = np.setdiff1d(np.arange(unknowns.n_columns), bound)
+        reduce_upwards(matrix, pivot_columns)
+    free = np.setdiff1d(np.arange(unknowns.n_columns), pivot_columns)
     basis = np.zeros((len(free), unknowns.n_columns), dtype=np.uint64)
     basis[np.arange(len(free)), free] = 1
-    basis[:, bound] = (PRIME - matrix[:rank, free]).T % PRIME
+    basis[:, pivot_columns] = (PRIME - matrix[:rank, free]).T % PRIME
     moves = _leak_moves(basis, single_rows)
     moves[:, ~unknowns.leaks] = False
     return NullSpace(basis, moves)
@@ -122,30 +122,29 @@ def _sketch(
     unknowns: Unknowns, order: int, priors: Residues, failures: Residues, seed: int
 ) -> Residues:
     """Return the Jacobian, or, where it has many rows, random combinations of them."""
-    from noisyor.identifiability.kernels import add_rows
+    from noisyor.identifiability.rank_kernels import DiseaseColumns, Sketch, add_rows
 
     structure = unknowns.structure
     groups = list(_sets(unknowns, order, seed))
     n_rows, n_columns = sum(map(len, groups)), unknowns.n_columns
     is_whole = n_rows <= SKETCHED * n_columns
-    sketch = np.zeros((n_rows if is_whole else n_columns + EXTRA, n_columns), dtype=np.uint64)
+    rows = np.zeros((n_rows if is_whole else n_columns + EXTRA, n_columns), dtype=np.uint64)
+    sketch = Sketch(rows, is_whole, seed)
     prior_columns, edge_columns = unknowns.prior_columns, unknowns.edge_columns
     for disease in unknowns.diseases:
         edges = structure.edges_of(int(disease))
         edge_of = np.full(structure.n_symptoms, -1, dtype=np.int64)
         edge_of[structure.edges[edges, 1]] = np.arange(edges.start, edges.stop)
+        columns = DiseaseColumns(edge_of, priors[disease], prior_columns[disease], edge_columns)
         first = 0
         for sets in groups:
-            add_rows(
-                sets, edge_of, priors[disease], failures, prior_columns[disease], edge_columns,
-                first, is_whole, seed, sketch,
-            )  # fmt: skip
+            add_rows(sets, first, columns, failures, sketch)
             first += len(sets)
-    return sketch
+    return rows
 
 
 def _sets(unknowns: Unknowns, order: int, seed: int) -> Iterator[Indices]:
-    """Give all sets of symptoms of one order after the other that some of the diseases has."""
+    """Yield, order by order, all sets of symptoms that one of the diseases has as children."""
     n = unknowns.structure.n_symptoms
     rng = np.random.default_rng(seed)
     for size in range(2, order + 1):
@@ -154,7 +153,7 @@ def _sets(unknowns: Unknowns, order: int, seed: int) -> Iterator[Indices]:
             for disease in unknowns.diseases
         ]
         sets = np.concatenate([np.empty((0, size), dtype=np.int64), *found])
-        if n**size < 2**62:  # as numbers they are told apart faster
+        if n**size < 2**62:  # numbers are compared faster than rows
             keys = sets @ n ** np.arange(size - 1, -1, -1, dtype=np.int64)
             sets = sets[np.unique(keys, return_index=True)[1]]
         yield np.ascontiguousarray(sets)
@@ -174,7 +173,7 @@ def subsets(children: Indices, size: int, most: int, rng: np.random.Generator) -
 
 def _single_rows(unknowns: Unknowns, priors: Residues, failures: Residues) -> Residues:
     """Return the derivatives of log M_j for each symptom: (f - 1) / I_j and p / I_j."""
-    from noisyor.identifiability.kernels import PRIME, inverse
+    from noisyor.identifiability.rank_kernels import PRIME, inverse
 
     prime, structure = int(PRIME), unknowns.structure
     rows = np.zeros((structure.n_symptoms, unknowns.n_columns), dtype=np.uint64)
@@ -193,8 +192,8 @@ def _single_rows(unknowns: Unknowns, priors: Residues, failures: Residues) -> Re
 
 
 def _leak_moves(basis: Residues, rows: Residues) -> Booleans:
-    """Say which leaks each direction moves, so that their symptoms stay as frequent as they are."""
-    from noisyor.identifiability.kernels import PRIME
+    """Return which leaks each direction moves, to keep their symptoms as frequent as they are."""
+    from noisyor.identifiability.rank_kernels import PRIME
 
     changes = np.zeros((len(basis), len(rows)), dtype=np.uint64)
     for column in np.flatnonzero((basis != 0).any(axis=0)):

@@ -1,6 +1,6 @@
 """What would make a network identifiable: the smallest repairs, each verified by another check."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ MOST_SYMPTOMS = 3
 MOST_EDGES = 60
 """Edges that are tried as absent."""
 ANY = 0.5
-"""The value of a parameter that is taken as known: which one does not matter."""
+"""The value of a parameter that is taken as fixed: which one does not matter."""
 
 
 class Repair(NamedTuple):
@@ -50,17 +50,28 @@ def _edge(name: tuple[str, ...]) -> str:
     return f"{name[0]!r} to {name[1]!r}"
 
 
-def find_repairs(result: "Identifiability", tradeoff: "Tradeoff") -> list[Repair]:
-    """Return the smallest repairs of each kind that make a set of parameters identifiable."""
-    bench = _Bench(result, tradeoff)
-    found = [bench.know(), bench.add(), bench.drop()]
+def find_repairs(
+    result: "Identifiability", tradeoff: "Tradeoff", check: "Callable[..., Identifiability]"
+) -> list[Repair]:
+    """Return the smallest repairs of each kind that make a set of parameters identifiable.
+
+    `check` is `check_identifiability`, by which each is verified.
+    """
+    trial = _Trial(result, tradeoff, check)
+    found = [trial.know(), trial.add(), trial.drop()]
     return [repair for repair in found if repair is not None]
 
 
-class _Bench:
-    """The part of a network that a set belongs to, with what else is known taken as given."""
+class _Trial:
+    """The part of a network that a set belongs to, with what else is known taken as fixed."""
 
-    def __init__(self, result: "Identifiability", tradeoff: "Tradeoff") -> None:
+    def __init__(
+        self,
+        result: "Identifiability",
+        tradeoff: "Tradeoff",
+        check: "Callable[..., Identifiability]",
+    ) -> None:
+        self._check = check
         whole = result.structure
         self._max_order = result.max_order
         names = [whole.diseases[i] for i in tradeoff.diseases]
@@ -89,9 +100,7 @@ class _Bench:
         priors: tuple[str, ...] = (),
         failures: tuple[tuple[str, str], ...] = (),
     ) -> bool:
-        """Say whether all of the set can be known, in a structure with more values known."""
-        from noisyor.identifiability.check import check_identifiability
-
+        """Return True if all of the set can be known, in a structure with more values fixed."""
         here = structure or self.structure
         known = {name: ANY for name in self._failures if here.has_edge(*name)}
         fixed = Fixed(
@@ -100,7 +109,7 @@ class _Bench:
             failures={**known, **dict.fromkeys(failures, ANY)},
             leaks=self._leaks,
         )
-        found = check_identifiability(here, max_order=self._max_order, fixed=fixed).orders
+        found = self._check(here, max_order=self._max_order, fixed=fixed).orders
         is_known = [found.priors[here.disease_index(name)] >= 0 for name in self.priors]
         edges = [here.edge_index(*name) for name in self.edges if here.has_edge(*name)]
         return all(is_known) and bool((found.failures[edges] >= 0).all())
@@ -126,12 +135,12 @@ class _Bench:
     def _leave_out(self, priors: list[str], failures: list[tuple[str, str]]) -> None:
         """Leave out again what turns out not to be needed."""
         for name in list(priors):
-            rest = tuple(other for other in priors if other != name)
-            if self.is_repaired(priors=rest, failures=tuple(failures)):
+            others = tuple(other for other in priors if other != name)
+            if self.is_repaired(priors=others, failures=tuple(failures)):
                 priors.remove(name)
         for edge in list(failures):
-            others = tuple(other for other in failures if other != edge)
-            if self.is_repaired(priors=tuple(priors), failures=others):
+            other_edges = tuple(other for other in failures if other != edge)
+            if self.is_repaired(priors=tuple(priors), failures=other_edges):
                 failures.remove(edge)
 
     def add(self) -> Repair | None:
@@ -161,8 +170,8 @@ class _Bench:
         """Return the edges each of which would do, were it known to be absent."""
         found = []
         for name in self.edges[:MOST_EDGES]:
-            rest = np.delete(self.structure.edges, self.structure.edge_index(*name), axis=0)
-            without = Structure(self.structure.diseases, self.structure.symptoms, rest)
+            edges = np.delete(self.structure.edges, self.structure.edge_index(*name), axis=0)
+            without = Structure(self.structure.diseases, self.structure.symptoms, edges)
             if self.is_repaired(without):
                 found.append(name)
         return Repair("drop", tuple(found), 1) if found else None

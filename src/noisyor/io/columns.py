@@ -93,7 +93,7 @@ def check_no_duplicates(table: Table) -> None:
 def convert_batch(
     batch: Any, columns: Mapping[str, ColumnKind], first_row: int, table: Table
 ) -> Any:
-    """Bring the columns of a batch to their kinds; errors tell place, column and value."""
+    """Bring the columns of a batch to their kinds; errors name row, column and value."""
     arrays = []
     for name, kind in columns.items():
         try:
@@ -122,7 +122,7 @@ def converted(column: Any, kind: ColumnKind) -> Any:
     try:
         return _CONVERSIONS[kind](column)
     except TypeError as error:
-        raise TypeError(f"{error}; wanted is {kind.value}") from None
+        raise TypeError(f"{error}; expected {kind.value}") from None
 
 
 def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
@@ -131,7 +131,7 @@ def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
         values = column.to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(~np.isnan(values) & (values != np.floor(values)))
         if wrong.size or np.isinf(values).any():
-            raise TypeError(f"has the type {column.type}; wanted is {kind.value}")
+            raise TypeError(f"has the type {column.type}; expected {kind.value}")
         column = pa.array(values, from_pandas=True)
     return _cast(column, pa.int64())
 
@@ -143,7 +143,7 @@ def ids_array(values: Any, what: str) -> Any:
         return converted(array, ColumnKind.ID)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise FindingsError(f"{what} are no ids, whole numbers or texts: {reason}.") from None
+        raise FindingsError(f"{what} are not ids (whole numbers or texts): {reason}.") from None
 
 
 def _dictionary(column: Any) -> Any:
@@ -161,7 +161,7 @@ def _texts(column: Any) -> Any:
 
 
 def is_text(type_: Any) -> bool:
-    """Say whether an Arrow type is one of the types of text."""
+    """Return True if an Arrow type is one of the types of text."""
     kinds = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
     return any(check(type_) for check in kinds)
 

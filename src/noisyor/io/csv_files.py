@@ -206,13 +206,13 @@ class Span(NamedTuple):
 
 
 def _rest_of_line(file: Any) -> bytes:
-    rest = b""
-    while b"\n" not in rest:
+    line = b""
+    while b"\n" not in line:
         more = bytes(file.read(1 << 16))
         if not more:
-            return rest
-        rest += more
-    return rest[: rest.index(b"\n") + 1]
+            return line
+        line += more
+    return line[: line.index(b"\n") + 1]
 
 
 @contextmanager

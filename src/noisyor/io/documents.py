@@ -59,7 +59,7 @@ def check_format(file: str, document: Any, kinds: Mapping[str, int]) -> None:
     """Raise an error if a document is of another kind, or of a version that is not known yet."""
     wanted = " or ".join(kinds)
     if not isinstance(document, dict):
-        raise FileError(f"{file} is JSON but not a {wanted} document: it holds no object.")
+        raise FileError(f"{file} is JSON but not a {wanted} document: it is not an object.")
     kind, version = document.get("format"), document.get("version")
     if not isinstance(kind, str) or kind not in kinds:
         raise FileError(f"{file} is not a {wanted} document: its 'format' is {kind!r}.")

@@ -153,7 +153,7 @@ class Scanned(NamedTuple):
 
     n_rows: int
     is_safe: bool
-    """Whether no value holds an end of line: then each line is a row."""
+    """Whether no value contains an end of line: then each line is a row."""
 
 
 def scan_span(part: Part) -> Scanned:

@@ -104,11 +104,11 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
         seen.add(target.resolve())
 
 
-# --- files on this machine or behind a file system of pyarrow (s3://, gs://, hdfs://) ---
+# --- files on this machine or behind a pyarrow file system (s3://, gs://, hdfs://) ---
 
 
 def is_uri(source: object) -> bool:
-    """Say whether a text names a file by a scheme, as in s3://bucket/records.parquet."""
+    """Return True if a text names a file by a scheme, as in s3://bucket/records.parquet."""
     return isinstance(source, str) and "://" in source
 
 
@@ -151,7 +151,7 @@ class Location:
         return int(system.get_file_info(path).size or 0)
 
     def open(self) -> Any:
-        """Open for reading at any place, as a file of pyarrow."""
+        """Open for reading at any position, as a pyarrow file."""
         import pyarrow as pa
 
         if self.path is not None:

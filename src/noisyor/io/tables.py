@@ -163,7 +163,7 @@ class ParquetFile:
             self._open(read_dictionary=texts, pre_buffer=False) as file,
         ):
             for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
-                batch.validate(full=True)  # damaged bytes may give text that is no UTF-8
+                batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 

@@ -1,7 +1,6 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
 from dataclasses import dataclass, replace
-from enum import IntFlag
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
+from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
@@ -24,51 +24,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-
-class Flag(IntFlag):
-    """What is to be known of an estimate besides its value; a parameter can have several."""
-
-    CLIPPED = 1
-    COMPLEX = 2
-    DEGENERATE = 4
-    NO_MOMENT = 8
-    RESTS_ON_UNLEARNED = 16
-    NOT_SCHEDULED = 32
-    UNSTABLE = 64
-    RESTS_ON_CLIPPED = 128
-    WEAK = 256
-    UNCERTIFIED = 512
-    FIXED = 1024
-    WEAKLY_IDENTIFIED = 2048
-    SWAPPABLE = 4096
-    AMBIGUOUS = 8192
-    NO_ERROR = 16384
-
-    NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
-
-    @property
-    def reasons(self) -> str:
-        """Return what the flags mean, in words."""
-        return "; ".join(text for flag, text in REASONS.items() if flag in self)
-
-
-REASONS = {
-    Flag.CLIPPED: "outside of [0.000001, 0.999999], clipped to the bound",
-    Flag.RESTS_ON_CLIPPED: "rests on a parameter that was clipped",
-    Flag.COMPLEX: "not learned: its triplet is no mixture of two (complex eigenvalues)",
-    Flag.DEGENERATE: "not learned: a symptom of its triplet shows no dependence (determinant 0)",
-    Flag.NO_MOMENT: "not learned: a moment it needs is hidden, or a symptom is always present",
-    Flag.RESTS_ON_UNLEARNED: "not learned: it rests on a parameter that was not learned",
-    Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
-    Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
-    Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
-    Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off",
-    Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
-    Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
-    Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
-    Flag.FIXED: "held at the value that was given",
-    Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
-}
 
 NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
 """Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
@@ -271,13 +226,15 @@ class Estimate:
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
 
         The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
-        lower and upper (95% interval), depth, moments (what it was learned from) and flags (in
-        words; empty where all is well).
+        lower and upper (95% interval), depth, moments (what it was learned from), flags (in words;
+        empty where all is well) and flag_codes (the same for programs: names of `Flag`).
         """
         import pyarrow as pa
 
         flags, depths = self.flags.vector, self.depths.vector
-        in_words = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
+        distinct = [Flag(flag) for flag in np.unique(flags).tolist()]
+        in_words = {flag: flag.reasons for flag in distinct}
+        codes = {flag: flag.codes for flag in distinct}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
@@ -289,6 +246,7 @@ class Estimate:
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
                 "flags": [in_words[flag] for flag in flags.tolist()],
+                "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
 

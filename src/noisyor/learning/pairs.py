@@ -73,7 +73,7 @@ def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
     structure = plan.structure
     # What is fixed is known before the first round, what is not learned in none.
     depths = np.where(schedule.depths < 0, NEVER, schedule.depths)
-    depths[schedule.given.edges] = -1
+    depths[schedule.fixed.edges] = -1
     n_children = np.diff(structure.child_offsets)
     offsets = np.concatenate([[0], np.cumsum(n_children * (n_children - 1) // 2)])
     rows, ready = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1], dtype=np.int32)

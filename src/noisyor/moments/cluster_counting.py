@@ -17,7 +17,7 @@ from noisyor.findings.cluster_reading import (
     is_frame,
     part_blocks,
     split_records,
-    tell_skipped,
+    warn_of_skipped,
 )
 from noisyor.findings.findings import open_records
 from noisyor.findings.reading import RecordFormat
@@ -79,7 +79,7 @@ def count_on_cluster(
         work, jobs, merge_counts, shared=shared, progress=progress, skip_broken=skip_broken
     )
     skipped = skipped + more_skipped
-    tell_skipped(skipped)
+    warn_of_skipped(skipped)
     if total is None and skipped:
         raise FileError(f"no file can be read: {skipped[0].reason}")
     if total is None:

@@ -84,13 +84,13 @@ def count_records(
     plan: MomentPlan,
     form: RecordFormat,
     *,
-    n_groups: int,
+    n_groups: int = N_GROUPS,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     client: Any = None,
     skip_broken: bool = False,
 ) -> Moments:
-    """Count as `count_moments` does, with the format of the records as one value."""
+    """Do as `count_moments`, with the options of reading as one value."""
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs < 1):

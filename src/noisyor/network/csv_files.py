@@ -87,9 +87,9 @@ def _number_column(table: Table, column: str) -> Floats:
         values: Any = batch.column(0).to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))  # so is NaN, which null becomes
         if wrong.size:
-            place = table.place(row + int(wrong[0]))
+            location = table.place(row + int(wrong[0]))
             raise FileError(
-                f"{place}, column {column!r}: {values[wrong[0]]:g} is not between 0 and 1."
+                f"{location}, column {column!r}: {values[wrong[0]]:g} is not between 0 and 1."
             )
         parts.append(values)
         row += batch.num_rows

@@ -12,6 +12,7 @@ from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name
+from noisyor.network.csv_files import read_network, write_network
 from noisyor.network.joint import joint_distribution
 from noisyor.network.sampling import SampledBlock, Seed, sample_blocks
 from noisyor.parameters import Fixed, Parameters
@@ -75,7 +76,7 @@ class NoisyOrNetwork(Immutable):
     def influence(self, disease: Name, symptoms: Iterable[Name]) -> float:
         """Return a disease's factor in Eq. 3: I = 1 - p + p * (product of its failures).
 
-        A symptom that is no child of the disease has failure 1.
+        A symptom that is not a child of the disease has failure 1.
         """
         i = self.structure.disease_index(disease)
         chosen = self._distinct(symptoms)
@@ -90,7 +91,7 @@ class NoisyOrNetwork(Immutable):
 
     def negative_moments(self, sets: ArrayLike) -> Floats:
         """Return the negative moment of each row of symptom indices; a row repeats none."""
-        from noisyor.network.kernels import negative_moments
+        from noisyor.network.network_kernels import negative_moments
 
         rows = _checked_sets(sets, self.structure.n_symptoms)
         moments = np.empty(len(rows))
@@ -209,15 +210,11 @@ class NoisyOrNetwork(Immutable):
 
         The probability of an edge is 1 - failure.
         """
-        from noisyor.network.csv_files import write_network
-
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
         """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
-        from noisyor.network.csv_files import read_network
-
         structure, parameters = read_network(edges, priors, leaks)
         return cls(structure, *parameters)
 
@@ -242,7 +239,7 @@ class NoisyOrNetwork(Immutable):
             raise ParameterError(f"give a list of symptoms, not just {symptoms!r}.")
         chosen = self.structure.symptom_indices(symptoms)
         if len(np.unique(chosen)) < len(chosen):
-            raise ParameterError("a symptom stands twice in the set.")
+            raise ParameterError("a symptom is named twice in the set.")
         return chosen
 
     def __eq__(self, other: object) -> bool:
@@ -273,14 +270,14 @@ def _edge_name(structure: Structure, edge: int) -> str:
 def _probabilities(
     kind: str, values: ArrayLike, count: int, name_of: Callable[[int], str]
 ) -> Floats:
-    """Return a read-only copy, or an error that names the first entry that is no probability."""
+    """Return a read-only copy, or an error that names the first entry that is not a probability."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{kind} must be numbers between 0 and 1.") from None
     if array.shape != (count,):
         raise ParameterError(
-            f"{kind} has the shape {array.shape}, but the structure wants {count} values."
+            f"{kind} has the shape {array.shape}, but the structure needs {count} values."
         )
     wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if wrong.size:
@@ -313,5 +310,5 @@ def _of_order(sets: ArrayLike, order: int) -> NDArray[Any]:
     if rows.size == 0:
         return np.empty((0, order), dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] != order:
-        raise ParameterError(f"wanted are rows of {order} symptom indices, not shape {rows.shape}.")
+        raise ParameterError(f"expected rows of {order} symptom indices, not shape {rows.shape}.")
     return rows

@@ -59,13 +59,13 @@ def sample_blocks(
     children = np.ascontiguousarray(structure.edges[:, 1])
 
     def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:
-        from noisyor.network.kernels import sample_block
+        from noisyor.network.network_kernels import NetworkArrays, sample_block
 
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
         rng = np.random.Generator(np.random.PCG64(stream))
-        values = parameters.arrays
-        sample_block(rng, size, structure.child_offsets, children, *values, present, diseases)
+        network = NetworkArrays(structure.child_offsets, children, *parameters.arrays)
+        sample_block(rng, size, network, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
     n_threads = n_jobs or os.cpu_count() or 1

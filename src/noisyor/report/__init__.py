@@ -1,5 +1,5 @@
 """Reports: one page, in one file, that shows what was learned, how well, and what is doubtful."""
 
-from noisyor.report.writing import write_report
+from noisyor.report.page import write_report
 
 __all__ = ["write_report"]

@@ -6,27 +6,29 @@ structure has.
 """
 
 import os
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError
+from noisyor.errors import FileError, NoisyOrError, ParameterError, StructureError
 from noisyor.evaluation import in_order_of
+from noisyor.flags import REASONS, Flag, flags_of_row
+from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
+from noisyor.io.tables import Place, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import (
     NEUTRAL_VALUES,
-    Flag,
     leak_depths,
 )
+from noisyor.learning.misfits import Misfits
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Parameters
-from noisyor.report.summaries import FlagSets, Summary
-from noisyor.report.unexplained import Unexplained, unexplained_by
+from noisyor.parameters import Parameters, parameter_rows, read_standard_errors
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -35,34 +37,86 @@ Floats = NDArray[np.float64]
 ESTIMATE, SUMMARY, NETWORK = "estimate", "summary", "network"
 """What a page was made from."""
 NEUTRAL = (
-    f"What was not learned holds a neutral value: {NEUTRAL_VALUES[0]} for priors, "
+    f"What was not learned has a neutral value: {NEUTRAL_VALUES[0]} for priors, "
     f"{NEUTRAL_VALUES[1]} for failures, {NEUTRAL_VALUES[2]:f} for leaks."
 )
+SUMMARY_COLUMNS = {
+    "value": ColumnKind.NUMBER,
+    "depth": ColumnKind.NUMBER,
+    "flags": ColumnKind.TEXT,
+}
+MISFIT_COLUMNS = {
+    "first": ColumnKind.TEXT,
+    "second": ColumnKind.TEXT,
+    "observed": ColumnKind.NUMBER,
+    "expected": ColumnKind.NUMBER,
+    "residual": ColumnKind.NUMBER,
+    "q_value": ColumnKind.NUMBER,
+    "shared": ColumnKind.TEXT,
+}
+ROUNDING = 1e-6
+"""Values in the summary and in the network may differ by so much: files can be rounded."""
+MOST_PAIRS, MOST_EDGES, MOST_SYMPTOMS = 200, 20, 10
+"""The misfits that a page lists; of the others it tells only the number."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The parameters of one kind, in the structure's order."""
+class Reported:
+    """What is known of the parameters of one kind, in the structure's order."""
 
     values: Floats
     standard_errors: Floats
     """NaN where unknown."""
     depths: Indices
     """-1 where it was not learned."""
-    marks: Indices
-    """For each the number of its set of flags; 0 is the empty one."""
-    is_learned: NDArray[np.bool_]
+    flags: NDArray[np.uint16]
+    unknown_flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Sentences of a summary that stand for no flag of this version, by index."""
     true_values: Floats | None = None
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
-        """Whether each has a flag."""
-        return np.asarray(self.marks > 0)
+        """True where a parameter has a flag."""
+        is_flagged = np.asarray(self.flags != 0)
+        is_flagged[list(self.unknown_flags)] = True
+        return is_flagged
+
+    @property
+    def is_learned(self) -> NDArray[np.bool_]:
+        """True where the value was learned or fixed, and is not a neutral one."""
+        return np.asarray((self.flags & Flag.NOT_LEARNED) == 0)
+
+    def reasons(self, index: int) -> tuple[str, ...]:
+        """Return why a parameter is flagged, in words."""
+        return (*Flag(int(self.flags[index])).sentences, *self.unknown_flags.get(index, ()))
+
+    def reason_counts(self) -> dict[str, int]:
+        """Return how many parameters are flagged for each reason."""
+        counts = {text: int(np.count_nonzero(self.flags & flag)) for flag, text in REASONS.items()}
+        unknown = Counter(text for texts in self.unknown_flags.values() for text in texts)
+        return {text: n for text, n in (counts | unknown).items() if n}
 
     def intervals(self) -> tuple[Floats, Floats]:
         """Return 95% intervals, cut at 0 and 1."""
         margin = 1.96 * self.standard_errors
         return np.maximum(self.values - margin, 0.0), np.minimum(self.values + margin, 1.0)
+
+
+class Unexplained(NamedTuple):
+    """Pairs of symptoms that deviate, the clearest first, and what would explain them."""
+
+    n_found: int
+    pairs: list[dict[str, Any]]
+    """The first of them, with the columns of `Misfits.table`."""
+    n_tested: int | None = None
+    """How many pairs were tested; None where that is not known."""
+    p_value: float | None = None
+    edges: tuple[dict[str, Any], ...] = ()
+    """Edges that seem to be missing, the clearest first."""
+    n_symptoms: int = 0
+    """How many single symptoms are more, or less, frequent than the network says."""
+    symptoms: tuple[tuple[str, float], ...] = ()
+    """The clearest of them: name, residual."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +127,8 @@ class Content:
     made_from: str
     """ESTIMATE, SUMMARY or NETWORK."""
     structure: Structure
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Reported]
     """By the names prior, failure and leak."""
-    flag_sets: FlagSets
-    """The reasons of each set of flags; the first is empty."""
     schedule: Schedule
     estimate: Estimate | None = None
     unexplained: Unexplained | None = None
@@ -99,24 +151,13 @@ class Content:
 
     @property
     def n_learned(self) -> int:
-        """How many parameters were learned or given."""
+        """How many parameters were learned or fixed."""
         return sum(int(part.is_learned.sum()) for part in self.parts.values())
 
     @property
     def n_flagged(self) -> int:
         """How many parameters have a flag."""
         return sum(int(part.is_flagged.sum()) for part in self.parts.values())
-
-    def reason_counts(self) -> dict[str, dict[str, int]]:
-        """Return for each reason how many parameters of each kind are flagged with it."""
-        counts: dict[str, dict[str, int]] = {}
-        for name, part in self.parts.items():
-            of_sets = np.bincount(part.marks, minlength=len(self.flag_sets)).tolist()
-            for reasons, n in zip(self.flag_sets, of_sets, strict=True):
-                for reason in reasons if n else ():
-                    of_kind = counts.setdefault(reason, {})
-                    of_kind[name] = of_kind.get(name, 0) + n
-        return counts
 
 
 def content_of(
@@ -130,7 +171,7 @@ def content_of(
     """Gather what is known; see `write_report`."""
     if not isinstance(source, Estimate | NoisyOrNetwork):
         raise ParameterError(
-            f"a report is made of an Estimate or a NoisyOrNetwork, not of {type(source).__name__}."
+            f"expected an Estimate or a NoisyOrNetwork to report on, not {type(source).__name__}."
         )
     if isinstance(source, Estimate) and errors is not None:
         raise ParameterError("an Estimate has its own standard errors; leave errors out.")
@@ -138,27 +179,26 @@ def content_of(
     truth = _ordered_truth(truth, structure)
     estimate = source if isinstance(source, Estimate) else None
     schedule = estimate.schedule if estimate else find_schedule(structure)
-    made_from = NETWORK
     if isinstance(source, Estimate):
-        made_from, summary = ESTIMATE, _summary_of(source)
+        made_from, parts = ESTIMATE, _parts_of_estimate(source)
     elif isinstance(errors, str | os.PathLike):
-        made_from, summary = SUMMARY, Summary.load(errors, source)
+        made_from, parts = SUMMARY, _parts_of_summary(errors, source)
     else:
-        summary = _summary_without_flags(source, schedule, errors)
+        made_from, parts = NETWORK, _parts_of_network(source, schedule, errors)
+    if truth is not None:
+        parts = {
+            name: replace(part, true_values=getattr(truth, f"{name}s"))
+            for name, part in parts.items()
+        }
     return Content(
-        title or _default_title(structure),
+        title or f"Noisy-or network of {structure.n_diseases:,} diseases",
         made_from,
         structure,
-        _parts(source if isinstance(source, NoisyOrNetwork) else source.network, summary, truth),
-        summary.flag_sets,
+        parts,
         schedule,
         estimate,
-        unexplained_by(source, misfits),
+        _unexplained_by(source, misfits),
     )
-
-
-def _default_title(structure: Structure) -> str:
-    return f"Noisy-or network of {structure.n_diseases:,} diseases"
 
 
 def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
@@ -173,29 +213,16 @@ def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyO
         raise StructureError(f"the truth has another structure than the network: {error}") from None
 
 
-def _summary_of(estimate: Estimate) -> Summary:
-    """Return what an estimate knows of its parameters."""
-    parts = list(estimate.parts.values())
-    numbers, places = np.unique(np.concatenate([part.flags for part in parts]), return_inverse=True)
-    # The empty set comes first also where no parameter has it.
-    sets = [(), *(_reasons(int(each)) for each in numbers if each)]
-    marks = places + (0 if numbers.size and numbers[0] == 0 else 1)
-    cuts = np.cumsum([len(part.flags) for part in parts])[:-1]
-    return Summary(
-        estimate.standard_errors,
-        tuple(part.depths for part in parts),
-        tuple(np.split(marks.astype(np.int64), cuts)),
-        tuple(sets),
-    )
+def _parts_of_estimate(estimate: Estimate) -> dict[str, Reported]:
+    return {
+        name: Reported(part.values, part.standard_errors, part.depths, part.flags)
+        for name, part in estimate.parts.items()
+    }
 
 
-def _reasons(flags: int) -> tuple[str, ...]:
-    return tuple(Flag(flags).reasons.split("; "))
-
-
-def _summary_without_flags(
+def _parts_of_network(
     network: NoisyOrNetwork, schedule: Schedule, errors: Parameters | None
-) -> Summary:
+) -> dict[str, Reported]:
     """Return what is known without a summary: the depths, from the structure alone."""
     structure = network.structure
     sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
@@ -209,30 +236,106 @@ def _summary_without_flags(
         )
     leaks = leak_depths(structure, schedule.depths)
     leaks[structure.edges[schedule.depths < 0, 1]] = -1
-    depths = schedule.prior_depths, schedule.depths, leaks
-    return Summary(
-        Parameters(*(np.asarray(each, dtype=np.float64) for each in errors)),
-        depths,
-        tuple(np.zeros(n, dtype=np.int64) for n in sizes),
-        ((),),
-    )
-
-
-def _parts(
-    network: NoisyOrNetwork, summary: Summary, truth: NoisyOrNetwork | None
-) -> dict[str, Part]:
-    not_learned = np.array(
-        [any(reason.startswith("not learned") for reason in each) for each in summary.flag_sets]
-    )
-    parts = {}
-    for place, name in enumerate(("prior", "failure", "leak")):
-        marks = summary.marks[place]
-        parts[name] = Part(
+    depths = {"prior": schedule.prior_depths, "failure": schedule.depths, "leak": leaks}
+    return {
+        name: Reported(
             getattr(network, f"{name}s"),
-            getattr(summary.standard_errors, f"{name}s"),
-            summary.depths[place],
-            marks,
-            ~not_learned[marks],
-            None if truth is None else getattr(truth, f"{name}s"),
+            np.asarray(own_errors, dtype=np.float64),
+            depths[name],
+            np.zeros(len(own_errors), dtype=np.uint16),
+        )
+        for name, own_errors in zip(depths, errors, strict=True)
+    }
+
+
+def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Reported]:
+    """Read what `Estimate.save_summary` wrote of this network; refuse another's."""
+    structure = network.structure
+    parts = {}
+    for name, errors in zip(
+        ("prior", "failure", "leak"), read_standard_errors(path, structure), strict=True
+    ):
+        n = len(errors)
+        depths, flags = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint16)
+        parts[name] = Reported(getattr(network, f"{name}s"), errors, depths, flags, {})
+    is_missing = {name: np.ones(len(part.values), dtype=np.bool_) for name, part in parts.items()}
+    for row in parameter_rows(path, structure, SUMMARY_COLUMNS):
+        kind = row.kind.removesuffix("s")
+        part = parts[kind]
+        _check_value(row.location, row.cells["value"], float(part.values[row.index]))
+        part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
+        part.flags[row.index], unknown = flags_of_row(row.location, row.cells)
+        if unknown:
+            part.unknown_flags[row.index] = unknown
+        is_missing[kind][row.index] = False
+    n_missing = sum(int(each.sum()) for each in is_missing.values())
+    if n_missing:
+        raise FileError(
+            f"{path} lacks {n_missing:,} of the network's {structure.n_parameters:,} parameters: "
+            "give the summary that was written with it (noisyor fit --summary)."
         )
     return parts
+
+
+def _check_value(location: Place, stated: float | None, value: float) -> None:
+    if stated is None or abs(stated - value) > ROUNDING:
+        raise FileError(
+            f"{location}, column 'value': {stated} in the summary, {value} in the network. "
+            "Give the summary that was written with this network."
+        )
+
+
+def _as_depth(location: Place, depth: float | None) -> int:
+    if depth is None:
+        return -1
+    if depth != int(depth) or not 0 <= depth < 1_000_000:
+        raise FileError(f"{location}, column 'depth': {depth!r} is not a whole number from 0.")
+    return int(depth)
+
+
+def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplained | None:
+    """Return the misfits that are given, as a value or a file; else those of the estimate."""
+    if isinstance(misfits, Misfits):
+        if misfits.network.structure != source.structure:
+            raise ParameterError("the misfits belong to another structure than the report.")
+        return _unexplained_in(misfits)
+    if misfits is not None:
+        return _read_unexplained(misfits, source.structure)
+    if not isinstance(source, Estimate) or source.moments is None:
+        return None
+    is_counted = not source.moments.is_exact and source.moments.n_records > 0
+    return _unexplained_in(source.misfits()) if is_counted else None
+
+
+def _unexplained_in(misfits: Misfits) -> Unexplained:
+    names = misfits.network.structure.symptoms
+    deviating = misfits.symptoms.found(misfits.level)
+    rows = deviating[:MOST_SYMPTOMS]
+    symptoms = zip(misfits.symptoms.members[rows, 0], misfits.symptoms.residuals[rows], strict=True)
+    return Unexplained(
+        misfits.n_found,
+        misfits.table().slice(0, MOST_PAIRS).to_pylist(),
+        len(misfits.pairs.p_values),
+        misfits.p_value,
+        # Edges are looked for only where a pair deviates: otherwise there is nothing to explain.
+        tuple(misfits.edge_table().slice(0, MOST_EDGES).to_pylist()) if misfits.n_found else (),
+        len(deviating),
+        tuple((names[symptom], float(residual)) for symptom, residual in symptoms),
+    )
+
+
+def _read_unexplained(path: Any, structure: Structure) -> Unexplained:
+    table = open_table(path)
+    need_columns(table, MISFIT_COLUMNS)
+    pairs: list[dict[str, Any]] = []
+    n_found = 0
+    for batch in table.batches(MISFIT_COLUMNS):
+        n_found += batch.num_rows
+        if len(pairs) < MOST_PAIRS:
+            pairs += batch.slice(0, MOST_PAIRS - len(pairs)).to_pylist()
+    for row, pair in enumerate(pairs):
+        try:
+            structure.symptom_indices([pair["first"], pair["second"]])
+        except NoisyOrError as error:
+            raise FileError(f"{Place(table, row)}: {error}") from None
+    return Unexplained(n_found, pairs)

@@ -21,7 +21,7 @@ def table(
     titles: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str, texts: int = 1
 ) -> str:
     """Return a table of texts and numbers; the first `texts` columns are texts, aligned left."""
-    kinds = ["" if place < texts else ' class="number"' for place in range(len(titles))]
+    kinds = ["" if column < texts else ' class="number"' for column in range(len(titles))]
     head = "".join(
         f'<th scope="col"{kind}>{text(title)}</th>'
         for kind, title in zip(kinds, titles, strict=True)

@@ -163,9 +163,10 @@ def _table(content: Content) -> str:
 def _reasons(content: Content) -> str:
     """Return each reason with how many parameters have it."""
     listed = []
-    for reason, counts in content.reason_counts().items():
-        which = and_so_on([counted(n, kind) for kind, n in counts.items()])
-        listed.append(f"{which}: {reason}.")
+    by_kind = {kind: part.reason_counts() for kind, part in content.parts.items()}
+    for reason in dict.fromkeys(reason for counts in by_kind.values() for reason in counts):
+        which = [counted(n[reason], kind) for kind, n in by_kind.items() if reason in n]
+        listed.append(f"{and_so_on(which)}: {reason}.")
     if not listed:
         return ""
     return f'<h3>Why parameters are flagged</h3><div class="reasons">{bullets(listed)}</div>'
@@ -183,7 +184,7 @@ def _more_notes(content: Content) -> list[str]:
 
 
 def fit_in_words(part: Explained, structure: Structure) -> str:
-    """Say how well a part that no schedule learns fits, and what else would."""
+    """Return, in words, how well a part that no schedule learns fits, and what else would."""
     names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
     fitted = (
         f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.report.content import Part
+from noisyor.report.content import Reported
 from noisyor.report.markup import counted, text
 
 MOST_POINTS = 1_500
@@ -35,8 +35,8 @@ def histogram(bars: Sequence[Bar], *, label: str, axis: str) -> str:
     left = (width - len(bars) * step) / 2
     pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{height - bottom}" '
               f'y2="{height - bottom}"/>']  # fmt: skip
-    for place, bar in enumerate(bars):
-        pieces.append(_bar(bar, left + place * step, step, (height - bottom - top) / most, height))
+    for number, bar in enumerate(bars):
+        pieces.append(_bar(bar, left + number * step, step, (height - bottom - top) / most, height))
     pieces.append(
         f'<text class="axis-title" x="{width / 2:.0f}" y="{height - 6}">{text(axis)}</text>'
     )
@@ -66,7 +66,7 @@ def _bar(bar: Bar, left: float, step: float, scale: float, height: int) -> str:
     return "".join(pieces)
 
 
-def depth_bars(part: Part) -> list[Bar]:
+def depth_bars(part: Reported) -> list[Bar]:
     """Return a bar for each depth, and a last one for what was not learned."""
     bars = []
     for depth in sorted(np.unique(part.depths).tolist(), key=lambda each: (each < 0, each)):
@@ -85,17 +85,17 @@ class Axis(NamedTuple):
     """What lies outside is drawn at the end."""
     is_logarithmic: bool
 
-    def places(self, values: NDArray[np.float64]) -> list[float]:
+    def positions(self, values: NDArray[np.float64]) -> list[float]:
         """Return where values stand, from the left or from below."""
         inside = np.clip(values, *self.ends)
         low, high = self.ends
         if self.is_logarithmic:
             inside, low, high = np.log10(inside), math.log10(low), math.log10(high)
-        places: list[float] = (MARGIN + (inside - low) / (high - low) * (FAR - MARGIN)).tolist()
-        return places
+        positions: list[float] = (MARGIN + (inside - low) / (high - low) * (FAR - MARGIN)).tolist()
+        return positions
 
 
-def _axis(part: Part, logarithmic: bool) -> Axis:
+def _axis(part: Reported, logarithmic: bool) -> Axis:
     """Return axes from 0 to 1, or over the powers of ten that the values lie between."""
     if not logarithmic:
         return Axis((0.0, 0.5, 1.0), ("0", "0.5", "1"), (0.0, 1.0), False)
@@ -119,15 +119,15 @@ def _power_of_ten(power: int) -> str:
     return f"{10.0**power:.{-power}f}" if power >= -3 else f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-power]}"
 
 
-def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
+def scatter(part: Reported, name: str, *, logarithmic: bool) -> str:
     """Return learned values over true ones; flagged ones stand out."""
     assert part.true_values is not None
     chosen, axis = _thinned(part), _axis(part, logarithmic)
-    places = axis.places(part.true_values[chosen]), axis.places(part.values[chosen])
+    positions = axis.positions(part.true_values[chosen]), axis.positions(part.values[chosen])
     dots = [
         f'<circle class="dot{" flagged" if flagged else ""}" cx="{x:.1f}" cy="{SIZE - y:.1f}" '
         f'r="{2.6 if len(chosen) < 400 else 1.8}"/>'
-        for x, y, flagged in zip(*places, part.is_flagged[chosen].tolist(), strict=True)
+        for x, y, flagged in zip(*positions, part.is_flagged[chosen].tolist(), strict=True)
     ]
     middle = (MARGIN + FAR) // 2
     pieces = [
@@ -145,7 +145,7 @@ def scatter(part: Part, name: str, *, logarithmic: bool) -> str:
     return f"<figure>{picture}<figcaption>{text(label)}</figcaption></figure>"
 
 
-def _thinned(part: Part) -> NDArray[np.int64]:
+def _thinned(part: Reported) -> NDArray[np.int64]:
     """Return which points are drawn: all, or evenly many over the range of the true values."""
     assert part.true_values is not None
     order = np.argsort(part.true_values, kind="stable")
@@ -156,7 +156,7 @@ def _thinned(part: Part) -> NDArray[np.int64]:
 
 def _ticks(axis: Axis) -> list[str]:
     pieces = []
-    for label, at in zip(axis.labels, axis.places(np.array(axis.ticks)), strict=True):
+    for label, at in zip(axis.labels, axis.positions(np.array(axis.ticks)), strict=True):
         across = SIZE - at
         pieces.append(
             f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="12" y2="{SIZE - MARGIN}"/>'

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisyor.report.content import ESTIMATE, Content
+from noisyor.report.content import ESTIMATE, Content, Reported, Unexplained
 from noisyor.report.markup import bullets, counted, number, paragraph, section, table
 from noisyor.report.pictures import scatter
-from noisyor.report.truth import ErrorRow, error_rows
-from noisyor.report.unexplained import Unexplained
 from noisyor.schedule.unlearned import Subnetwork
 
 MOST_PARTS = 50
@@ -42,7 +42,7 @@ def misfits(content: Content) -> str:
 
 
 def _findings(found: Unexplained) -> Iterator[str]:
-    """Give what the tests found, in sentences."""
+    """Yield what the tests found, in sentences."""
     if found.n_tested == 0:
         yield "No pair of symptoms could be tested: no standard errors are known, or no counts."
     elif found.p_value is not None:
@@ -91,15 +91,15 @@ def schedule(content: Content) -> str:
     source = "Which triplets and pairs of symptoms teach which edges, round by round."
     if content.made_from != ESTIMATE:
         source += (
-            " It was found from the structure, with default options: what was held at known "
-            "values, or chosen otherwise in learning, is not in the files."
+            " It was found from the structure, with default options: which values were fixed, "
+            "or what was chosen otherwise in learning, is not in the files."
         )
     taught, from_pairs = plan.edges_per_round, plan.pairs_per_round
     sums = np.cumsum(taught).tolist()
     n_edges = max(content.structure.n_edges, 1)
     rows = [
-        (place, f"{n:,}", f"{pairs:,}", f"{total:,}", f"{total / n_edges:.1%}")
-        for place, (n, pairs, total) in enumerate(zip(taught, from_pairs, sums, strict=True))
+        (number, f"{n:,}", f"{pairs:,}", f"{total:,}", f"{total / n_edges:.1%}")
+        for number, (n, pairs, total) in enumerate(zip(taught, from_pairs, sums, strict=True))
     ]
     titles = "round", "edges", "from pairs", "edges so far", "share of all"
     rounds = table(titles, rows, caption="Edges that each round learns") if rows else ""
@@ -124,6 +124,45 @@ def _left(parts: list[Subnetwork]) -> list[str]:
         listed,
         paragraph(f"And {counted(more, 'smaller part')}.", "note") if more > 0 else "",
     ]
+
+
+class ErrorRow(NamedTuple):
+    """The errors of some parameters of one kind."""
+
+    kind: str
+    depth: int | None
+    """None for all depths; -1 for what was not learned."""
+    n: int
+    mean: float
+    largest: float
+    covered: float
+    """The share of 95% intervals that hold the true value; NaN where there is no interval."""
+
+
+def error_rows(name: str, part: Reported) -> list[ErrorRow]:
+    """Return a row for all parameters of a kind and, where there are several, one per depth."""
+    rows = [_row(name, None, part, np.ones(len(part.values), dtype=np.bool_))]
+    depths = np.unique(part.depths)
+    if len(depths) > 1:
+        # What was not learned has depth -1, and comes last.
+        for depth in sorted(depths.tolist(), key=lambda each: (each < 0, each)):
+            rows.append(_row(name, depth, part, part.depths == depth))
+    return rows if len(part.values) else []
+
+
+def _row(name: str, depth: int | None, part: Reported, chosen: NDArray[np.bool_]) -> ErrorRow:
+    assert part.true_values is not None
+    true = part.true_values[chosen]
+    errors = np.abs(part.values[chosen] - true)
+    if not errors.size:
+        return ErrorRow(name, depth, 0, np.nan, np.nan, np.nan)
+    lower, upper = (bound[chosen] for bound in part.intervals())
+    known = np.isfinite(lower)
+    is_covered = (lower <= true) & (true <= upper)
+    covered = float(is_covered[known].mean()) if known.any() else np.nan
+    return ErrorRow(
+        name, depth, int(chosen.sum()), float(errors.mean()), float(errors.max()), covered
+    )
 
 
 def truth(content: Content) -> str:
@@ -184,18 +223,18 @@ def _rows(content: Content, *, only_flagged: bool) -> Iterator[tuple[str, ...]]:
     structure = content.structure
     for name, part in content.parts.items():
         chosen = np.flatnonzero(part.is_flagged) if only_flagged else range(len(part.values))
-        for place in chosen:
+        for index in map(int, chosen):
             disease = symptom = ""
             if name == "failure":
-                i, j = structure.edges[place]
+                i, j = structure.edges[index]
                 disease, symptom = structure.diseases[i], structure.symptoms[j]
             elif name == "prior":
-                disease = structure.diseases[place]
+                disease = structure.diseases[index]
             else:
-                symptom = structure.symptoms[place]
-            depth = int(part.depths[place])
+                symptom = structure.symptoms[index]
+            depth = int(part.depths[index])
             yield (
-                name, disease, symptom, "; ".join(content.flag_sets[part.marks[place]]),
-                number(float(part.values[place])), number(float(part.standard_errors[place])),
+                name, disease, symptom, "; ".join(part.reasons(index)),
+                number(float(part.values[index])), number(float(part.standard_errors[index])),
                 "" if depth < 0 else str(depth),
             )  # fmt: skip

@@ -27,7 +27,7 @@ class SampleComplexity:
     """What Theorem 2 asks for; as decimal logarithms, because the numbers are enormous."""
 
     epsilon: float
-    """The wanted bound on every parameter's error."""
+    """The bound on every parameter's error."""
     delta: float
     """The probability with which the bound may be missed."""
     depth: int

@@ -19,7 +19,14 @@ from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
-from noisyor.schedule.steps import Given, NamedStep, Step, check_numbers, step_from_list
+from noisyor.schedule.steps import (
+    FixedMasks,
+    NamedStep,
+    Step,
+    StepArrays,
+    check_numbers,
+    step_from_list,
+)
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
 from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
@@ -34,17 +41,11 @@ class Schedule(Immutable):
     ----------
     structure
         What is to be learned.
-    step_rounds, step_diseases
-        One per step, in order of rounds.
-    step_symptoms
-        Three per step, increasing; or two and -1 for a pair, the learned symptom first.
-    edge_steps
-        For each edge in canonical order the step that teaches it, or -1.
-    removed
-        Rows (step, disease), in order of steps: who is removed before a step.
+    steps
+        Which symptoms of which diseases are used, and what they teach.
     pairs, choice
         How it was searched for.
-    given
+    fixed
         Which priors and edges need not be learned; none by default.
 
     Examples
@@ -58,13 +59,13 @@ class Schedule(Immutable):
     three of the 4 symptoms of 'B' are coupled by it alone; in the way: 'A' (shares 3 of 4).
     """
 
-    __slots__ = ("choice", "depths", "edge_steps", "given", "pairs", "prior_depths", "prior_steps",
+    __slots__ = ("choice", "depths", "edge_steps", "fixed", "pairs", "prior_depths", "prior_steps",
                  "removed", "step_diseases", "step_rounds", "step_symptoms",
                  "structure")  # fmt: skip
 
     depths: Indices
     """The round in which each edge is learned, counted from 0; -1 where it is not (Def. 2). What
-    is given has depth 0."""
+    is fixed has depth 0."""
     prior_steps: Indices
     """The first triplet of each disease, which teaches its prior; -1 where there is none."""
     prior_depths: Indices
@@ -73,29 +74,22 @@ class Schedule(Immutable):
     def __init__(
         self,
         structure: Structure,
-        step_rounds: Indices,
-        step_diseases: Indices,
-        step_symptoms: Indices,
-        edge_steps: Indices,
-        removed: Indices,
+        steps: StepArrays,
         *,
         pairs: bool,
         choice: str,
-        given: Given | None = None,
+        fixed: FixedMasks | None = None,
     ) -> None:
         self.structure = structure
-        self.step_rounds = step_rounds
-        self.step_diseases = step_diseases
-        self.step_symptoms = step_symptoms
-        self.edge_steps = edge_steps
-        self.removed = removed
+        self.step_rounds, self.step_diseases, self.step_symptoms = steps[:3]
+        self.edge_steps, self.removed = steps[3:]
         self.pairs = pairs
         self.choice = choice
-        self.given = given or Given.of(Fixed(structure))
-        self.depths = np.where(self.given.edges, 0, _rounds_of(edge_steps, step_rounds))
-        self.prior_steps = _first_triplets(structure.n_diseases, step_diseases, step_symptoms)
-        self.prior_depths = _rounds_of(self.prior_steps, step_rounds)
-        self.prior_depths[self.given.priors] = 0
+        self.fixed = fixed or FixedMasks.of(Fixed(structure))
+        self.depths = np.where(self.fixed.edges, 0, _rounds_of(self.edge_steps, self.step_rounds))
+        self.prior_steps = _first_triplets(structure.n_diseases, steps)
+        self.prior_depths = _rounds_of(self.prior_steps, self.step_rounds)
+        self.prior_depths[self.fixed.priors] = 0
         for name in self.__slots__:
             if isinstance(getattr(self, name), np.ndarray):
                 getattr(self, name).flags.writeable = False
@@ -139,7 +133,7 @@ class Schedule(Immutable):
         return bool((self.depths >= 0).all() and (self.prior_depths >= 0).all())
 
     def steps(self) -> Iterator[Step]:
-        """Give all steps in order."""
+        """Yield all steps in order."""
         learned = _grouped(self.edge_steps, self.structure.edges[:, 1], self.n_steps)
         removed = _grouped(self.removed[:, 0], self.removed[:, 1], self.n_steps)
         columns = zip(
@@ -213,8 +207,8 @@ class Schedule(Immutable):
             "edges": self.structure.edges.tolist(),
             "steps": list(self.steps()),
         }
-        if any(mask.any() for mask in self.given):
-            content["given"] = self.given.to_lists()
+        if any(mask.any() for mask in self.fixed):
+            content["given"] = self.fixed.to_lists()
         write_document(path, FORMAT, VERSION, content)
 
     @classmethod
@@ -228,7 +222,7 @@ class Schedule(Immutable):
         except FileError:
             raise
         except (NoisyOrError, TypeError, ValueError, IndexError, OverflowError) as error:
-            raise FileError(f"{path} holds no valid schedule: {error}") from None
+            raise FileError(f"{path} does not hold a valid schedule: {error}") from None
         return schedule
 
     @classmethod
@@ -245,42 +239,46 @@ class Schedule(Immutable):
             for symptom in step.learned:
                 edge_steps[structure.edge_index(step.disease, symptom)] = number
             removed += [(number, disease) for disease in step.removed]
-        return cls(
-            structure,
+        arrays = StepArrays(
             np.array([step.round for step in steps], dtype=np.int64),
             np.array([step.disease for step in steps], dtype=np.int64),
             symptoms,
             edge_steps,
             np.array(removed, dtype=np.int64).reshape(-1, 2),
+        )
+        fixed = None
+        if "given" in document:  # the key's name since version 0.1.0
+            fixed = FixedMasks.from_lists(structure, document["given"])
+        return cls(
+            structure,
+            arrays,
             pairs=bool(document.get("pairs", True)),
             choice=str(document.get("choice", "first")),
-            given=Given.from_lists(structure, document["given"]) if "given" in document else None,
+            fixed=fixed,
         )
 
     # --- what it is ---
 
-    def _content(self) -> tuple[Any, ...]:
-        arrays = (
+    def _arrays(self) -> StepArrays:
+        return StepArrays(
             self.step_rounds,
             self.step_diseases,
             self.step_symptoms,
             self.edge_steps,
             self.removed,
-            *self.given,
         )
-        return (self.structure, *arrays)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
             return NotImplemented
-        mine, theirs = self._content(), other._content()
-        return mine[0] == theirs[0] and all(map(np.array_equal, mine[1:], theirs[1:]))
+        mine, theirs = (*self._arrays(), *self.fixed), (*other._arrays(), *other.fixed)
+        return self.structure == other.structure and all(map(np.array_equal, mine, theirs))
 
     def __hash__(self) -> int:
         return hash((self.structure, self.step_symptoms.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (*self._content(), self.pairs, self.choice)
+        return _rebuild, (self.structure, self._arrays(), self.fixed, self.pairs, self.choice)
 
     def __repr__(self) -> str:
         n_learned = int((self.depths >= 0).sum())
@@ -291,20 +289,20 @@ class Schedule(Immutable):
         )
 
 
-def _rebuild(*content: Any) -> Schedule:
-    *parts, given_priors, given_edges, pairs, choice = content
-    given = Given(given_priors, given_edges)
-    return Schedule(*parts, pairs=pairs, choice=choice, given=given)
+def _rebuild(
+    structure: Structure, steps: StepArrays, fixed: FixedMasks, pairs: bool, choice: str
+) -> Schedule:
+    return Schedule(structure, steps, pairs=pairs, choice=choice, fixed=fixed)
 
 
 def _rounds_of(steps: Indices, step_rounds: Indices) -> Indices:
     return np.append(step_rounds, -1)[steps]
 
 
-def _first_triplets(n_diseases: int, step_diseases: Indices, step_symptoms: Indices) -> Indices:
+def _first_triplets(n_diseases: int, steps: StepArrays) -> Indices:
     first = np.full(n_diseases, -1, dtype=np.int64)
-    triplets = np.flatnonzero(step_symptoms[:, 2] >= 0)
-    diseases, where = np.unique(step_diseases[triplets], return_index=True)
+    triplets = np.flatnonzero(steps.symptoms[:, 2] >= 0)
+    diseases, where = np.unique(steps.diseases[triplets], return_index=True)
     first[diseases] = triplets[where]
     return first
 

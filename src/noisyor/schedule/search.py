@@ -13,14 +13,14 @@ from noisyor.errors import ParameterError
 from noisyor.names import Indices
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule.schedule import Schedule
-from noisyor.schedule.steps import Given
+from noisyor.schedule.steps import FixedMasks, StepArrays
 from noisyor.structure import Structure
 
 Choice = Literal["first", "rarest"]
 Words = NDArray[np.uint64]
 
 NO_STEP = np.iinfo(np.int64).max
-"""The step of an edge that is given: none has to be looked for."""
+"""The step of an edge that is fixed: none has to be looked for."""
 
 
 def find_schedule(
@@ -43,7 +43,7 @@ def find_schedule(
         of symptoms, as in the paper. "rarest": symptoms with few parents first, which are the
         least disturbed by other diseases. Depths are the same.
     fixed
-        Parameters whose values are given: they need not be learned, and an edge that is given
+        Parameters whose values are fixed: they need not be learned, and an edge that is fixed
         with its disease's prior helps from the first round on.
 
     Examples
@@ -55,64 +55,61 @@ def find_schedule(
     >>> print(schedule.step("A", "a"))
     round 1: triplet ('a', 'b', 'c') of 'A' without 'B' teaches 'a', 'b', 'c'
     """
-    from noisyor.schedule.kernels import find_steps
+    from noisyor.schedule.search_kernels import FoundSteps, SearchState, find_steps
 
     if not isinstance(structure, Structure):
-        raise ParameterError(f"a Structure is wanted, not {type(structure).__name__}.")
+        raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
     if choice not in get_args(Choice):
         raise ParameterError(f"choice must be 'first' or 'rarest', not {choice!r}.")
     n_edges = structure.n_edges
-    given = Given.of(as_fixed(fixed, structure))
+    masks = FixedMasks.of(as_fixed(fixed, structure))
     parents = parent_bits(structure)
-    unknown = parents.copy()
-    _clear_bits(unknown, structure.edges[given.edges])
-    searched = _search_order(structure, choice)
-    edge_symptoms = np.ascontiguousarray(structure.edges[:, 1])
-    depths, edge_steps = np.full((2, n_edges), -1, dtype=np.int64)
-    depths[given.edges] = 0
-    edge_steps[given.edges] = NO_STEP
-    step_diseases, step_rounds = np.full((2, n_edges), -1, dtype=np.int64)
-    step_symptoms = np.full((n_edges, 3), -1, dtype=np.int64)
-    n_steps = n_rounds = 0
-    while True:
-        before = n_steps
-        n_steps = find_steps(
-            structure.child_offsets, searched, edge_symptoms, depths, parents, unknown, pairs,
-            edge_steps, step_diseases, step_symptoms, before,
-        )  # fmt: skip
-        if n_steps == before:
-            break
-        learned = (edge_steps >= before) & ~given.edges
-        depths[learned] = step_rounds[before:n_steps] = n_rounds
-        _clear_bits(unknown, structure.edges[learned])
-        n_rounds += 1
-    steps = step_diseases[:n_steps].copy(), step_symptoms[:n_steps].copy()
-    return Schedule(
-        structure,
-        step_rounds[:n_steps].copy(),
-        *steps,
-        np.where(given.edges, -1, edge_steps),
-        couplings_of(parents, *steps),
-        pairs=pairs,
-        choice=choice,
-        given=given,
+    search = SearchState(
+        structure.child_offsets,
+        _search_order(structure, choice),
+        np.ascontiguousarray(structure.edges[:, 1]),
+        parents,
+        parents.copy(),
+        np.where(masks.edges, 0, -1),
     )
+    _clear_bits(search.unknown, structure.edges[masks.edges])
+    found = FoundSteps(
+        np.full(n_edges, -1, dtype=np.int64),
+        np.full((n_edges, 3), -1, dtype=np.int64),
+        np.where(masks.edges, NO_STEP, -1),
+    )
+    step_rounds = np.full(n_edges, -1, dtype=np.int64)
+    n_steps = n_rounds = 0
+    while (after := find_steps(search, found, n_steps, pairs)) > n_steps:
+        learned = (found.edge_steps >= n_steps) & ~masks.edges
+        search.depths[learned] = step_rounds[n_steps:after] = n_rounds
+        _clear_bits(search.unknown, structure.edges[learned])
+        n_steps, n_rounds = after, n_rounds + 1
+    diseases, symptoms = found.diseases[:n_steps].copy(), found.symptoms[:n_steps].copy()
+    steps = StepArrays(
+        step_rounds[:n_steps].copy(),
+        diseases,
+        symptoms,
+        np.where(masks.edges, -1, found.edge_steps),
+        couplings_of(parents, diseases, symptoms),
+    )
+    return Schedule(structure, steps, pairs=pairs, choice=choice, fixed=masks)
 
 
 def parent_bits(structure: Structure) -> Words:
     """Return for each symptom the set of its parents, as bits."""
     bits = np.zeros((structure.n_symptoms, (structure.n_diseases + 63) // 64), dtype=np.uint64)
-    words, masks = _places(structure.edges)
+    words, masks = _bits_of(structure.edges)
     np.bitwise_or.at(bits, words, masks)
     return bits
 
 
 def _clear_bits(bits: Words, edges: Indices) -> None:
-    words, masks = _places(edges)
+    words, masks = _bits_of(edges)
     np.bitwise_and.at(bits, words, ~masks)
 
 
-def _places(edges: Indices) -> tuple[tuple[Indices, Indices], Words]:
+def _bits_of(edges: Indices) -> tuple[tuple[Indices, Indices], Words]:
     diseases, symptoms = edges.T
     return (symptoms, diseases >> 6), np.uint64(1) << (diseases & 63).astype(np.uint64)
 
@@ -127,8 +124,8 @@ def _search_order(structure: Structure, choice: Choice) -> Indices:
 
 
 def couplings_of(parents: Words, step_diseases: Indices, step_symptoms: Indices) -> Indices:
-    """Return rows (step, disease): who else couples two symptoms of a step."""
-    from noisyor.schedule.kernels import couplings
+    """Return rows (step, disease): which other diseases couple two symptoms of a step."""
+    from noisyor.schedule.search_kernels import couplings
 
     found = np.empty((0, 2), dtype=np.int64)
     n_found = couplings(parents, step_diseases, step_symptoms, found)

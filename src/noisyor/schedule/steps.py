@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ScheduleError
+from noisyor.names import Indices
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 
-class Given(NamedTuple):
-    """What need not be learned: priors, and edges whose failure and prior are given."""
+class FixedMasks(NamedTuple):
+    """What need not be learned: fixed priors, and edges whose failure and prior are fixed."""
 
     priors: NDArray[np.bool_]
     edges: NDArray[np.bool_]
@@ -19,25 +20,44 @@ class Given(NamedTuple):
     @classmethod
     def of(cls, fixed: Fixed) -> Self:
         """Return which priors and edges have fixed values."""
-        return cls(fixed.mask.priors.copy(), fixed.edges)
+        return cls(fixed.mask.priors, fixed.edges)
 
     @classmethod
     def from_lists(cls, structure: Structure, listed: Any) -> Self:
-        """Return what a file lists as {"priors": [...], "edges": [...]}, by numbers."""
-        given = cls.of(Fixed(structure))
-        for mask, numbers in zip(given, (listed.get("priors"), listed.get("edges")), strict=True):
+        """Return what a file lists as {"priors": [...], "edges": [...]}, by indices."""
+        masks = cls(
+            np.zeros(structure.n_diseases, dtype=np.bool_),
+            np.zeros(structure.n_edges, dtype=np.bool_),
+        )
+        lists = listed if isinstance(listed, dict) else {}
+        for mask, numbers in zip(masks, (lists.get("priors"), lists.get("edges")), strict=True):
             if not isinstance(numbers, list) or not all(
                 type(number) is int and 0 <= number < len(mask) for number in numbers
             ):
-                raise ScheduleError("what the schedule takes as given does not exist.")
+                raise ScheduleError("what the schedule takes as fixed does not exist.")
             mask[numbers] = True
-        if not given.priors[structure.edges[given.edges, 0]].all():
-            raise ScheduleError("an edge is given without the prior of its disease.")
-        return given
+        if not masks.priors[structure.edges[masks.edges, 0]].all():
+            raise ScheduleError("an edge is fixed without the prior of its disease.")
+        return masks
 
     def to_lists(self) -> dict[str, list[int]]:
         """Return what `from_lists` reads."""
         return {name: np.flatnonzero(mask).tolist() for name, mask in self._asdict().items()}
+
+
+class StepArrays(NamedTuple):
+    """All steps of a schedule, in order of rounds."""
+
+    rounds: Indices
+    """One per step."""
+    diseases: Indices
+    """One per step."""
+    symptoms: Indices
+    """Three per step, increasing; or two and -1 for a pair, the learned symptom first."""
+    edge_steps: Indices
+    """For each edge in canonical order the step that teaches it, or -1."""
+    removed: Indices
+    """Rows (step, disease), in order of steps: which diseases are removed before a step."""
 
 
 class Step(NamedTuple):
@@ -46,7 +66,7 @@ class Step(NamedTuple):
     round: int
     disease: int
     symptoms: tuple[int, ...]
-    """Three for a triplet. Two for a pair: first the one that is learned, then the known one."""
+    """Three for a triplet. Two for a pair: the one that is learned, then the other."""
     learned: tuple[int, ...]
     """The symptoms whose edges from the disease this step teaches."""
     removed: tuple[int, ...]
@@ -78,15 +98,15 @@ class NamedStep(NamedTuple):
 def step_from_list(listed: Any) -> Step:
     """Return a step of a file, whose numbers are still to be checked."""
     if not isinstance(listed, list) or len(listed) != len(Step._fields):
-        raise ScheduleError(f"the step {listed!r} is no list of {', '.join(Step._fields)}.")
+        raise ScheduleError(f"the step {listed!r} is not a list of {', '.join(Step._fields)}.")
     return Step(*listed)
 
 
 def check_numbers(step: Step, structure: Structure) -> None:
-    """Raise an error if a step from a file holds anything but numbers that exist."""
+    """Raise an error if a step from a file has anything but numbers that exist."""
     lists = (step.symptoms, step.learned, step.removed)
     if not all(isinstance(each, list) for each in lists):
-        raise ScheduleError(f"the step {list(step)} holds no lists.")
+        raise ScheduleError(f"the step {list(step)} has no lists.")
     if len(step.symptoms) not in (2, 3):
         raise ScheduleError(f"the step {list(step)} has neither two nor three symptoms.")
     limits = (

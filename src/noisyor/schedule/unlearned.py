@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from noisyor.schedule.schedule import Schedule
 
 MOST_REASONS = 5
-"""Reasons of a subnetwork that are told in full; of the others only the number."""
+"""Reasons of a subnetwork that are given in full; of the others only the number."""
 MOST_RIVALS = 3
 
 
@@ -49,8 +49,8 @@ def _connected(structure: Structure, edges: Indices) -> Iterator[Indices]:
 
     diseases, symptoms = structure.edges[edges].T
     n_nodes = structure.n_diseases + structure.n_symptoms
-    places = (diseases, symptoms + structure.n_diseases)
-    graph = coo_array((np.ones(len(edges)), places), (n_nodes, n_nodes))
+    ends = (diseases, symptoms + structure.n_diseases)
+    graph = coo_array((np.ones(len(edges)), ends), (n_nodes, n_nodes))
     part_of = connected_components(graph, directed=False)[1][diseases]
     for part in np.unique(part_of):
         yield edges[part_of == part]
@@ -62,7 +62,7 @@ def _subnetwork(schedule: "Schedule", edges: Indices) -> Subnetwork:
     reasons = [_reason(schedule, int(i), diseases) for i in diseases[:MOST_REASONS]]
     more = len(diseases) - MOST_REASONS
     if more > 0:
-        reasons.append(f"And so with {more} more that are entangled with these.")
+        reasons.append(f"The same holds for {more} more that share symptoms with these.")
     return Subnetwork(
         tuple(structure.diseases[i] for i in diseases),
         tuple(structure.symptoms[j] for j in symptoms),
@@ -71,8 +71,8 @@ def _subnetwork(schedule: "Schedule", edges: Indices) -> Subnetwork:
     )
 
 
-def _reason(schedule: "Schedule", disease: int, entangled: Indices) -> str:
-    """Say of one disease why the rest of its edges is not learned."""
+def _reason(schedule: "Schedule", disease: int, connected: Indices) -> str:
+    """Return why the remaining edges of a disease are not learned, in words."""
     structure = schedule.structure
     name, children = repr(structure.diseases[disease]), structure.children(disease)
     edges = structure.edges_of(disease)
@@ -80,7 +80,7 @@ def _reason(schedule: "Schedule", disease: int, entangled: Indices) -> str:
     if len(children) < 3:
         have = f"{len(children)} symptom{'s' if len(children) > 1 else ''}"
         return f"{name} has only {have}; a prior is learned from three that it alone couples."
-    rivals = _rivals(schedule, disease, entangled)
+    rivals = _rivals(schedule, disease, connected)
     in_the_way = f"; in the way: {rivals}." if rivals else "."
     if schedule.prior_depths[disease] < 0:
         return (
@@ -94,12 +94,12 @@ def _reason(schedule: "Schedule", disease: int, entangled: Indices) -> str:
     )
 
 
-def _rivals(schedule: "Schedule", disease: int, entangled: Indices) -> str:
+def _rivals(schedule: "Schedule", disease: int, connected: Indices) -> str:
     """Name the diseases that share most symptoms with this one by edges not all learned."""
     structure = schedule.structure
     children = structure.children(disease)
     shared = {}
-    for other in map(int, entangled[entangled != disease]):
+    for other in map(int, connected[connected != disease]):
         is_shared = np.isin(structure.children(other), children)
         if (schedule.depths[structure.edges_of(other)][is_shared] < 0).any():
             shared[other] = int(is_shared.sum())

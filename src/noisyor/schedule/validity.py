@@ -1,6 +1,6 @@
 """What makes a schedule valid (Section 3.4), checked step by step.
 
-Written from the definition with sets of names' numbers, and sharing nothing with the search: no
+Written from the definition with sets of indices, and sharing nothing with the search: no
 bits, no admissible pairs, no depths but those that the steps themselves build up.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def is_singly_coupled(
     structure: Structure, disease: int, symptoms: Iterable[int], removed: Iterable[int] = ()
 ) -> bool:
-    """Say whether a disease, and no other that is not removed, couples the symptoms (Def. 1).
+    """Return True if a disease, and no other that is not removed, couples the symptoms (Def. 1).
 
     >>> from noisyor import datasets
     >>> figure1 = datasets.figure1(seed=0).structure  # A is 0, B is 1; a to e are 0 to 4
@@ -36,10 +36,10 @@ def _is_singly_coupled(parents: list[set[int]], disease: int, removed: set[int])
         return False
     others: set[int] = set()
     for each in parents:
-        rest = each - removed - {disease}
-        if others & rest:
+        left = each - removed - {disease}
+        if others & left:
             return False
-        others |= rest
+        others |= left
     return True
 
 
@@ -47,10 +47,10 @@ def check_valid(schedule: "Schedule") -> None:
     """Raise a ScheduleError that names the first step against the definition."""
     structure = schedule.structure
     parents = [set(structure.parents(j).tolist()) for j in range(structure.n_symptoms)]
-    given = schedule.given
-    learned = Learned(
-        dict.fromkeys(given.priors.nonzero()[0].tolist(), -1),
-        dict.fromkeys(map(tuple, structure.edges[given.edges].tolist()), -1),
+    fixed = schedule.fixed
+    learned = LearnedRounds(
+        dict.fromkeys(fixed.priors.nonzero()[0].tolist(), -1),
+        dict.fromkeys(map(tuple, structure.edges[fixed.edges].tolist()), -1),
     )
     round_before = 0
     for number, step in enumerate(schedule.steps()):
@@ -67,23 +67,23 @@ def check_valid(schedule: "Schedule") -> None:
         raise ScheduleError(f"the rounds of the schedule have gaps: {rounds}.")
 
 
-class Learned(NamedTuple):
+class LearnedRounds(NamedTuple):
     """The rounds in which priors and edges were learned, so far."""
 
     priors: dict[int, int]
     edges: dict[tuple[int, int], int]
 
     def has_prior(self, disease: int, before: int) -> bool:
-        """Say whether a prior was learned before a round."""
+        """Return True if a prior was learned before a round."""
         return self.priors.get(disease, before) < before
 
     def has_edge(self, disease: int, symptom: int, before: int) -> bool:
-        """Say whether an edge was learned before a round."""
+        """Return True if an edge was learned before a round."""
         return self.edges.get((disease, symptom), before) < before
 
 
-def _problems(step: Step, parents: list[set[int]], learned: Learned) -> Iterator[str]:
-    """Give what is wrong with a step, in words."""
+def _problems(step: Step, parents: list[set[int]], learned: LearnedRounds) -> Iterator[str]:
+    """Yield what is wrong with a step, in words."""
     yield from _problems_of_form(step)
     disease, symptoms, removed = step.disease, step.symptoms, set(step.removed)
     if any((disease, symptom) in learned.edges for symptom in step.learned):
@@ -99,16 +99,16 @@ def _problems(step: Step, parents: list[set[int]], learned: Learned) -> Iterator
     if len(symptoms) == 2:
         if not learned.has_prior(disease, step.round):
             yield f"the prior of its disease {disease} was not learned in an earlier round"
-        known = [j for j in symptoms if learned.has_edge(disease, j, step.round)]
-        if known != [symptoms[1]] or step.learned != symptoms[:1]:
+        before = [j for j in symptoms if learned.has_edge(disease, j, step.round)]
+        if before != [symptoms[1]] or step.learned != symptoms[:1]:
             yield "the second edge of its pair was not learned in an earlier round"
 
 
 def _problems_of_form(step: Step) -> Iterator[str]:
-    """Give what is wrong with the way a step is written down."""
+    """Yield what is wrong with the way a step is written down."""
     symptoms = step.symptoms
     if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):
-        yield f"its symptoms {symptoms} are no pair and no triplet"
+        yield f"its symptoms {symptoms} are neither a pair nor a triplet"
     if len(symptoms) == 3 and list(symptoms) != sorted(symptoms):
         yield f"its symptoms {symptoms} are not in increasing order"
     if len(set(step.removed)) != len(step.removed):

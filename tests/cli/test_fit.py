@@ -1,0 +1,297 @@
+"""The commands schedule, plan and fit, as a user would call them."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import (
+    MomentPlan,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Structure,
+    datasets,
+    find_schedule,
+)
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A folder with a network, its structure and some records."""
+    network = datasets.clinic()
+    network.save(tmp_path / "clinic.json")
+    network.structure.to_csv(tmp_path / "edges.csv")
+    network.sample(2000, seed=0).to_parquet(tmp_path / "records.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
+def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
+    code, out, err = run(
+        "fit", clinic / "edges.csv", clinic / "records.parquet", "-o", clinic / "learned.json",
+        "--summary", clinic / "summary.csv", "--method", method,
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert f"Learned from 2,000 records ({method})." in out
+    learned = NoisyOrNetwork.load(clinic / "learned.json")
+    structure = Structure.from_csv(clinic / "edges.csv")
+    learner = NoisyOrLearner(structure, method=method).fit(clinic / "records.parquet")
+    assert learned == learner.network_
+    truth = datasets.clinic()
+    assert learned.structure.diseases == truth.structure.diseases
+    assert np.abs(learned.priors - truth.priors).mean() < 0.04
+    table = pyarrow.csv.read_csv(clinic / "summary.csv")
+    assert table.num_rows == 20 + 120 + 60
+    assert table.column("value").to_pylist()[:20] == pytest.approx(learned.priors.tolist())
+
+
+def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
+    network = datasets.clinic()
+    parts = [network.sample(5000, seed=seed) for seed in (1, 2)]
+    for name, findings in zip(("north", "south"), parts, strict=True):
+        findings.to_parquet(clinic / f"{name}.parquet")
+    sequential = "--method", "sequential"
+    assert run("plan", clinic / "clinic.json", "-o", clinic / "clinic.plan", *sequential)[0] == 0
+    plan = MomentPlan.load(clinic / "clinic.plan")
+    assert plan == find_schedule(network.structure).plan()
+    for name in "north", "south":
+        counted = run(
+            "count", clinic / "clinic.json", clinic / f"{name}.parquet",
+            "--plan", clinic / "clinic.plan", "-o", clinic / f"{name}.moments",
+        )  # fmt: skip
+        assert counted[0] == 0
+    code, out, _ = run(
+        "fit", clinic / "clinic.json", clinic / "*th.moments", "-o", clinic / "a.json", "--json",
+        *sequential,
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["records"] == 10_000
+    together = run(
+        "fit", clinic / "clinic.json", clinic / "north.parquet", clinic / "south.parquet",
+        "-o", clinic / "b.json", "--summary", clinic / "b.parquet", "--quiet", *sequential,
+    )  # fmt: skip
+    assert together == (0, "", "")
+    assert (clinic / "a.json").read_bytes() == (clinic / "b.json").read_bytes()
+    assert pq.read_table(clinic / "b.parquet").num_rows == 200
+
+
+def test_fit_says_what_was_not_learned(run, tmp_path):
+    structure = Structure.from_matrix(np.ones((2, 3)))
+    network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
+    network.sample(1000, seed=0).to_parquet(tmp_path / "r.parquet")
+    structure.save(tmp_path / "s.json")
+    code, out, err = run(
+        "fit", tmp_path / "s.json", tmp_path / "r.parquet", "-o", tmp_path / "n.json",
+        "--method", "sequential",
+    )  # fmt: skip
+    assert code == 0
+    assert "no prior was learned" in err
+    words = " ".join(out.split())
+    assert "2 priors, 6 failures: not learned: neither a schedule nor the clean-up" in words
+    assert "3 leaks: not learned: it rests on a parameter that was not learned" in words
+    assert "neutral value: 0.5 for priors, 0.5 for failures, 0.000001 for leaks" in words
+
+
+def test_fit_errors_say_what_to_do_and_leave_nothing(run, clinic):
+    records, output = clinic / "records.parquet", clinic / "out.json"
+
+    def refusal(*arguments):
+        code, out, err = run("fit", *arguments, "-o", output)
+        assert (code, out) == (2, "")
+        assert err.startswith("noisyor: error: ")
+        assert "Traceback" not in err
+        assert not output.exists()
+        return err
+
+    assert "there is no method 'magic'; known: refined, pooled, sequential" in refusal(
+        "clinic", records, "--method", "magic"
+    )
+    run("count", "clinic", records, "-o", clinic / "pairs.moments")
+    assert "no triplets, without which" in refusal("clinic", clinic / "pairs.moments")
+    assert "lack 73 of the 73 triplets" in refusal(
+        "clinic", clinic / "pairs.moments", "--method", "sequential"
+    )
+    assert "holds moments and" in refusal("clinic", records, clinic / "pairs.moments")
+    assert "different structures" in refusal("figure1", clinic / "pairs.moments")
+    assert "does not exist" in refusal("clinic", clinic / "nothing.parquet")
+    assert "ending must be .csv or .parquet" in refusal(
+        "clinic", records, "--summary", clinic / "summary.txt"
+    )
+    assert "'a'" in refusal("figure1", records)
+
+
+def test_options_of_learning_reach_the_learner(run, tmp_path):
+    network = datasets.qmr_shaped(0)
+    sequential = "--method", "sequential"
+    plans = {}
+    for option in (), ("--no-pairs",), ("--choice", "rarest"):
+        path = tmp_path / "qmr.plan"
+        assert run("plan", "qmr_shaped", "-o", path, *option, *sequential, "-q")[0] == 0
+        plans[option] = MomentPlan.load(path)
+    for option, schedule in (
+        (("--no-pairs",), find_schedule(network.structure, pairs=False)),
+        (("--choice", "rarest"), find_schedule(network.structure, choice="rarest")),
+    ):
+        needed = schedule.plan()
+        assert (plans[option].rows_of(3, needed.triplets) >= 0).all()
+        assert len(plans[option].triplets) < len(needed.triplets) + 5000  # with the clean-up's
+    network.sample(200, seed=0).to_parquet(tmp_path / "r.parquet")
+    run("count", "qmr_shaped", tmp_path / "r.parquet", "-o", tmp_path / "r.moments", "-q",
+        "--plan", tmp_path / "qmr.plan")  # fmt: skip
+    for option, fits in ((), False), (("--no-pairs",), False), (("--choice", "rarest"), True):
+        code, _, err = run(
+            "fit", "qmr_shaped", tmp_path / "r.moments", "-o", tmp_path / "n.json", "-q", *option,
+            *sequential,
+        )  # fmt: skip
+        assert (code == 0) is fits
+        assert fits or "r.moments': the moments lack" in err
+
+
+def test_groups_reach_the_standard_errors(run, clinic):
+    def errors(groups):
+        run("fit", "clinic", clinic / "records.parquet", "-o", clinic / "n.json", "-q",
+            "--groups", groups, "--summary", clinic / "s.parquet",
+            "--method", "sequential")  # fmt: skip
+        return pq.read_table(clinic / "s.parquet").column("standard_error").null_count
+
+    assert errors(50) < 100
+    assert errors(9) == 200  # fewer than ten groups tell nothing
+
+
+def test_a_folder_that_is_read_is_not_written_into(run, real_structures, tmp_path):
+    for file in (real_structures / "tcc4e").glob("*.csv"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    before = (tmp_path / "edges.csv").read_bytes()
+    for command in "plan", "schedule":
+        code, _, err = run(command, tmp_path, "-o", tmp_path / "edges.csv")
+        assert (code, "is read and cannot be the output" in err) == (2, True)
+    assert (tmp_path / "edges.csv").read_bytes() == before
+    assert run("plan", tmp_path, "-o", tmp_path / "new.plan")[0] == 0
+
+
+def test_fit_does_not_overwrite_its_inputs(run, clinic):
+    before = (clinic / "clinic.json").read_bytes()
+    code, _, err = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", clinic / "clinic.json"
+    )
+    assert (code, "clinic.json" in err) == (2, True)
+    assert (clinic / "clinic.json").read_bytes() == before
+
+
+def test_fit_relearns_only_the_priors(run, clinic):
+    arguments = "fit", clinic / "clinic.json", clinic / "records.parquet", "-q"
+    output = clinic / "new.json"
+    code, _, err = run(
+        *arguments, "-o", output, "--fixed", clinic / "clinic.json", "--relearn", "priors"
+    )
+    assert (code, err) == (0, "")
+    learned, truth = NoisyOrNetwork.load(output), datasets.clinic()
+    assert (learned.failures == truth.failures).all()
+    assert (learned.leaks == truth.leaks).all()
+    assert (learned.priors != truth.priors).all()
+
+
+def test_fit_holds_a_table_of_values(run, clinic):
+    table = clinic / "known.csv"
+    table.write_text("parameter,disease,symptom,value\nprior,influenza,,0.07\n")
+    output = clinic / "new.json"
+    code, out, _ = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", output, "--method",
+        "pooled", "--fixed", table,
+    )  # fmt: skip
+    assert code == 0
+    assert "1 priors: fixed at the value that was given." in " ".join(out.split())
+    learned = NoisyOrNetwork.load(output)
+    assert learned.priors[learned.structure.disease_index("influenza")] == 0.07
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--relearn", "priors"], "--relearn needs --fixed"),
+        (["--fixed", "clinic.json"], "would fix every parameter"),
+        (["--fixed", "clinic.json", "--relearn", "prior"], "known are priors, failures, leaks"),
+        (["--fixed", "figure1.json", "--relearn", "priors"], "another structure"),
+        (["--fixed", "none.csv"], "none.csv"),
+        (
+            [
+                "--fixed",
+                "clinic",
+                *["--relearn", "priors", "--relearn", "failures", "--relearn", "leaks"],
+            ],
+            "would fix nothing",
+        ),
+    ],
+)
+def test_fit_refuses_what_cannot_be_held(run, clinic, monkeypatch, options, says):
+    monkeypatch.chdir(clinic)
+    datasets.figure1(0).save("figure1.json")
+    code, _, err = run("fit", "clinic.json", "records.parquet", "-o", "new.json", *options)
+    assert code == 2
+    assert says in err
+    assert not (clinic / "new.json").exists()
+
+
+def test_fit_tells_what_the_structure_does_not_explain(run, clinic):
+    structure = datasets.clinic().structure
+    first = structure.edges[0].tolist()
+    cut = Structure(structure.diseases, structure.symptoms, structure.edges[1:])
+    cut.save(clinic / "cut.json")
+    table = clinic / "misfits.csv"
+    code, out, _ = run(
+        "fit", clinic / "cut.json", clinic / "records.parquet", "-o", clinic / "new.json",
+        "--method", "pooled", "--misfits", table,
+    )  # fmt: skip
+    assert code == 0
+    words = " ".join(out.split())
+    assert "pairs of symptoms are not explained" in words
+    edge = f"{structure.diseases[first[0]]} to {structure.symptoms[first[1]]}"
+    assert f"Edges that would explain most: {edge}" in words
+    row = pyarrow.csv.read_csv(table).to_pylist()[0]
+    assert structure.symptoms[first[1]] in (row["first"], row["second"])
+    whole = run(
+        "fit", clinic / "clinic.json", clinic / "records.parquet", "-o", clinic / "new.json",
+        "--method", "pooled", "--json",
+    )[1]  # fmt: skip
+    assert json.loads(whole)["misfits"] == {"tested": 1770, "found": 0, "p_value": 1.0}
+
+
+@pytest.mark.parametrize("method", ["exact_em", "variational_em"])
+def test_fit_with_a_baseline_tells_how_it_converged(run, tmp_path, method):
+    datasets.figure1(0).sample(500, seed=0).to_parquet(tmp_path / "r.parquet")
+    learn = "fit", "figure1", tmp_path / "r.parquet", "-o", tmp_path / "l.json", "--method", method
+    code, out, _ = run(*learn, "--restarts", 2)
+    assert code == 0
+    assert "log likelihood is -" in " ".join(out.split())
+    trace = json.loads(run(*learn, "--restarts", 3, "--json")[1])["trace"]
+    assert len(trace["ends"]) == 3
+    assert trace["value"] == max(trace["ends"])
+
+
+def test_fit_with_the_diseases_seen(run, tmp_path):
+    records, diseases = tmp_path / "r.parquet", tmp_path / "d.csv"
+    run("sample", "figure1", "-n", 2000, "--seed", 1, "-o", records, "--diseases", diseases)
+    learn = "fit", "figure1", records, "-o", tmp_path / "l.json", "--method"
+    assert run(*learn, "observed", "--diseases", diseases)[0] == 0
+    truth = datasets.figure1(1)  # the seed of the sample is that of the built-in network
+    assert np.abs(NoisyOrNetwork.load(tmp_path / "l.json").failures - truth.failures).max() < 0.1
+    for wrong in ("observed",), ("refined", "--diseases", diseases):
+        code, _, err = run(*learn, *wrong)
+        assert code == 2
+        assert "--diseases FILE" in err
+    diseases.write_text("A,B\n" + "1,\n" * 2000)
+    code, _, err = run(*learn, "observed", "--diseases", diseases)
+    assert code == 2
+    assert "in which all are known" in " ".join(err.split())
+
+
+def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):
+    datasets.figure2(0).sample(5000, seed=0).to_parquet(tmp_path / "r.parquet")
+    learn = "fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "l.json"
+    words = " ".join(run(*learn)[1].split())
+    assert "No schedule learns 'A', 'B': fitted together to 16 pairs and triplets" in words
+    (part,) = json.loads(run(*learn, "--json")[1])["clean_up"]
+    assert part["diseases"] == ["A", "B"]
+    assert part["moments"] == 16

@@ -1,0 +1,44 @@
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from noisyor import datasets
+
+
+def test_info_tells_every_kind_of_file(run, tmp_path):
+    network = datasets.clinic()
+    findings = network.sample(300, seed=0)
+    network.save(tmp_path / "network.json")
+    network.structure.save(tmp_path / "structure.json")
+    network.structure.to_csv(tmp_path / "edges.csv")
+    findings.to_parquet(tmp_path / "wide.parquet")
+    findings.to_csv(tmp_path / "long.csv", layout="long")
+    for name, facts in {
+        "network.json": {"kind": "network", "diseases": 20, "edges": 120},
+        "structure.json": {"kind": "structure", "symptoms": 60},
+        "edges.csv": {"kind": "structure", "symptoms": 60},
+        "wide.parquet": {"records": 300, "symptoms": 60, "unknown_findings": 0},
+        "long.csv": {"records": 300, "kind": "records, long (a row per finding)"},
+    }.items():
+        code, out, _ = run("info", tmp_path / name, "--json")
+        assert code == 0
+        assert json.loads(out).items() >= facts.items()
+        assert run("info", tmp_path / name)[0] == 0
+    assert json.loads(run("info", "qmr-shaped", "--json")[1])["edges"] == 45470
+
+
+def test_info_reads_the_folders_of_real_structures(run, real_structures):
+    code, out, _ = run("info", real_structures / "tcc4e", "--json")
+    assert (code, json.loads(out)["edges"]) == (0, 186)
+
+
+@pytest.mark.parametrize("name", ["only.csv", "only.parquet"])
+def test_a_file_of_ids_alone(run, tmp_path, name):
+    import pyarrow as pa
+
+    (tmp_path / "only.csv").write_text("record\n1\n2\n")
+    pq.write_table(pa.table({"record": [1, 2]}), tmp_path / "only.parquet")
+    code, _, err = run("info", tmp_path / name)
+    assert code == 2
+    assert "has no columns of symptoms" in err

@@ -1,0 +1,46 @@
+"""Nodes: which state is present, identifiers, and layers."""
+
+import builtins
+import importlib
+
+import pytest
+
+from noisyor import NoisyOrNetwork, Structure, to_pgmpy, to_pyagrum
+from noisyor.errors import ExchangeError, NoisyOrError
+from noisyor.exchange.nodes import identifiers, present_state
+
+
+@pytest.mark.parametrize(
+    ("states", "present"),
+    [(["present", "absent"], 0), (["False", "True"], 1), (["YES", " no"], 0), (["0", "1"], 1)],
+)
+def test_states_are_told_by_their_names(states, present):
+    assert present_state(states, "here", "cough") == present
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        (["low", "high"], "'low' and 'high'; which of them means present?"),
+        (["yes", "absent"], "which of them means present?"),
+        (["no", "mild", "severe"], "node 'cough' has 3 states"),
+    ],
+)
+def test_states_that_do_not_tell(states, message):
+    with pytest.raises(ExchangeError, match=message):
+        present_state(states, "here", "cough")
+
+
+def test_identifiers_differ_and_are_plain():
+    names = ["a b", "a-b", "a_b", "A_B", "ä", "ö", "", "1", "_x", "a_b_2"]
+    found = identifiers(names)
+    assert len({each.casefold() for each in found}) == len(names)
+    assert all(each.isidentifier() and each.isascii() and each[0].isalpha() for each in found)
+
+
+def test_names_that_do_not_differ(monkeypatch):
+    monkeypatch.setattr(importlib, "import_module", lambda name: builtins)
+    network = NoisyOrNetwork(Structure(["fever"], ["fever"], [[0, 0]]), [0.2], [0.5], [0.1])
+    for convert in (to_pyagrum, to_pgmpy):
+        with pytest.raises(NoisyOrError, match="'fever' is the name of a disease and of a symptom"):
+            convert(network)

@@ -1,0 +1,250 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from conftest import random_records
+from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure
+from noisyor.findings import long
+
+SEEDS = st.integers(0, 2**32)
+
+
+STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
+
+
+def random_long_rows(rng, n_records, states):
+    """Rows of records in random order, grouped by record, each finding told at most once."""
+    rows = []
+    for record in rng.permutation(n_records):
+        symptoms = [letter for letter in "abcde" if rng.random() < 0.4]
+        for symptom in symptoms or [None]:
+            rows.append((f"p{record}", symptom, str(rng.choice(states))))
+    return rows
+
+
+def long_table(rows, ids=None):
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    id_column = pa.array(columns[0] if ids is None else ids, None if rows else pa.string())
+    return pa.table(
+        {"record": id_column, "symptom": pa.array(columns[1], pa.string()), "state": columns[2]}
+    )
+
+
+def check_against_naive(findings, rows, in_order=True):
+    ids, records = naive.records_from_long(rows, list("abcde"))
+    got_ids = findings.record_ids.to_pylist()
+    if not in_order:
+        assert got_ids == sorted(ids)
+        records = [records[ids.index(record)] for record in got_ids]
+    else:
+        assert got_ids == ids
+    expected = np.array(records, dtype=float)
+    assert np.array_equal(findings.to_numpy().astype(float), expected, equal_nan=True)
+
+
+@given(SEEDS, st.integers(1, 150), st.integers(1, 50), st.booleans())
+def test_grouped_rows_agree_with_naive(seed, n_records, piece, with_states):
+    rng = np.random.default_rng(seed)
+    states = ["present", "absent", "unknown"] if with_states else ["present"]
+    rows = random_long_rows(rng, n_records, states)
+    reader = long_table(rows).to_reader(max_chunksize=piece)
+    findings = Findings.read(reader, STRUCTURE, block_records=64)
+    check_against_naive(findings, rows)
+
+
+@given(SEEDS, st.integers(2, 100), st.integers(1, 50))
+def test_scattered_rows_are_grouped_with_a_notice(seed, n_records, sort_rows):
+    rng = np.random.default_rng(seed)
+    rows = random_long_rows(rng, n_records, ["present", "absent", "unknown"])
+    scattered = [rows[number] for number in rng.permutation(len(rows))]
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as notices:
+        warnings.simplefilter("always")
+        patch.setattr(long, "SORT_ROWS", sort_rows)
+        patch.setattr(long, "SAMPLE_STRIDE", 3)
+        table = long_table(scattered)
+        findings = Findings.read(table, STRUCTURE, block_records=64)
+    ids = [row[0] for row in scattered]
+    runs = [number for number in range(len(ids)) if number == 0 or ids[number] != ids[number - 1]]
+    is_scattered = len(runs) > len(set(ids))
+    assert [notice.category for notice in notices] == [NoisyOrWarning] * is_scattered
+    check_against_naive(findings, scattered, in_order=not is_scattered)
+
+
+def test_integer_ids_and_symptom_indices(tmp_path):
+    table = pa.table({"record": [5, 5, -3, 9], "symptom": [0, 4, 1, None]})
+    pq.write_table(table, tmp_path / "records.parquet")
+    findings = Findings.read(tmp_path / "records.parquet", STRUCTURE)
+    assert findings.record_ids.to_pylist() == [5, -3, 9]
+    assert findings.to_numpy().astype(int).tolist() == [
+        [1, 0, 0, 0, 1],
+        [0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+
+
+def write_parts(tmp_path, *parts):
+    paths = [tmp_path / f"part{number}.parquet" for number in range(len(parts))]
+    for path, rows in zip(paths, parts, strict=True):
+        table = {"record": [row[0] for row in rows], "symptom": [row[1] for row in rows]}
+        pq.write_table(pa.table(table), path, row_group_size=2)
+    return paths
+
+
+def test_a_record_is_not_split_between_files(tmp_path):
+    paths = write_parts(tmp_path, [(1, "a"), (2, "a"), (2, "b")], [(2, "c"), (3, "d")])
+    with pytest.warns(NoisyOrWarning, match="record 2 has rows in two files"):
+        findings = Findings.read(paths, STRUCTURE)
+    assert findings.record_ids.to_pylist() == [1, 2, 3]
+    assert findings.to_numpy().sum(axis=1).tolist() == [1, 3, 1]
+
+
+def test_files_that_number_their_records_anew(tmp_path):
+    paths = write_parts(tmp_path, [(1, "a"), (2, "b")], [(1, "c"), (2, "d")])
+    findings = Findings.read(paths, STRUCTURE, ids_per_file=True)
+    assert findings.record_ids.to_pylist() == [1, 2, 1, 2]
+    with pytest.warns(NoisyOrWarning, match="do not stand together.*ids_per_file=True"):
+        findings = Findings.read(paths, STRUCTURE)
+    assert findings.record_ids.to_pylist() == [1, 2]
+    assert findings.to_numpy().sum(axis=1).tolist() == [2, 2]
+
+
+def test_the_last_record_of_a_full_block_still_gets_its_rows():
+    ids = [number for number in range(64) for _ in range(2)]
+    table = pa.table({"record": ids, "symptom": ["a", "b"] * 64})
+    reader = table.to_reader(max_chunksize=127)
+    findings = Findings.read(reader, STRUCTURE, block_records=64)
+    assert findings.to_numpy()[:, :2].all()
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        ({"n_records": 5}, [1, 2, None, None, None]),
+        ({"all_records": [4, 1, 3, 2]}, [1, 2, 4, 3]),
+        ({"all_records": pa.table({"record": [2, 1, 7]})}, [1, 2, 7]),
+        ({"n_records": 2}, [1, 2]),
+    ],
+)
+def test_records_without_a_finding(options, ids):
+    table = pa.table({"record": [1, 2, 2], "symptom": ["a", "b", "c"]})
+    findings = Findings.read(table, STRUCTURE, **options)
+    assert findings.record_ids.to_pylist() == ids
+    assert findings.to_numpy().sum(axis=1).tolist() == [1, 2] + [0] * (len(ids) - 2)
+
+
+def test_very_many_records_without_a_finding():
+    table = pa.table({"record": [1], "symptom": ["a"]})
+    findings = Findings.read(table, STRUCTURE, n_records=20_000)
+    assert findings.n_records == 20_000
+    assert findings.count_present().sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"record": [1], "symptom": ["z"]}, {}, "row 1, column 'symptom': .* no symptom 'z'"),
+        ({"record": [1, 1], "symptom": [0, 5]}, {}, "row 2, column 'symptom': .* no symptom 5"),
+        ({"record": [1, None], "symptom": ["a", "b"]}, {}, "row 2, column 'record': .* missing"),
+        ({"record": ["p", ""], "symptom": ["a", "b"]}, {}, "row 2, column 'record': .* missing"),
+        ({"record": [1.5], "symptom": ["a"]}, {}, "type double; expected a text or a whole"),
+        ({"record": [1], "symptom": ["a"], "state": ["maybe"]}, {}, "'maybe' is not present"),
+        ({"record": [1], "symptom": ["a"], "state": [2]}, {}, "column 'state': 2 is not present"),
+        (
+            {"record": [7, 7], "symptom": ["a", "a"], "state": ["present", "absent"]},
+            {},
+            "row 1.*row 2.*: record 7 has the finding 'a' as present and as absent",
+        ),
+        (
+            {"record": [7, 7], "symptom": ["b", "b"], "state": ["unknown", "present"]},
+            {},
+            "row 1.*row 2.*: record 7 has the finding 'b' as present and as unknown",
+        ),
+        ({"record": [1, 2], "symptom": ["a", "a"]}, {"n_records": 1}, "n_records is 1, but .* 2"),
+        ({"record": [1, 2], "symptom": ["a", "a"]}, {"all_records": [1]}, "does not list .* 2"),
+        ({"record": [1], "symptom": ["a"]}, {"all_records": ["1"]}, "write them alike"),
+        ({"record": [1], "symptom": ["a"]}, {"all_records": [1, 1]}, "lists a record twice"),
+        ({"record": [1], "symptom": ["a"]}, {"all_records": [1, None]}, "an empty id"),
+        ({"record": [1], "symptom": ["a"]}, {"n_records": 1, "all_records": [1]}, "not both"),
+        ({"record": [1], "finding": ["a"]}, {"layout": "long"}, "no column 'symptom'"),
+    ],
+)
+def test_what_is_wrong_in_long_rows_is_named(columns, options, message):
+    with pytest.raises(NoisyOrError, match=message):
+        Findings.read(pa.table(columns), STRUCTURE, **options)
+
+
+def test_the_same_finding_told_twice_alike_is_fine():
+    table = pa.table({"record": [1, 1], "symptom": ["a", "a"], "state": [True, True]})
+    assert Findings.read(table, STRUCTURE).count_present().tolist() == [1, 0, 0, 0, 0]
+
+
+def test_unknown_symptoms_can_be_ignored():
+    table = pa.table({"record": [1, 2], "symptom": ["z", "a"]})
+    findings = Findings.read(table, STRUCTURE, ignore_unknown=True)
+    assert findings.to_numpy().sum(axis=1).tolist() == [0, 1]
+
+
+def test_numbers_and_texts_as_ids_do_not_mix(tmp_path):
+    (tmp_path / "a.csv").write_text("record,symptom\n1,a\n")
+    pq.write_table(pa.table({"record": [2], "symptom": ["a"]}), tmp_path / "b.parquet")
+    with pytest.raises(NoisyOrError, match=r"record ids are string .* and int64"):
+        Findings.read([tmp_path / "a.csv", tmp_path / "b.parquet"], STRUCTURE)
+
+
+@pytest.mark.parametrize(
+    "all_records",
+    [
+        pl.DataFrame({"record": [1, 2, 3]}),
+        pd.DataFrame({"record": [1, 2, 3]}),
+        pd.Series([1, 2, 3]),
+        np.array([1, 2, 3]),
+        pa.chunked_array([[1], [2, 3]]),
+    ],
+)
+def test_all_records_in_any_form(all_records):
+    table = pa.table({"record": [2], "symptom": ["a"]})
+    findings = Findings.read(table, STRUCTURE, all_records=all_records)
+    assert findings.record_ids.to_pylist() == [2, 1, 3]
+
+
+def test_all_records_as_texts_of_pandas():
+    table = pa.table({"record": ["x"], "symptom": ["a"]})
+    findings = Findings.read(table, STRUCTURE, all_records=pd.Series(["y", "x"]))
+    assert findings.record_ids.to_pylist() == ["x", "y"]
+    for wrong in [1.5], ["x", 1], [2**70]:
+        with pytest.raises(NoisyOrError, match="all_records are not ids"):
+            Findings.read(table, STRUCTURE, all_records=wrong)
+
+
+def test_numbers_that_pandas_made_floating(tmp_path):
+    (tmp_path / "wide.csv").write_text("a,b,c,d,e\n1.0,0.0,,1,0\n")
+    assert Findings.read(tmp_path / "wide.csv", STRUCTURE).count_present().tolist() == [
+        1,
+        0,
+        0,
+        1,
+        0,
+    ]
+    frame = pd.DataFrame({"record": pd.Categorical([10, 9]), "symptom": [0.0, np.nan]})
+    findings = Findings.read(frame, STRUCTURE)
+    assert findings.record_ids.to_pylist() == [10, 9]
+    assert findings.count_present().tolist() == [1, 0, 0, 0, 0]
+
+
+def test_texts_that_are_growing_numbers_need_no_grouping(tmp_path):
+    """They are what our own CSV files hold."""
+    records = random_records(np.random.default_rng(0), 200, 5)
+    findings = Findings.from_numpy(records, STRUCTURE)
+    findings.to_csv(tmp_path / "records.csv", layout="long")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long, "_find_repeated", None)
+        assert Findings.read(tmp_path / "records.csv", STRUCTURE) == findings

@@ -1,0 +1,32 @@
+"""Causes of findings, and what findings contribute, against sums over all states."""
+
+import numpy as np
+import pytest
+
+import naive
+from conftest import as_lists
+from inference.patients import random_patient
+from noisyor import explain
+
+
+def test_causes_and_contributions(rng):
+    for _ in range(40):
+        network, row, present, absent = random_patient(rng)
+        _, expected, caused, leaked = naive.expectations(*as_lists(network), row)
+        names = network.structure
+        told = explain(network, present, absent, diseases=list(range(names.n_diseases)))
+        for cause in told.causes.to_pylist():
+            j = names.symptom_index(cause["finding"])
+            if cause["cause"] is None:
+                truth = leaked[j]
+            else:
+                truth = caused[names.disease_index(cause["cause"]), j]
+            assert cause["probability"] == pytest.approx(truth, rel=1e-8, abs=1e-10)
+        for each in told.contributions.to_pylist():
+            i, j = names.disease_index(each["disease"]), names.symptom_index(each["finding"])
+            without = [None if x == j else value for x, value in enumerate(row)]
+            _, other, _, _ = naive.expectations(*as_lists(network), without)
+            assert each["without"] == pytest.approx(other[i], rel=1e-8, abs=1e-10)
+            if 1e-9 < expected[i] < 1 - 1e-9 and 1e-9 < other[i] < 1 - 1e-9:
+                change = np.log(expected[i] / (1 - expected[i])) - np.log(other[i] / (1 - other[i]))
+                assert each["log_odds"] == pytest.approx(change, rel=1e-6, abs=1e-6)

@@ -1,0 +1,78 @@
+"""Fixed values: from tables, from networks, and what is refused."""
+
+import numpy as np
+import pytest
+
+from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
+from noisyor.errors import FileError, ParameterError, UnknownNameError
+
+
+def test_a_table_of_fixed_values(tmp_path):
+    network = datasets.figure1(0)
+    table = tmp_path / "known.csv"
+    table.write_text(
+        "parameter,disease,symptom,value\nprior,A,,0.2\nleak,,c,0.01\nfailure,B,d,0.4\n"
+    )
+    fixed = Fixed.load(table, network.structure)
+    assert repr(fixed) == "Fixed(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks)"
+    assert fixed.failures[network.structure.edge_index("B", "d")] == 0.4
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
+    estimate.save_summary(tmp_path / "all.parquet")
+    everything = Fixed.load(tmp_path / "all.parquet", network.structure)
+    assert everything == Fixed.of(estimate.network, "priors", "failures", "leaks")
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("prior,C,,0.2", "line 2: there is no disease named 'C'"),
+        ("failure,A,e,0.2", "line 2: "),
+        ("leak,,a,1.2", "line 2: leaks must lie between 0 and 1; that of 'a' is given as 1.2"),
+        ("leak,,a,", "line 2: leaks must lie between 0 and 1"),
+        ("chance,A,,0.2", "column 'parameter': 'chance' is not prior, failure or leak"),
+        ("prior,A,,0.2\nprior,A,,0.3", "line 3: the same parameter was given before"),
+        ("prior,A,a,0.2", "line 2: a prior has nothing to do with 'a'"),
+        ("", "has no row"),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path, row, says):
+    table = tmp_path / "known.csv"
+    table.write_text(f"parameter,disease,symptom,value\n{row}\n")
+    with pytest.raises(FileError, match=says):
+        Fixed.load(table, datasets.figure1(0).structure)
+
+
+def test_what_cannot_be_held_is_refused():
+    network = datasets.figure1(0)
+    learner, records = NoisyOrLearner(network.structure), network.sample(100, seed=0)
+    with pytest.raises(ParameterError, match="known are priors, failures, leaks"):
+        learner.fit(records, fixed={"prior": {"A": 0.1}})
+    with pytest.raises(ParameterError, match="not int"):
+        learner.fit(records, fixed=7)
+    with pytest.raises(ParameterError, match="another structure"):
+        learner.fit(records, fixed=Fixed(datasets.figure2(0).structure))
+    with pytest.raises(UnknownNameError, match="no symptom named 'z'"):
+        learner.fit(records, fixed={"leaks": {"z": 0.1}})
+    with pytest.raises(ParameterError, match="is \\(disease, symptom\\), not 'A'"):
+        Fixed(network.structure, failures={"A": 0.1})
+    with pytest.raises(ParameterError, match="2 priors are wanted"):
+        Fixed(network.structure, priors=[0.1])
+    with pytest.raises(ParameterError, match="must be numbers"):
+        Fixed(network.structure, priors=["x", "y"])
+    with pytest.raises(ParameterError, match="no kind 'prior'"):
+        Fixed.of(network, "prior")
+    with pytest.raises(ParameterError, match="say what to hold"):
+        Fixed.of(network)
+    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+        Fixed.of(network.structure, "priors")
+    with pytest.raises(ParameterError, match="Structure is wanted"):
+        Fixed(network)
+
+
+def test_neutral_values_of_a_summary_are_not_held(tmp_path):
+    structure = Structure.from_matrix(np.ones((2, 3)))
+    network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(300, seed=0))
+    learner.estimate_.save_summary(tmp_path / "summary.csv")
+    with pytest.raises(FileError, match="line 2: the value was not learned"):
+        Fixed.load(tmp_path / "summary.csv", network.structure)
