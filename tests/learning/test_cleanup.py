@@ -41,14 +41,14 @@ def test_moments_of_sites_can_be_cleaned_up_too():
     assert np.abs(learner.fit(moments).network_.failures - network.failures).max() < 0.12
 
 
-def test_diseases_that_differ_in_nothing_are_called_entangled():
+def test_diseases_that_differ_in_nothing_are_called_weakly_identified():
     structure = Structure.from_matrix(np.ones((2, 6)))
     failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
     for method in METHODS:
         learner = NoisyOrLearner(structure, method=method).fit(network.sample(20_000, seed=0))
         part = learner.estimate_.failures
-        unsure = (part.flags & (Flag.ENTANGLED | Flag.AMBIGUOUS)) != 0
+        unsure = (part.flags & (Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS)) != 0
         assert (unsure | ~part.is_learned).all()
 
 
@@ -91,19 +91,19 @@ def test_whole_methods_are_exact_on_exact_moments(method, seed):
 
 
 @pytest.mark.parametrize("method", ["sequential", "pooled"])
-def test_true_values_that_are_held_do_not_harm(method):
+def test_true_values_that_are_fixed_do_not_harm(method):
     structure = Structure.from_matrix(np.ones((2, 6)))
     for seed in range(10):
         network = network_on(structure, np.random.default_rng(seed))
         fixed = Fixed.of(network, "failures")
-        held = np.where(np.arange(12) < 1 + seed % 2, fixed.failures, np.nan)
-        estimate = learned_from_exact(network, method, Fixed(structure, failures=held))
+        some = np.where(np.arange(12) < 1 + seed % 2, fixed.values.failures, np.nan)
+        estimate = learned_from_exact(network, method, Fixed(structure, failures=some))
         assert estimate.network.failures == pytest.approx(network.failures, abs=1e-5)
         assert estimate.network.priors == pytest.approx(network.priors, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", ["sequential", "pooled"])
-def test_a_prior_is_learned_from_known_failures_of_two_symptoms(method):
+def test_a_prior_is_learned_from_fixed_failures_of_two_symptoms(method):
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
     estimate = learned_from_exact(network, method, Fixed.of(network, "failures"))
@@ -113,7 +113,7 @@ def test_a_prior_is_learned_from_known_failures_of_two_symptoms(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_only_known_leaks_would_tell_is_not_called_certain(method):
+def test_what_only_fixed_leaks_would_tell_is_not_called_certain(method):
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
     learner = NoisyOrLearner(structure, method=method)
@@ -144,7 +144,9 @@ def test_two_explanations_with_the_same_misfit_are_noticed():
         estimate = learned_from_exact(network, "pooled")
         wrong = np.abs(np.sort(estimate.network.priors) - np.sort(network.priors)).max() > 0.01
         n_wrong += wrong
-        assert not wrong or (estimate.failures.flags & (Flag.AMBIGUOUS | Flag.ENTANGLED)).all()
+        assert (
+            not wrong or (estimate.failures.flags & (Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED)).all()
+        )
     assert n_wrong  # else the test would show nothing
 
 
@@ -154,6 +156,6 @@ def test_leaks_share_the_doubts_about_their_parents():
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
     learner = NoisyOrLearner(structure, method="pooled").fit(network.sample(5000, seed=0))
     estimate = learner.estimate_
-    doubt = Flag.AMBIGUOUS | Flag.ENTANGLED
+    doubt = Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED
     assert (estimate.failures.flags & doubt).any()
     assert (estimate.leaks.flags & doubt).all()

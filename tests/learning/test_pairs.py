@@ -3,10 +3,11 @@
 import numpy as np
 
 from noisyor import MomentPlan, datasets, find_schedule
-from noisyor.learning.pooled.pairs import NEVER, pair_table
+from noisyor.learning.pair_kernels import NEVER
+from noisyor.learning.pairs import pair_table
 
 
-def test_pairs_are_ready_when_their_other_parents_are_known(rng):
+def test_pairs_are_ready_when_their_other_parents_are_learned(rng):
     """Against the definition, for every pair and every disease of random structures."""
     for _ in range(50):
         structure = datasets.clinic().structure.subset(
@@ -17,9 +18,10 @@ def test_pairs_are_ready_when_their_other_parents_are_known(rng):
         for disease in range(structure.n_diseases):
             children = structure.children(disease)
             a, b = np.triu_indices(len(children), 1)
-            here = slice(table.offsets[disease], table.offsets[disease + 1])
-            pairs = zip(children[a], children[b], table.rows[here], table.ready[here], strict=True)
-            for x, y, row, ready in pairs:
+            _, offsets, rows, ready = table.of_diseases
+            here = slice(offsets[disease], offsets[disease + 1])
+            pairs = zip(children[a], children[b], rows[here], ready[here], strict=True)
+            for x, y, row, from_round in pairs:
                 assert table.plan.pairs[row].tolist() == [x, y]
                 others = (set(structure.parents(int(x))) & set(structure.parents(int(y)))) - {
                     disease
@@ -31,6 +33,6 @@ def test_pairs_are_ready_when_their_other_parents_are_known(rng):
                 ]
                 own = [schedule.depths[structure.edge_index(disease, int(z))] for z in (x, y)]
                 if min([*own, *learned]) < 0:
-                    assert ready > NEVER
+                    assert from_round > NEVER
                 else:
-                    assert ready == max(*own, *(depth + 1 for depth in learned))
+                    assert from_round == max(*own, *(depth + 1 for depth in learned))

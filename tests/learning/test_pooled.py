@@ -123,3 +123,16 @@ def test_few_groups_give_sound_values_without_errors_and_say_so():
     sequential = NoisyOrLearner(network.structure, method="sequential").fit(findings).estimate_
     for part in sequential.parts.values():
         assert ((part.flags != 0) | np.isfinite(part.standard_errors)).all()
+
+
+@pytest.mark.parametrize("method", ["sequential", "pooled", "refined"])
+def test_the_number_of_threads_changes_nothing(method):
+    network = datasets.figure2(1)
+    findings = network.sample(3000, seed=0)
+    one, many = (
+        NoisyOrLearner(network.structure, method=method, n_jobs=n).fit(findings).estimate_
+        for n in (1, 3)
+    )
+    assert one.values == many.values
+    assert one.standard_errors == many.standard_errors
+    assert one.explained[0].misfit == many.explained[0].misfit
