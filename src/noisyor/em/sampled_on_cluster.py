@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from noisyor.cluster.jobs import Cluster
 from noisyor.em.expected import ExpectedCounts
-from noisyor.em.sampled import (
-    RecordSampler,
-    Scores,
-    sum_information,
-    sum_scores,
-    with_all_absent,
-)
+from noisyor.em.sampled import RecordSampler, Scores, sum_information, sum_scores, with_all_absent
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError

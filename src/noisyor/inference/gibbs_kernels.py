@@ -246,11 +246,7 @@ def new_chain(piece: Piece, number: int, random: np.uint64) -> tuple[Chain, np.u
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def run_chain(
-    piece: Piece,
-    parents: tuple[Integers, Integers],
-    chain: Chain,
-    n_sweeps: int,
-    random: np.uint64,
+    piece: Piece, parents: tuple[Integers, Integers], chain: Chain, n_sweeps: int, random: np.uint64
 ) -> np.uint64:
     """Draw each disease so many times; add up from nothing."""
     block = np.empty(LARGEST_BLOCK, dtype=np.int64)

@@ -14,12 +14,7 @@ from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
-from noisyor.inference.flat import (
-    Records,
-    block_records,
-    indices_of,
-    list_records,
-)
+from noisyor.inference.flat import Records, block_records, indices_of, list_records
 from noisyor.inference.impossible import why_impossible
 from noisyor.inference.intervals import Learned, draw_networks, network_of
 from noisyor.names import Name
@@ -202,11 +197,7 @@ def posterior(
     intervals: dict[str, Any] = {}
     if network is not known and draws:
         lower, upper, n_without = posterior_intervals(network, records, request, draws)
-        intervals = {
-            "interval_lower": lower,
-            "interval_upper": upper,
-            "n_without_error": n_without,
-        }
+        intervals = {"interval_lower": lower, "interval_upper": upper, "n_without_error": n_without}
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], bounds_below[0],
         bounds_above[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
