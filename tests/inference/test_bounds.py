@@ -6,8 +6,9 @@ import naive
 from conftest import as_lists
 from inference.patients import grid, random_patient
 from noisyor import NoisyOrNetwork, Structure, datasets, posterior, posteriors
-from noisyor.inference.bounds import Settings, bound_record
-from noisyor.inference.flat import block_records, flat_network
+from noisyor.inference.bounds import BoundSettings, bound_record
+from noisyor.inference.flat import Evidence, block_records, flat_network
+from noisyor.inference.record_kernels import listed
 
 
 def test_bounds_contain_the_exact_value(rng):
@@ -18,8 +19,9 @@ def test_bounds_contain_the_exact_value(rng):
         symptoms = np.array(present + absent, dtype=np.int32)
         is_present = np.arange(len(symptoms)) < len(present)
         # From nothing exact in one leaf to a few of both.
-        settings = Settings([1, 1, 3, 8][number % 4], [-1.0, 30.0, 0.0, 100.0][number % 4], 0.0)
-        found = bound_record(net, symptoms, is_present, True, settings)
+        operations = [-1.0, 30.0, 0.0, 100.0][number % 4]
+        settings = BoundSettings([1, 1, 3, 8][number % 4], operations, 0.0)
+        found = bound_record(net, Evidence(symptoms, is_present, True), settings)
         assert found.log_lower <= np.log(total) + 1e-9
         assert found.log_upper >= np.log(total) - 1e-9
         assert (found.lower <= np.array(expected) + 1e-12).all()
@@ -36,10 +38,9 @@ def test_more_leaves_make_tighter_bounds():
     for n_leaves in (1, 4, 16, 64):
         errors = []
         for record in range(64):
-            here = slice(records.offsets[record], records.offsets[record + 1])
-            symptoms, is_present = records.symptoms[here], records.is_present[here]
-            settings = Settings(n_leaves, -1.0, 0.0)
-            errors.append(bound_record(net, symptoms, is_present, True, settings).error)
+            evidence = listed(records, record)._replace(others_unknown=True)
+            settings = BoundSettings(n_leaves, -1.0, 0.0)
+            errors.append(bound_record(net, evidence, settings).error)
         widths.append(np.mean(errors))
     assert all(np.diff(widths) < 0.0)
     assert widths[-1] < widths[0] / 5.0

@@ -14,8 +14,9 @@ def local_piece(network, row):
     findings = Findings.from_numpy(np.array([row], dtype=float), network.structure)
     flat, records = flatten(network), distinct_records(findings)
     workspace = record_kernels.new_workspace(flat)
-    record_kernels.weigh_absent(flat, records.symptoms, records.is_present, False, workspace)
-    present = records.symptoms[records.is_present]
+    evidence = record_kernels.listed(records, 0)
+    record_kernels.weigh_absent(flat, evidence, workspace)
+    present = record_kernels.present_of(evidence)
     if not record_kernels.open_findings(flat, present, workspace):
         return None
     return record_kernels.make_piece(flat, present, 0, workspace)[0]

@@ -14,7 +14,10 @@ from noisyor import (
     NoisyOrLearner,
     NoisyOrNetwork,
     Structure,
+    best_questions,
     datasets,
+    explain,
+    most_probable,
     posterior,
     posteriors,
 )
@@ -109,7 +112,7 @@ def test_posteriors_are_calibrated():
         ({"seed": 2**64}, "seed must be a whole number"),
         ({"draws": 1.5}, "draws must be a whole number"),
         ({"present": None}, "give a list of symptoms, not None"),
-        ({"network": 3}, "a NoisyOrNetwork or an Estimate is wanted, not int"),
+        ({"network": 3}, "expected a NoisyOrNetwork or an Estimate, not int"),
     ],
 )
 def test_wrong_questions(arguments, message):
@@ -151,3 +154,26 @@ def test_an_estimate_can_be_asked_for_many_records():
     assert np.array_equal(by_estimate.probabilities, by_network.probabilities)
     with pytest.raises(NoisyOrError, match="another structure"):
         posteriors(clinic, datasets.figure1(0).sample(3, rng=0))
+
+
+def test_what_is_impossible_is_explained():
+    structure = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
+    network = NoisyOrNetwork(structure, [0.1, 1.0], [0.0, 0.5, 0.0], [0.0, 0.1])
+    with pytest.raises(NoisyOrError, match="'cough' is absent, but 'cold' is certain"):
+        posterior(network, ["fever"], ["cough"])
+    network = NoisyOrNetwork(structure, [0.0, 0.2], [0.0, 0.5, 0.0], [0.0, 1.0])
+    with pytest.raises(NoisyOrError, match="'fever' is present, but nothing can have caused it"):
+        posterior(network, ["fever"])
+    with pytest.raises(NoisyOrError, match="'cough' is absent, but its leak is 1"):
+        posterior(network, [], ["cough"])
+    found = posteriors(network, [[1, 1], [0, 1]])
+    assert found.method_names == ["impossible", "exact"]
+    assert np.isnan(found.probabilities[0]).all()
+    assert found.log_evidences[0] == -np.inf
+    for question in best_questions, most_probable, explain:
+        with pytest.raises(NoisyOrError, match="impossible"):
+            question(network, ["fever"])
+    for method in "gibbs", "mean_field", "variational":
+        with pytest.raises(NoisyOrError, match="'fever' is present, but nothing"):
+            posterior(network, ["fever"], method=method)
+        assert posteriors(network, [[1, 1]], method=method).method_names == ["impossible"]

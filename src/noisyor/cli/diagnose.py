@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from noisyor.cli.inputs import Source
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
-    from noisyor.inference.intervals import Learned
+    from noisyor.inference.intervals import LearnedNetwork
     from noisyor.inference.posterior_tables import MethodCounts
     from noisyor.network import NoisyOrNetwork
 
@@ -183,7 +183,7 @@ class Patient(Request):
         elif not self.quiet:
             show_answers(found, facts)
 
-    def _source(self, network: "NoisyOrNetwork") -> "NoisyOrNetwork | Learned":
+    def _source(self, network: "NoisyOrNetwork") -> "NoisyOrNetwork | LearnedNetwork":
         from noisyor.inference.intervals import NetworkWithErrors
         from noisyor.parameters import read_standard_errors
 

@@ -16,14 +16,10 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.inference.flat import FlatNetwork
-from noisyor.inference.random_kernels import next_uniform
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
+from noisyor.findings.blocks import Words
+from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed
+from noisyor.inference.gibbs_kernels import Random, next_uniform
 
 HUGE = 1e200
 MOST_ENUMERATED = 12
@@ -35,8 +31,8 @@ class SampledRecords(NamedTuple):
 
     offsets: Integers
     """The findings of record r that are present or unknown: `offsets[r] : offsets[r + 1]`."""
-    listed: NDArray[np.int32]
-    is_unknown: NDArray[np.bool_]
+    listed: Listed
+    is_unknown: Booleans
     first: int
     """The number of the block's first record."""
     states: Words
@@ -45,12 +41,12 @@ class SampledRecords(NamedTuple):
     """The diseases that are possible for each record, a bit each."""
 
 
-class CandidateWorkspace(NamedTuple):
-    """One record's findings and candidates, as they are worked on."""
+class OpenRecord(NamedTuple):
+    """The findings and candidates of the record that is worked on."""
 
-    slots: NDArray[np.int32]
+    slots: Listed
     """Of each symptom its index among the record's findings, from 1; 0 where it is absent."""
-    is_on: NDArray[np.bool_]
+    is_on: Booleans
     """Whether the record has each disease for the moment."""
     odds: Floats
     """Of each disease."""
@@ -66,7 +62,7 @@ class CandidateWorkspace(NamedTuple):
     """The present findings of candidate c are the entries
     `entry_offsets[c] : entry_offsets[c + 1]`."""
     entry_edges: Integers
-    entry_places: Integers
+    entry_findings: Integers
     probabilities: Floats
     """P(disease | record) of each candidate."""
     with_disease: Floats
@@ -76,25 +72,16 @@ class CandidateWorkspace(NamedTuple):
 
 
 @numba.njit(nogil=True, cache=True)
-def new_candidate_workspace(n_diseases: int, n_symptoms: int) -> CandidateWorkspace:
+def new_open_record(net: FlatNetwork) -> OpenRecord:
     """Return an empty workspace."""
-    n_entries = MOST_ENUMERATED * n_symptoms
-    return CandidateWorkspace(
-        np.zeros(n_symptoms, dtype=np.int32),
-        np.zeros(n_diseases, dtype=np.bool_),
-        np.empty(n_diseases),
-        np.empty(n_diseases, dtype=np.int64),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(MOST_ENUMERATED + 1, dtype=np.int64),
-        np.empty(n_entries, dtype=np.int64),
-        np.empty(n_entries, dtype=np.int64),
-        np.empty(MOST_ENUMERATED),
-        np.empty(n_entries),
-        np.empty(n_symptoms),
-    )
+    n, m = len(net.priors), len(net.leaks)
+    n_entries = MOST_ENUMERATED * m
+    return OpenRecord(
+        np.zeros(m, np.int32), np.zeros(n, np.bool_), np.empty(n), np.empty(n, np.int64),
+        np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(MOST_ENUMERATED + 1, np.int64),
+        np.empty(n_entries, np.int64), np.empty(n_entries, np.int64), np.empty(MOST_ENUMERATED),
+        np.empty(n_entries), np.empty(m),
+    )  # fmt: skip
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -118,8 +105,8 @@ def set_bit(words: Words, element: int, value: bool) -> None:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def open_record(
-    net: FlatNetwork, records: SampledRecords, record: int, workspace: CandidateWorkspace
-) -> NDArray[np.int32]:
+    net: FlatNetwork, records: SampledRecords, record: int, workspace: OpenRecord
+) -> Listed:
     """Open a record with the diseases that it has; return its findings."""
     here = slice(records.offsets[record], records.offsets[record + 1])
     symptoms, is_unknown = records.listed[here], records.is_unknown[here]
@@ -138,14 +125,16 @@ def open_record(
 
 
 @numba.njit(nogil=True, cache=True)
-def close_record(symptoms: NDArray[np.int32], workspace: CandidateWorkspace) -> None:
-    """Forget a record."""
+def close_record(symptoms: Listed, workspace: OpenRecord, state: Words) -> None:
+    """Write down the diseases that a record has now, and forget it."""
+    for disease in range(len(workspace.is_on)):
+        set_bit(state, disease, workspace.is_on[disease])
     for symptom in symptoms:
         workspace.slots[symptom] = 0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def turn(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None:
+def turn(net: FlatNetwork, disease: int, workspace: OpenRecord) -> None:
     """Put a disease that was just turned on or off into the findings' probabilities."""
     is_on = workspace.is_on[disease]
     for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
@@ -159,7 +148,7 @@ def turn(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def list_candidates(words: Words, workspace: CandidateWorkspace) -> int:
+def list_candidates(words: Words, workspace: OpenRecord) -> int:
     """Write down a record's candidates; return how many there are."""
     n_found = 0
     for disease in range(len(workspace.is_on)):
@@ -173,7 +162,7 @@ def list_candidates(words: Words, workspace: CandidateWorkspace) -> int:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def find_odds(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace) -> None:
+def find_odds(net: FlatNetwork, symptoms: Listed, workspace: OpenRecord) -> None:
     """Find the odds of all diseases that are not on."""
     workspace.odds[:] = 1.0
     for x in range(len(symptoms)):
@@ -184,9 +173,7 @@ def find_odds(net: FlatNetwork, symptoms: NDArray[np.int32], workspace: Candidat
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def explain(
-    net: FlatNetwork, symptoms: NDArray[np.int32], workspace: CandidateWorkspace, state: Words
-) -> None:
+def explain(net: FlatNetwork, symptoms: Listed, workspace: OpenRecord) -> None:
     """Start a record: turn on the most probable disease while one is more probable than not."""
     for _ in range(len(workspace.odds)):
         find_odds(net, symptoms, workspace)
@@ -197,17 +184,12 @@ def explain(
         if best < 0:
             return
         workspace.is_on[best] = True
-        set_bit(state, best, True)
         turn(net, best, workspace)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def screen(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    negligible: float,
-    workspace: CandidateWorkspace,
-    candidates: Words,
+    net: FlatNetwork, symptoms: Listed, negligible: float, workspace: OpenRecord, candidates: Words
 ) -> None:
     """Let the diseases that are on or not negligible be candidates; set the odds of those to 0."""
     find_odds(net, symptoms, workspace)
@@ -222,7 +204,7 @@ def screen(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def probability_of(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> float:
+def probability_of(net: FlatNetwork, disease: int, workspace: OpenRecord) -> float:
     """Return the probability of a disease given all others."""
     product, log_odds = 1.0, net.log_odds[disease]
     is_on = workspace.is_on[disease]
@@ -244,24 +226,16 @@ def probability_of(net: FlatNetwork, disease: int, workspace: CandidateWorkspace
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def draw(
-    net: FlatNetwork,
-    disease: int,
-    probability: float,
-    random: np.uint64,
-    workspace: CandidateWorkspace,
-    state: Words,
-) -> np.uint64:
-    """Turn a disease on with a probability, else off; return the state of the random numbers."""
-    random, uniform = next_uniform(random)
-    if (uniform < probability) != workspace.is_on[disease]:
+    net: FlatNetwork, disease: int, probability: float, random: Random, workspace: OpenRecord
+) -> None:
+    """Turn a disease on with a probability, else off."""
+    if (next_uniform(random) < probability) != workspace.is_on[disease]:
         workspace.is_on[disease] = not workspace.is_on[disease]
         turn(net, disease, workspace)
-        set_bit(state, disease, workspace.is_on[disease])
-    return random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def score(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None:
+def score(net: FlatNetwork, disease: int, workspace: OpenRecord) -> None:
     """Find the derivatives of a record's log likelihood by a disease's failures, if it is present.
 
     1 / f for an absent finding, -a / (1 - a f) for a present one, 0 for an unknown one.
@@ -284,11 +258,7 @@ def score(net: FlatNetwork, disease: int, workspace: CandidateWorkspace) -> None
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def enumerate_states(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    n_chosen: int,
-    workspace: CandidateWorkspace,
-    state: Words,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord
 ) -> None:
     """Sum over all states of a record's candidates, one flip after the other (Gray code).
 
@@ -321,14 +291,12 @@ def enumerate_states(
             add_state(on, n_chosen, len(symptoms), weight, workspace)
     scale_sums(n_chosen, len(symptoms), 1.0 / total, workspace)
     for index in range(n_chosen):
-        disease = workspace.chosen[index]
-        workspace.is_on[disease] = (best >> index) & 1 == 1
-        set_bit(state, disease, workspace.is_on[disease])
+        workspace.is_on[workspace.chosen[index]] = (best >> index) & 1 == 1
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def list_entries(
-    net: FlatNetwork, symptoms: NDArray[np.int32], n_chosen: int, workspace: CandidateWorkspace
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord
 ) -> Floats:
     """Begin the sums with all diseases off; return the candidates' log odds without findings."""
     log_odds = np.empty(n_chosen)
@@ -343,7 +311,7 @@ def list_entries(
                 log_odds[index] -= np.log(net.failures[edge])
                 if workspace.h[x] > 0.0:
                     workspace.entry_edges[n_entries] = edge
-                    workspace.entry_places[n_entries] = x
+                    workspace.entry_findings[n_entries] = x
                     n_entries += 1
     workspace.entry_offsets[n_chosen] = n_entries
     for x in range(len(symptoms)):
@@ -353,11 +321,11 @@ def list_entries(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def flip(net: FlatNetwork, index: int, turned_on: bool, workspace: CandidateWorkspace) -> float:
+def flip(net: FlatNetwork, index: int, turned_on: bool, workspace: OpenRecord) -> float:
     """Turn a candidate on or off; return the change of the log probability of its findings."""
     change, ratio = 0.0, 1.0
     for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
-        x = workspace.entry_places[entry]
+        x = workspace.entry_findings[entry]
         f = net.failures[workspace.entry_edges[entry]]
         before = 1.0 - workspace.absent[x]
         workspace.absent[x] = workspace.absent[x] * f if turned_on else workspace.absent[x] / f
@@ -370,7 +338,7 @@ def flip(net: FlatNetwork, index: int, turned_on: bool, workspace: CandidateWork
 
 @numba.njit(nogil=True, cache=True)
 def add_state(
-    on: int, n_chosen: int, n_findings: int, weight: float, workspace: CandidateWorkspace
+    on: int, n_chosen: int, n_findings: int, weight: float, workspace: OpenRecord
 ) -> None:
     """Add a state, given as bits of the candidates, to the sums."""
     for x in range(n_findings):
@@ -379,14 +347,13 @@ def add_state(
         if (on >> index) & 1:
             workspace.probabilities[index] += weight
             for entry in range(workspace.entry_offsets[index], workspace.entry_offsets[index + 1]):
-                workspace.with_disease[entry] += weight / (
-                    1.0 - workspace.absent[workspace.entry_places[entry]]
-                )
+                absent = workspace.absent[workspace.entry_findings[entry]]
+                workspace.with_disease[entry] += weight / (1.0 - absent)
 
 
 @numba.njit(nogil=True, cache=True)
-def scale_sums(n_chosen: int, n_findings: int, scale: float, workspace: CandidateWorkspace) -> None:
-    """Multiply all sums; by 0 to begin them, whatever they hold."""
+def scale_sums(n_chosen: int, n_findings: int, scale: float, workspace: OpenRecord) -> None:
+    """Multiply all sums; by 0 to begin them, whatever they are."""
     for sums, n in (
         (workspace.probabilities, n_chosen),
         (workspace.with_disease, workspace.entry_offsets[n_chosen]),

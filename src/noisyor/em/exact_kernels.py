@@ -8,18 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.em.expected import ExpectedCounts
-from noisyor.inference.flat import FlatNetwork, Records
-from noisyor.inference.record_kernels import (
-    cost_of_present,
-    listed,
-    new_workspace,
-    present_of,
-    solve_record,
-    weigh_absent,
-)
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from noisyor.inference import record_kernels
+from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed, Records
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -35,20 +25,20 @@ def expect_records(
 
     Findings that these records do not list must be absent.
     """
-    workspace = new_workspace(net)
+    workspace = record_kernels.new_workspace(net)
     for record in range(first, last):
-        symptoms, is_present = listed(records, record)
-        evidences[record] = solve_record(net, symptoms, is_present, False, workspace)
+        evidence = record_kernels.listed(records, record)
+        evidences[record] = record_kernels.solve_record(net, evidence, workspace)
         weight = records.weights[record]
         for disease in range(len(net.priors)):
             counts.cases[disease] += weight * workspace.on[disease]
-        for x in range(len(symptoms)):
-            j = symptoms[x]
-            if is_present[x]:
+        for x in range(len(evidence.symptoms)):
+            j, is_present = evidence.symptoms[x], evidence.is_present[x]
+            if is_present:
                 counts.leaked[j] += weight * workspace.leaked[j]
             for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
                 edge = net.parent_edges[index]
-                if is_present[x]:
+                if is_present:
                     counts.caused[edge] += weight * workspace.caused[edge]
                 else:
                     counts.unknown[edge] += weight * workspace.on[net.parent_diseases[index]]
@@ -59,16 +49,15 @@ def score_records(
     net: FlatNetwork, records: Records, first: int, last: int, scores: Floats
 ) -> None:
     """Write the derivatives of the records' log likelihoods by all parameters, as rows."""
-    workspace = new_workspace(net)
+    workspace = record_kernels.new_workspace(net)
     n_edges, n_diseases = len(net.failures), len(net.priors)
     is_known = np.empty(len(net.leaks), dtype=np.bool_)
     is_there = np.empty(len(net.leaks), dtype=np.bool_)
     for record in range(first, last):
-        symptoms, is_present = listed(records, record)
-        solve_record(net, symptoms, is_present, False, workspace)
+        evidence = record_kernels.listed(records, record)
+        record_kernels.solve_record(net, evidence, workspace)
         is_known[:], is_there[:] = True, False
-        for x in range(len(symptoms)):
-            is_known[symptoms[x]], is_there[symptoms[x]] = is_present[x], is_present[x]
+        is_known[evidence.symptoms] = is_there[evidence.symptoms] = evidence.is_present
         row = scores[record - first]
         row[:n_diseases] = (workspace.on - net.priors) / (net.priors * (1.0 - net.priors))
         for j in range(len(net.leaks)):
@@ -85,17 +74,18 @@ def score_records(
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def cost_of_records(net: FlatNetwork, records: Records, costs: Floats) -> None:
     """Write how many operations each record takes, without solving it."""
-    workspace = new_workspace(net)
+    workspace = record_kernels.new_workspace(net)
     for record in range(len(records.weights)):
-        symptoms, is_present = listed(records, record)
-        weigh_absent(net, symptoms, is_present, records.others_unknown[record], workspace)
-        costs[record] = cost_of_present(net, present_of(symptoms, is_present), workspace)
+        evidence = record_kernels.listed(records, record)
+        record_kernels.weigh_absent(net, evidence, workspace)
+        present = record_kernels.present_of(evidence)
+        costs[record] = record_kernels.cost_of_present(net, present, workspace)
 
 
 @numba.njit(nogil=True, cache=True)
 def expect_seen(
     net: FlatNetwork,
-    findings: tuple[Integers, NDArray[np.int32], NDArray[np.bool_]],
+    findings: tuple[Integers, Listed, Booleans],
     seen: tuple[Integers, Integers],
     edge_of: NDArray[np.int32],
     counts: ExpectedCounts,

@@ -4,28 +4,12 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.em.candidate_kernels import (
-    MOST_ENUMERATED,
-    CandidateWorkspace,
-    Floats,
-    Integers,
-    SampledRecords,
-    close_record,
-    draw,
-    enumerate_states,
-    explain,
-    list_candidates,
-    new_candidate_workspace,
-    open_record,
-    probability_of,
-    score,
-    screen,
-)
+from noisyor.em import candidate_kernels
+from noisyor.em.candidate_kernels import MOST_ENUMERATED, OpenRecord, SampledRecords
 from noisyor.em.expected import ExpectedCounts
-from noisyor.inference.flat import FlatNetwork
-from noisyor.inference.random_kernels import seed_of
+from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed
+from noisyor.inference.gibbs_kernels import random_of
 
 NOTHING = 1e-7
 """Probabilities that are not worth the time to count them."""
@@ -57,35 +41,37 @@ def sample_records(
 
     Cases of diseases that are not candidates are added apart, where they are looked for.
     """
-    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    workspace = candidate_kernels.new_open_record(net)
     for record in range(len(records.offsets) - 1):
-        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
-        symptoms = open_record(net, records, record, workspace)
+        random = random_of(sweeps.seed, records.first + record)
+        symptoms = candidate_kernels.open_record(net, records, record, workspace)
         if sweeps.is_start:
-            explain(net, symptoms, workspace, state)
+            candidate_kernels.explain(net, symptoms, workspace)
         if sweeps.must_screen:
-            screen(net, symptoms, sweeps.least_odds, workspace, records.candidates[record])
+            candidate_kernels.screen(
+                net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
+            )
             for disease in range(len(net.priors)):
                 odds = workspace.odds[disease]
                 negligible_cases[disease] += odds
                 if odds > NOTHING:
                     gather(net, disease, odds, workspace, counts)
-        n_chosen = list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
         if n_chosen <= MOST_ENUMERATED:
-            enumerate_states(net, symptoms, n_chosen, workspace, state)
+            candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
             gather_sums(net, symptoms, n_chosen, workspace, counts)
         else:
             for sweep in range(sweeps.n_sweeps):
                 for disease in workspace.chosen[:n_chosen]:
-                    probability = probability_of(net, disease, workspace)
+                    probability = candidate_kernels.probability_of(net, disease, workspace)
                     if sweep == sweeps.n_sweeps - 1:
                         counts.cases[disease] += probability
                         gather(net, disease, probability, workspace, counts)
-                    random = draw(net, disease, probability, random, workspace, state)
+                    candidate_kernels.draw(net, disease, probability, random, workspace)
             for x in range(len(symptoms)):
                 if workspace.h[x] > 0.0:
                     counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.w[x]
-        close_record(symptoms, workspace)
+        candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -93,7 +79,7 @@ def gather(
     net: FlatNetwork,
     disease: int,
     probability: float,
-    workspace: CandidateWorkspace,
+    workspace: OpenRecord,
     counts: ExpectedCounts,
 ) -> None:
     """Add what a disease is expected to have caused: P(present) (1 - f) / P(finding present)."""
@@ -110,11 +96,7 @@ def gather(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def gather_sums(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    n_chosen: int,
-    workspace: CandidateWorkspace,
-    counts: ExpectedCounts,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, counts: ExpectedCounts
 ) -> None:
     """Add the expected counts over all states of the candidates."""
     for c in range(n_chosen):
@@ -154,20 +136,20 @@ def gather_information(
     missing is the variance of the scores given the record: P (1 - P) s s^T.
     """
     n_sweeps = sweeps.n_sweeps
-    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    workspace = candidate_kernels.new_open_record(net)
     for record in range(len(records.offsets) - 1):
-        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
-        symptoms = open_record(net, records, record, workspace)
-        n_chosen = list_candidates(records.candidates[record], workspace)
+        random = random_of(sweeps.seed, records.first + record)
+        symptoms = candidate_kernels.open_record(net, records, record, workspace)
+        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
         for _ in range(n_sweeps):
             for disease in workspace.chosen[:n_chosen]:
-                probability = probability_of(net, disease, workspace)
+                probability = candidate_kernels.probability_of(net, disease, workspace)
                 if probability > NOTHING:
                     offsets = information.offsets
                     matrix = information.matrices[offsets[disease] : offsets[disease + 1]]
-                    score(net, disease, workspace)
+                    candidate_kernels.score(net, disease, workspace)
                     inform(net, disease, probability, 1.0 / n_sweeps, workspace, matrix)
-                random = draw(net, disease, probability, random, workspace, state)
+                candidate_kernels.draw(net, disease, probability, random, workspace)
             for x in range(len(symptoms)):
                 if workspace.h[x] > 0.0:
                     # A finding's leak is seen as clearly as P(it came by itself) is certain.
@@ -176,7 +158,7 @@ def gather_information(
                     information.leaks[symptoms[x]] += certain / n_sweeps
         for symptom in symptoms:
             information.leaks[symptom] -= 1.0 / (1.0 - net.leaks[symptom]) ** 2
-        close_record(symptoms, workspace)
+        candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
 @numba.njit(nogil=True, cache=True)
@@ -185,7 +167,7 @@ def inform(
     disease: int,
     probability: float,
     share: float,
-    workspace: CandidateWorkspace,
+    workspace: OpenRecord,
     matrix: Floats,
 ) -> None:
     """Add a record's information on one disease to the lower triangle of its matrix."""
@@ -218,47 +200,45 @@ def gather_scores(
     not add to the products.
     """
     n_sweeps = sweeps.n_sweeps
-    workspace = new_candidate_workspace(len(net.priors), len(net.leaks))
+    workspace = candidate_kernels.new_open_record(net)
     halves = np.zeros((2, len(total)))
     touched = np.empty(len(total), dtype=np.int64)
     for record in range(len(records.offsets) - 1):
-        state, random = records.states[record], seed_of(sweeps.seed, records.first + record)
-        symptoms = open_record(net, records, record, workspace)
-        screen(net, symptoms, sweeps.least_odds, workspace, records.candidates[record])
+        random = random_of(sweeps.seed, records.first + record)
+        symptoms = candidate_kernels.open_record(net, records, record, workspace)
+        candidate_kernels.screen(
+            net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
+        )
         for disease in range(len(net.priors)):
             if workspace.odds[disease] > NOTHING:  # too small for the products, not for the sums
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
-        n_chosen = list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
         if n_chosen <= MOST_ENUMERATED:
-            enumerate_states(net, symptoms, n_chosen, workspace, state)
+            candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
             score_sums(net, symptoms, n_chosen, workspace, halves[0])
             halves[1] = halves[0]
         else:
             for sweep in range(2 * n_sweeps):
                 half = halves[sweep // n_sweeps]
                 for disease in workspace.chosen[:n_chosen]:
-                    probability = probability_of(net, disease, workspace)
+                    probability = candidate_kernels.probability_of(net, disease, workspace)
                     add_scores(net, disease, probability / n_sweeps, workspace, half)
-                    random = draw(net, disease, probability, random, workspace, state)
+                    candidate_kernels.draw(net, disease, probability, random, workspace)
                 for x in range(len(symptoms)):
                     # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
                     at = len(total) - len(net.leaks) + symptoms[x]
                     half[at] += (workspace.h[x] + 1.0) / (1.0 - net.leaks[symptoms[x]]) / n_sweeps
         n_touched = list_touched(net, symptoms, n_chosen, workspace, touched)
         add_products(touched[:n_touched], halves, total, products)
-        close_record(symptoms, workspace)
+        candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def add_scores(
-    net: FlatNetwork,
-    disease: int,
-    probability: float,
-    workspace: CandidateWorkspace,
-    scores: Floats,
+    net: FlatNetwork, disease: int, probability: float, workspace: OpenRecord, scores: Floats
 ) -> None:
     """Add the scores of a disease's failures and prior, times its probability."""
-    score(net, disease, workspace)
+    candidate_kernels.score(net, disease, workspace)
     first, p = net.child_offsets[disease], net.priors[disease]
     for edge in range(first, net.child_offsets[disease + 1]):
         scores[len(net.priors) + edge] += probability * workspace.scores[edge - first]
@@ -267,11 +247,7 @@ def add_scores(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def score_sums(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    n_chosen: int,
-    workspace: CandidateWorkspace,
-    scores: Floats,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, scores: Floats
 ) -> None:
     """Write down a record's scores over all states of its candidates."""
     n_edges, n_diseases = len(net.failures), len(net.priors)
@@ -293,11 +269,7 @@ def score_sums(
 
 @numba.njit(nogil=True, cache=True)
 def list_touched(
-    net: FlatNetwork,
-    symptoms: NDArray[np.int32],
-    n_chosen: int,
-    workspace: CandidateWorkspace,
-    touched: Integers,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, touched: Integers
 ) -> int:
     """Write down the parameters that a record has scores of; return how many there are."""
     n_edges, n_diseases, n_touched = len(net.failures), len(net.priors), 0

@@ -155,20 +155,18 @@ def _whole(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str,
 
 def _divided(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str, float]:
     """Bound whole records with the states of the diseases divided into leaves."""
-    from noisyor.inference.bounds import Settings as Bounding
-    from noisyor.inference.bounds import bound_record
+    from noisyor.inference.bounds import BoundSettings, bound_record
     from noisyor.inference.flat import block_records, flat_network
+    from noisyor.inference.record_kernels import listed
 
     [division] = [each for each in DIVISIONS if _division(*each) == cell.method]
     flat = flat_network(network)
     records = block_records(network.sample(cell.n_records, rng=31).blocks[0])
 
     def work() -> list[Any]:
-        found = []
-        for first, last in zip(records.offsets[:-1], records.offsets[1:], strict=True):
-            symptoms, is_present = records.symptoms[first:last], records.is_present[first:last]
-            found.append(bound_record(flat, symptoms, is_present, False, Bounding(*division, 0.0)))
-        return found
+        bounding = BoundSettings(*division, 0.0)
+        evidences = (listed(records, record) for record in range(cell.n_records))
+        return [bound_record(flat, evidence, bounding) for evidence in evidences]
 
     bounds, of_run = timed(work)
     return {

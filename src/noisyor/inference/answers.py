@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
-from noisyor.inference.answer_kernels import (
+from noisyor.inference import record_kernels
+from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
+from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Records, flat_network
+from noisyor.inference.record_kernels import (
     AUTO,
     EXACT,
     GIBBS,
@@ -17,45 +19,19 @@ from noisyor.inference.answer_kernels import (
     REFUSED,
     VARIATIONAL,
     Answers,
-    solve_records,
-    write_causes,
 )
-from noisyor.inference.bounds import Bounded, Settings, bound_record
-from noisyor.inference.flat import FlatNetwork, Records, flat_network
-from noisyor.inference.record_kernels import is_possible, listed, new_workspace
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng, as_seed
 from noisyor.parallel import in_threads
 
-Floats = NDArray[np.float64]
-
-METHODS = {
-    "auto": AUTO,
-    "exact": EXACT,
-    "variational": VARIATIONAL,
-    "mean_field": MEAN_FIELD,
-    "gibbs": GIBBS,
-}
-METHOD_NAMES = {code: name for name, code in METHODS.items()} | {
-    IMPOSSIBLE: "impossible",
-    REFUSED: "refused",
-}
-OPERATIONS_PER_SECOND = 3e8
-ENTRIES_PER_SECOND = 5e5
-"""About what one core does; the same budget gives the same answers on any machine."""
-LEAF_OPERATIONS = 1e4
-MOST_LEAVES = 1000
-TOLERANCE = 1e-3
-POOR = 0.05
-"""Where bounds leave more than this open, "auto" samples as well."""
-DRAWN_PER_SECOND = 2e7
-"""Edges that sampling looks at."""
-N_CHAINS, N_BATCHES = 8, 4
-FEWEST_SWEEPS, MOST_SWEEPS = 20, 100
-"""Of a batch."""
-CLEAR = 0.01
-"""Diseases that are less in doubt do not count for the effective sample size."""
-NORMAL_95 = 1.96
+METHOD_NAMES = (
+    "auto", "exact", "variational", "mean_field", "gibbs", "impossible", "refused",
+)  # fmt: skip
+"""By their codes: AUTO, EXACT, ..."""
+METHODS = METHOD_NAMES[:IMPOSSIBLE]
+OPERATIONS_PER_SECOND, ENTRIES_PER_SECOND, DRAWN_PER_SECOND = 3e8, 5e5, 2e7
+"""About what one core does, exactly, by bounds and by sampling (edges, of the latter two); the same
+budget gives the same answers on any machine."""
 LARGEST_BUDGET = 1e6
 ANSWERED_TOGETHER = 64
 """Records that a thread takes at a time."""
@@ -80,7 +56,7 @@ def make_request(method: str, budget: float, rng: Rng, first: int = 0) -> Reques
             f"budget must be a number of seconds above 0 and at most {LARGEST_BUDGET:g}, not "
             f"{budget!r}."
         )
-    return Request(METHODS[method], budget, as_seed(rng), first)
+    return Request(METHODS.index(method), budget, as_seed(rng), first)
 
 
 def _is_number(value: object) -> bool:
@@ -95,7 +71,7 @@ class AllAnswers(NamedTuple):
     lower: Floats
     upper: Floats
     n_effective: Floats
-    """Of records that were sampled: as many independent draws would tell as much; else NaN."""
+    """Of records that were sampled: as many independent draws would say as much; else NaN."""
 
 
 def answer_all(
@@ -129,8 +105,7 @@ def answer_all(
             progress(last - first)
 
     try:
-        starts = range(0, n, ANSWERED_TOGETHER)
-        in_threads(answer_chunk, starts, n_jobs)
+        in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
     except BaseException:
         work.is_stopped.set()  # threads end with the record they are at
         raise
@@ -152,7 +127,7 @@ class Answering:
         answers, request = self._answers, self._request
         if request.method in (AUTO, EXACT):
             operations = request.budget * OPERATIONS_PER_SECOND
-            solve_records(self._net, self._records, first, last, operations, answers)
+            record_kernels.solve_records(self._net, self._records, first, last, operations, answers)
             if len(self._lower):
                 here = slice(first, last)
                 margin = answers.errors[here, np.newaxis]
@@ -165,23 +140,22 @@ class Answering:
 
     def _approximate(self, record: int) -> None:
         """Bound a record, or sample it."""
-        request, answers = self._request, self._answers
-        symptoms, is_present = listed(self._records, record)
-        others_unknown = bool(self._records.others_unknown[record])
-        if not is_possible(
-            self._net, symptoms, is_present, others_unknown, new_workspace(self._net)
-        ):
+        net, request, answers = self._net, self._request, self._answers
+        evidence = record_kernels.listed(self._records, record)
+        if not record_kernels.is_possible(net, evidence, record_kernels.new_workspace(net)):
             answers.methods[record] = IMPOSSIBLE
             answers.log_evidences[record] = answers.log_uppers[record] = -np.inf
             return
-        settings = self._settings(symptoms[is_present])
-        found = bound_record(self._net, symptoms, is_present, others_unknown, settings)
+        present = record_kernels.present_of(evidence)
+        n_entries = int((net.parent_offsets[present + 1] - net.parent_offsets[present]).sum())
+        found = bound_record(net, evidence, self._bound_settings(max(n_entries, 1)))
         answers.log_evidences[record] = found.log_lower
         answers.log_uppers[record] = found.log_upper
         method = VARIATIONAL if request.method == AUTO else request.method
-        is_poor = found.error > POOR or len(answers.caused)
+        # Where bounds leave much open, or do not say what is asked for, "auto" samples as well.
+        is_poor = found.error > 0.05 or len(answers.caused)
         if method == GIBBS or (request.method == AUTO and is_poor):
-            sampled, n_effective = self._sample(record, found)
+            sampled, n_effective = self._sample(record, evidence, max(n_entries, 1), found)
             if method == GIBBS or sampled.error < found.error:
                 method, found = GIBBS, sampled
                 self._n_effective[record] = n_effective
@@ -191,45 +165,32 @@ class Answering:
         if len(self._lower):
             self._lower[record], self._upper[record] = found.lower, found.upper
 
-    def _settings(self, present: NDArray[np.int32]) -> Settings:
+    def _bound_settings(self, n_entries: int) -> BoundSettings:
         """Return how far to go for bounds: the more edges, the more costs a leaf."""
         if self._request.method in (MEAN_FIELD, GIBBS):
-            return Settings(n_leaves=1, leaf_operations=-1.0, tolerance=1.0)
-        n_leaves = self._request.budget * ENTRIES_PER_SECOND / self._n_entries(present)
-        return Settings(int(np.clip(n_leaves, 2, MOST_LEAVES)), LEAF_OPERATIONS, TOLERANCE)
+            return BoundSettings(n_leaves=1, leaf_operations=-1.0, tolerance=1.0)
+        n_leaves = int(np.clip(self._request.budget * ENTRIES_PER_SECOND / n_entries, 2, 1000))
+        return BoundSettings(n_leaves, leaf_operations=1e4, tolerance=1e-3)
 
-    def _n_entries(self, present: NDArray[np.int32]) -> int:
-        """Return how many edges lead to present findings."""
-        n_parents = self._net.parent_offsets[present + 1] - self._net.parent_offsets[present]
-        return max(int(n_parents.sum()), 1)
-
-    def _n_sweeps(self, present: NDArray[np.int32]) -> int:
-        """Return how long a batch is: as the budget allows, within reason."""
-        n_all = self._request.budget * DRAWN_PER_SECOND / self._n_entries(present)
-        return int(np.clip(n_all / (1.25 * N_CHAINS * N_BATCHES), FEWEST_SWEEPS, MOST_SWEEPS))
-
-    def _sample(self, record: int, bounded: Bounded) -> tuple[Bounded, float]:
+    def _sample(
+        self, record: int, evidence: Evidence, n_entries: int, bounded: Bounded
+    ) -> tuple[Bounded, float]:
         """Sample a record, within its bounds; return also the effective sample size."""
-        from noisyor.inference.gibbs_kernels import Sampling, sample_record
-        from noisyor.inference.random_kernels import seed_of
+        from noisyor.inference.gibbs_kernels import Sampling, random_of, sample_record
 
-        net, answers = self._net, self._answers
-        symptoms, is_present = listed(self._records, record)
-        others_unknown = bool(self._records.others_unknown[record])
-        workspace = new_workspace(net)
-        random = np.uint64(seed_of(self._request.seed, self._request.first + record))
-        row, errors = np.empty(len(net.priors)), np.empty(len(net.priors))
-        sampling = Sampling(N_CHAINS, N_BATCHES, self._n_sweeps(symptoms[is_present]))
-        sample_record(
-            net, symptoms, is_present, others_unknown, sampling, random, workspace, row, errors
-        )
+        net, answers, request = self._net, self._answers, self._request
+        workspace = record_kernels.new_workspace(net)
+        n_sweeps = request.budget * DRAWN_PER_SECOND / n_entries / (1.25 * 8 * 4)
+        sampling = Sampling(n_chains=8, n_batches=4, n_sweeps=int(np.clip(n_sweeps, 20, 100)))
+        random = random_of(request.seed, request.first + record)
+        row, errors = sample_record(net, evidence, sampling, random, workspace)
         if len(answers.caused):
-            present = symptoms[is_present]
-            write_causes(net, present, workspace.caused, workspace.leaked, record, answers)
-        in_doubt = (row > CLEAR) & (row < 1.0 - CLEAR)
+            present = record_kernels.present_of(evidence)
+            record_kernels.write_causes(net, present, workspace, record, answers)
+        in_doubt = (row > 0.01) & (row < 0.99)
         draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
         n_effective = float(draws.min()) if in_doubt.any() else np.nan
         row = np.clip(row, bounded.lower, bounded.upper)
-        lower = np.maximum(row - NORMAL_95 * errors, bounded.lower)
-        upper = np.minimum(row + NORMAL_95 * errors, bounded.upper)
+        lower = np.maximum(row - 1.96 * errors, bounded.lower)
+        upper = np.minimum(row + 1.96 * errors, bounded.upper)
         return bounded._replace(probabilities=row, lower=lower, upper=upper), n_effective

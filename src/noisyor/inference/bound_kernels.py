@@ -1,4 +1,4 @@
-"""Bounds on what a record's findings tell of the diseases (Jaakkola and Jordan 1999).
+"""Bounds on what a record's findings say of the diseases (Jaakkola and Jordan 1999).
 
 With theta = -log f, theta0 = -log(1 - leak) and x = theta0 + sum_i theta_i d_i, a present finding
 has the probability 1 - exp(-x), whose logarithm is concave in x. So for any xi > 0 and any shares q
@@ -16,37 +16,19 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.inference.flat import FlatNetwork
-from noisyor.inference.record_kernels import (
-    Booleans,
-    Listed,
-    Workspace,
-    is_active,
-    weigh,
-    weigh_all,
-)
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed
+from noisyor.inference.record_kernels import Workspace, is_active, weigh, weigh_all
 
 LARGEST_THETA = 40.0
-"""exp(-40) is less than a rounding error: a failure of 0 is not told from it."""
-SMALLEST_XI, LARGEST_XI = 1e-12, 1e4
-SMALLEST_SHARE = 1e-6
+"""exp(-40) is less than a rounding error: a failure of 0 is not different from it."""
 SMALLEST_LOG = -1e6
 """Stands for the log of 0."""
-SWEEPS = 30
-SHARINGS = 4
-"""How often a finding is shared out, posteriors as they are."""
-HALVINGS = 12
 
 
 class Entries(NamedTuple):
     """The present findings of a record, each with the parents that can have caused it."""
 
-    symptoms: Integers
     offsets: Integers
     """The entries of finding x are `offsets[x] : offsets[x + 1]`."""
     diseases: Integers
@@ -62,11 +44,9 @@ class Entries(NamedTuple):
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def list_entries(net: FlatNetwork, present: Listed, xi: Floats, workspace: Workspace) -> Entries:
     """List the present findings with their possible causes."""
-    n_places = 0
-    for j in present:
-        n_places += net.parent_offsets[j + 1] - net.parent_offsets[j]
+    most = (net.parent_offsets[present + 1] - net.parent_offsets[present]).sum()
     offsets = np.zeros(len(present) + 1, dtype=np.int64)
-    diseases, theta = np.empty(n_places, dtype=np.int64), np.empty(n_places)
+    diseases, theta = np.empty(most, dtype=np.int64), np.empty(most)
     theta0 = np.empty(len(present))
     n_entries = 0
     for x in range(len(present)):
@@ -75,22 +55,15 @@ def list_entries(net: FlatNetwork, present: Listed, xi: Floats, workspace: Works
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, disease = net.parent_edges[index], net.parent_diseases[index]
             if is_active(net, edge, disease, workspace):
-                is_sure = net.failures[edge] == 0.0
-                diseases[n_entries] = disease
-                theta[n_entries] = (
-                    LARGEST_THETA if is_sure else min(-net.log_failures[edge], LARGEST_THETA)
-                )
+                diseases[n_entries], theta[n_entries] = disease, LARGEST_THETA
+                if net.failures[edge] > 0.0:
+                    theta[n_entries] = min(-net.log_failures[edge], LARGEST_THETA)
                 n_entries += 1
         offsets[x + 1] = n_entries
     return Entries(
-        present.astype(np.int64),
-        offsets,
-        diseases[:n_entries].copy(),
-        theta[:n_entries].copy(),
-        theta0,
-        xi,
+        offsets, diseases[:n_entries].copy(), theta[:n_entries].copy(), theta0, xi,
         np.zeros(n_entries),
-    )
+    )  # fmt: skip
 
 
 # --- the upper bound ---
@@ -105,7 +78,7 @@ def tighten(net: FlatNetwork, entries: Entries, workspace: Workspace) -> None:
     log_factors, _ = tilted(entries, np.ones(len(entries.xi), np.bool_), workspace)
     on = np.empty(len(workspace.on))
     weigh_all(net, log_factors, on)
-    for _ in range(SWEEPS):
+    for _ in range(30):
         largest = 0.0
         for x in range(len(entries.xi)):
             xi = entries.xi[x]
@@ -135,7 +108,7 @@ def tilted(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tup
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def looseness(net: FlatNetwork, entries: Entries, workspace: Workspace) -> Floats:
     """Return by how much the log of the bound falls if each finding alone is solved exactly."""
-    n = len(entries.symptoms)
+    n = len(entries.xi)
     log_factors, _ = tilted(entries, np.ones(n, dtype=np.bool_), workspace)
     gains = np.empty(n)
     for x in range(n):
@@ -176,7 +149,7 @@ def _spread(entries: Entries, x: int, on: Floats) -> tuple[float, float]:
 def _better_xi(xi: float, mean: float, variance: float) -> float:
     """Return Newton's next xi, not too far away."""
     step = (mean - np.log1p(1.0 / xi)) / (variance + 1.0 / (xi * (1.0 + xi)))
-    return float(min(max(xi - step, xi / 4.0, SMALLEST_XI), 4.0 * xi, LARGEST_XI))
+    return float(min(max(xi - step, xi / 4.0, 1e-12), 4.0 * xi, 1e4))
 
 
 # --- the lower bound ---
@@ -185,7 +158,7 @@ def _better_xi(xi: float, mean: float, variance: float) -> float:
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def start_shares(entries: Entries, on: Floats) -> None:
     """Share a finding out evenly; where it has no leak, one disease must answer for all of it."""
-    for x in range(len(entries.symptoms)):
+    for x in range(len(entries.xi)):
         first, last = entries.offsets[x], entries.offsets[x + 1]
         if entries.theta0[x] > 0.0:
             entries.shares[first:last] = 1.0 / max(last - first, 1)
@@ -200,14 +173,10 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
     """Give more of each finding to the parents that gain most by it, a few times."""
     for x in np.flatnonzero(is_replaced):
         first, last = entries.offsets[x], entries.offsets[x + 1]
-        posteriors = np.empty(last - first)
-        for e in range(first, last):
-            posteriors[e - first] = on[entries.diseases[e]]
-        for _ in range(SHARINGS):
-            share_out(
-                entries.theta0[x], entries.theta[first:last], posteriors,
-                entries.shares[first:last], SMALLEST_SHARE,
-            )  # fmt: skip
+        posteriors = on[entries.diseases[first:last]]
+        theta, shares = entries.theta[first:last], entries.shares[first:last]
+        for _ in range(4):
+            share_out(entries.theta0[x], theta, posteriors, shares, 1e-6)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -271,15 +240,14 @@ def share_out(
         return
     target /= total
     step = 1.0
-    for _ in range(HALVINGS):
+    for _ in range(12):
         after, tried = 0.0, (1.0 - step) * shares + step * target
         tried = np.where(tried < smallest, 0.0, tried)  # the others must add up to 1
         tried /= tried.sum()
         for e in range(n):
             if tried[e] > 0.0:
-                after += (
-                    posteriors[e] * tried[e] * (log_present(theta0, theta[e] / tried[e]) - alone)
-                )
+                gain = log_present(theta0, theta[e] / tried[e]) - alone
+                after += posteriors[e] * tried[e] * gain
         if after >= before:
             shares[:] = tried
             return

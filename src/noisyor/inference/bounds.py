@@ -1,7 +1,7 @@
 """Bounds on the posteriors of one record that cannot be wrong, as tight as the budget allows.
 
 Jaakkola and Jordan (1999) replace present findings by factors of the single diseases, which makes
-the evidence larger or smaller (variational_kernels.py). Three things make their bounds tight:
+the evidence larger or smaller (bound_kernels.py). Three things make their bounds tight:
 
 - findings whose bound is loosest are not replaced but solved exactly;
 - xi and shares are improved with the posteriors that the exact findings lead to;
@@ -17,45 +17,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.inference.bound_kernels import (
-    SMALLEST_LOG,
-    Entries,
-    better_xi,
-    list_entries,
-    looseness,
-    share_all,
-    shared_factors,
-    start_shares,
-    tighten,
-    tilted,
-)
-from noisyor.inference.flat import FlatNetwork
-from noisyor.inference.record_kernels import (
-    Booleans,
-    Listed,
-    Workspace,
-    cost_of_present,
-    new_workspace,
-    solve_present,
-    weigh_absent,
-    weigh_all,
-)
+from noisyor.inference import bound_kernels, record_kernels
+from noisyor.inference.bound_kernels import SMALLEST_LOG, Entries
+from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats
 
-Floats = NDArray[np.float64]
-
-TURNS = 4
-"""Of posteriors with xi, and with shares."""
-SMALL_GAIN = 1e-3
-"""In the log of a bound: less is not worth another turn."""
-CERTAIN = 1e-6
-"""Diseases that are that certain are not decided."""
 ROUNDING = 1e-10
 """Bounds are widened by what rounding can have moved them: xi theta is up to 4e5."""
 
 
-class Settings(NamedTuple):
+class BoundSettings(NamedTuple):
     """How much work a record is worth."""
 
     n_leaves: int
@@ -64,6 +35,10 @@ class Settings(NamedTuple):
     """On findings that are solved exactly, in each leaf."""
     tolerance: float
     """The error that is good enough."""
+    n_turns: int = 4
+    """Of posteriors with xi, and with shares."""
+    small_gain: float = 1e-3
+    """In the log of a bound: less is not worth another turn."""
 
 
 class Bounded(NamedTuple):
@@ -100,6 +75,11 @@ class Leaf:
     high: Floats | None = None
     """... and those of the upper bound's."""
 
+    @classmethod
+    def whole(cls, net: FlatNetwork, n_present: int) -> "Leaf":
+        """Return the leaf in which nothing is decided."""
+        return cls(net.priors, np.zeros(len(net.priors), dtype=np.bool_), 0.0, np.ones(n_present))
+
     def divided(self, disease: int, prior: float) -> tuple["Leaf", "Leaf"]:
         """Return the part without a disease, and the one with it."""
         parts = []
@@ -116,20 +96,13 @@ class Leaf:
         spread = self.low * (1.0 - self.low) + self.high * (1.0 - self.high)
         spread[self.is_decided] = 0.0
         disease = int(np.argmax(spread))
-        return disease if spread[disease] > CERTAIN else None
+        return disease if spread[disease] > 1e-6 else None
 
 
-def bound_record(
-    net: FlatNetwork,
-    symptoms: Listed,
-    is_present: Booleans,
-    others_unknown: bool,
-    settings: Settings,
-) -> Bounded:
+def bound_record(net: FlatNetwork, evidence: Evidence, settings: BoundSettings) -> Bounded:
     """Bound the posteriors and the log evidence of one record."""
-    solver = LeafSolver(net, symptoms, is_present, others_unknown, settings.leaf_operations)
-    nothing = np.zeros(len(net.priors), dtype=np.bool_)
-    leaves = [Leaf(net.priors, nothing, 0.0, np.ones(len(solver.present)))]
+    solver = LeafSolver(net, evidence, settings)
+    leaves = [Leaf.whole(net, len(solver.present))]
     solver.solve(leaves[0])
     while True:
         found = add_up(leaves, len(net.priors))
@@ -174,30 +147,21 @@ def add_up(leaves: list[Leaf], n_diseases: int) -> Bounded:
 class LeafSolver:
     """Bounds the evidence of one record in one leaf after the other."""
 
-    def __init__(
-        self,
-        net: FlatNetwork,
-        symptoms: Listed,
-        is_present: Booleans,
-        others_unknown: bool,
-        operations: float,
-    ) -> None:
-        self._net = net
-        self._symptoms, self._is_present = symptoms, is_present
-        self._rest_unknown = others_unknown
-        self._operations = operations
-        self.present = symptoms[is_present]
-        self._desk: Workspace = new_workspace(net)
+    def __init__(self, net: FlatNetwork, evidence: Evidence, settings: BoundSettings) -> None:
+        self._net, self._evidence, self._settings = net, evidence, settings
+        self.present = record_kernels.present_of(evidence)
+        self._workspace = record_kernels.new_workspace(net)
 
     def solve(self, leaf: Leaf) -> None:
         """Fill in the bounds of a leaf and the posteriors of both models."""
-        net, workspace = self._net._replace(priors=leaf.priors), self._desk
-        absent = weigh_absent(net, self._symptoms, self._is_present, self._rest_unknown, workspace)
+        net, workspace = self._net._replace(priors=leaf.priors), self._workspace
+        absent = record_kernels.weigh_absent(net, self._evidence, workspace)
         if absent == -np.inf:
             return
-        base = leaf.log_weight + absent - weigh_all(net, workspace.log_absent, workspace.on)
-        entries = list_entries(net, self.present, leaf.xi, workspace)
-        tighten(net, entries, workspace)
+        alone = record_kernels.weigh_all(net, workspace.log_absent, workspace.on)
+        base = leaf.log_weight + absent - alone
+        entries = bound_kernels.list_entries(net, self.present, leaf.xi, workspace)
+        bound_kernels.tighten(net, entries, workspace)
         is_replaced = self._choose(net, entries)
         log_upper, high = self._best_upper(net, entries, is_replaced)
         if log_upper == -np.inf:
@@ -208,12 +172,15 @@ class LeafSolver:
 
     def _choose(self, net: FlatNetwork, entries: Entries) -> Booleans:
         """Return which findings are replaced: not those with the loosest bounds."""
-        worst_first = np.argsort(-looseness(net, entries, self._desk), kind="stable")
+        looseness = bound_kernels.looseness(net, entries, self._workspace)
+        worst_first = np.argsort(-looseness, kind="stable")
         fits, fails = 0, len(worst_first) + 1
         while fails - fits > 1:
             n = (fits + fails) // 2
-            cost = cost_of_present(net, self.present[worst_first[:n]], self._desk)
-            fits, fails = (n, fails) if cost <= self._operations else (fits, n)
+            chosen = self.present[worst_first[:n]]
+            cost = record_kernels.cost_of_present(net, chosen, self._workspace)
+            does_fit = cost <= self._settings.leaf_operations
+            fits, fails = (n, fails) if does_fit else (fits, n)
         is_replaced = np.ones(len(worst_first), dtype=np.bool_)
         is_replaced[worst_first[:fits]] = False
         return is_replaced
@@ -222,14 +189,19 @@ class LeafSolver:
         self, net: FlatNetwork, entries: Entries, is_replaced: Booleans
     ) -> tuple[float, Floats]:
         """Lower the upper bound by turns in posteriors and xi."""
-        best, on = self._solve_upper(net, entries, is_replaced)
+
+        def solve() -> tuple[float, Floats]:
+            factors = bound_kernels.tilted(entries, is_replaced, self._workspace)
+            return self._solve_with(net, *factors, is_replaced)
+
+        best, on = solve()
         kept, pace = entries.xi.copy(), 1.0
-        for _ in range(TURNS if is_replaced.any() and best > -np.inf else 0):
-            better_xi(entries, is_replaced, on, pace)
-            bound, new = self._solve_upper(net, entries, is_replaced)
+        for _ in range(self._settings.n_turns if is_replaced.any() and best > -np.inf else 0):
+            bound_kernels.better_xi(entries, is_replaced, on, pace)
+            bound, new = solve()
             if bound < best:
                 gain, best, on, kept = best - bound, bound, new, entries.xi.copy()
-                if gain < SMALL_GAIN:
+                if gain < self._settings.small_gain:
                     break
             else:
                 entries.xi[:] = kept
@@ -242,25 +214,21 @@ class LeafSolver:
     ) -> tuple[float, Floats]:
         """Raise the lower bound by turns in posteriors and shares."""
         best, best_on = -np.inf, on
-        start_shares(entries, on)
-        for _ in range(TURNS):
-            share_all(entries, is_replaced, on)
-            factors = shared_factors(entries, is_replaced, self._desk)
+        bound_kernels.start_shares(entries, on)
+        for _ in range(self._settings.n_turns):
+            bound_kernels.share_all(entries, is_replaced, on)
+            factors = bound_kernels.shared_factors(entries, is_replaced, self._workspace)
             bound, on = self._solve_with(net, *factors, is_replaced)
-            if not bound > best + SMALL_GAIN and best > -np.inf:
+            if not bound > best + self._settings.small_gain and best > -np.inf:
                 break
             best, best_on = max(bound, best), on
         return best, best_on
-
-    def _solve_upper(
-        self, net: FlatNetwork, entries: Entries, is_replaced: Booleans
-    ) -> tuple[float, Floats]:
-        return self._solve_with(net, *tilted(entries, is_replaced, self._desk), is_replaced)
 
     def _solve_with(
         self, net: FlatNetwork, log_factors: Floats, log_sum: float, is_replaced: Booleans
     ) -> tuple[float, Floats]:
         """Solve the findings that are not replaced; return the log of the sum, and posteriors."""
-        log_sum += weigh_all(net, log_factors, self._desk.on)
-        log_sum += solve_present(net, self.present[~is_replaced], self._desk)
-        return float(log_sum), self._desk.on.copy()
+        workspace = self._workspace
+        log_sum += record_kernels.weigh_all(net, log_factors, workspace.on)
+        log_sum += record_kernels.solve_present(net, self.present[~is_replaced], workspace)
+        return float(log_sum), workspace.on.copy()

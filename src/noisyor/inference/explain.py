@@ -2,32 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answers import answer_all, make_request
-from noisyor.inference.flat import indices_of, list_records
-from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.posterior import check_answered
+from noisyor.inference.flat import Floats, indices_of, list_records
+from noisyor.inference.intervals import LearnedNetwork, network_of
+from noisyor.inference.posterior import answer_one
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Floats = NDArray[np.float64]
-
-
-CERTAIN = 1e-12
+from noisyor.structure import Structure
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a network holds some diseases for probable.
+    """Why some diseases are probable under a network.
 
     Examples
     --------
@@ -36,16 +28,16 @@ class Explanation:
     ['finding', 'cause', 'probability']
     """
 
-    contributions: "pa.Table"
+    contributions: pa.Table
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
     the disease, against not knowing it, the largest first; infinite where it makes it certain."""
-    causes: "pa.Table"
+    causes: pa.Table
     """A row per present finding and possible cause (null: none of the diseases, it came by itself):
     the probability that this caused it. Several causes can act at once."""
 
 
 def explain(
-    network: NoisyOrNetwork | Learned,
+    network: NoisyOrNetwork | LearnedNetwork,
     present: Sequence[Name] = (),
     absent: Sequence[Name] = (),
     *,
@@ -69,10 +61,10 @@ def explain(
     Examples
     --------
     >>> from noisyor import datasets, explain
-    >>> told = explain(datasets.clinic(), present=["fever", "cough"], absent=["muscle pain"], top=1)
-    >>> told.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
+    >>> found = explain(datasets.clinic(), ["fever", "cough"], absent=["muscle pain"], top=1)
+    >>> found.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
     {'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
-    >>> told.causes.slice(0, 1).to_pylist()[0]["cause"]
+    >>> found.causes.slice(0, 1).to_pylist()[0]["cause"]
     'pneumonia'
     """
     known = network_of(network)
@@ -81,16 +73,23 @@ def explain(
     request = make_request(method, budget, rng)
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError(f"causes are found by 'auto', 'exact' or 'gibbs', not {method!r}.")
-    base = answer_all(known, list_records([parts]), request, with_causes=True).answers
-    check_answered(known, parts, int(base.methods[0]), budget)
+    base = answer_one(known, parts, request, with_causes=True).answers
     chosen = _chosen(known, diseases, top, base.probabilities[0])
-    left_out = _findings_to_leave_out(known, parts, chosen)
-    others = [tuple(part[part != j] for part in parts) for j in left_out.tolist()]
-    without = answer_all(known, list_records([(a, b) for a, b in others]), request).answers
-    rows = base.probabilities[0, chosen], without.probabilities[:, chosen]
+    # The present findings, and those absent ones that a chosen disease would cause.
+    is_relevant = np.isin(parts[1], structure.edges[np.isin(structure.edges[:, 0], chosen), 1])
+    left_out = np.concatenate([parts[0], parts[1][is_relevant]])
+    others = [(parts[0][parts[0] != j], parts[1][parts[1] != j]) for j in left_out.tolist()]
+    without = answer_all(known, list_records(others), request).answers.probabilities[:, chosen]
+    change = _log_odds_change(base.probabilities[0, chosen], without)
+    rows = []
+    for index, disease in enumerate(chosen.tolist()):
+        for x in np.argsort(-change[:, index], kind="stable").tolist():
+            names = structure.diseases[disease], structure.symptoms[int(left_out[x])]
+            state = "present" if x < len(parts[0]) else "absent"
+            rows.append((*names, state, float(change[x, index]), float(without[x, index])))
     return Explanation(
-        _contributions(known, chosen, left_out, parts[0], *rows),
-        _causes(known, parts[0], base.caused[0], base.leaked[0]),
+        _table(rows, disease=str, finding=str, state=str, log_odds=float, without=float),
+        _causes(structure, parts[0], base.caused[0], base.leaked[0]),
     )
 
 
@@ -106,69 +105,28 @@ def _chosen(
     return np.array([network.structure.disease_index(name) for name in diseases], dtype=np.int64)
 
 
-def _findings_to_leave_out(
-    network: NoisyOrNetwork, parts: tuple[Indices, Indices], chosen: Indices
-) -> Indices:
-    """Return the present findings, and those absent ones that a chosen disease would cause."""
-    children = [network.structure.children(int(disease)) for disease in chosen]
-    relevant = np.concatenate([np.empty(0, dtype=np.int64), *children])
-    return np.concatenate([parts[0], parts[1][np.isin(parts[1], relevant)]])
-
-
-def _contributions(
-    network: NoisyOrNetwork,
-    chosen: Indices,
-    left_out: Indices,
-    present: Indices,
-    row: Floats,
-    without: Floats,
-) -> "pa.Table":
-    import pyarrow as pa
-
-    structure = network.structure
-    with np.errstate(invalid="ignore"):
-        change = _log_odds(row) - _log_odds(without)
+def _log_odds_change(row: Floats, without: Floats) -> Floats:
+    """Return by how much findings change log odds, those of each disease without each finding."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.log(row) - np.log1p(-row) - (np.log(without) - np.log1p(-without))
     # Certain with the finding, and without it: what is left of the digits means nothing.
-    change[(row < CERTAIN) & (without < CERTAIN)] = 0.0
-    change[(row > 1.0 - CERTAIN) & (without > 1.0 - CERTAIN)] = 0.0
-    rows: list[dict[str, Any]] = []
-    for index, disease in enumerate(chosen.tolist()):
-        for x in np.argsort(-change[:, index], kind="stable").tolist():
-            rows.append(
-                {
-                    "disease": structure.diseases[disease],
-                    "finding": structure.symptoms[int(left_out[x])],
-                    "state": "present" if left_out[x] in present else "absent",
-                    "log_odds": float(change[x, index]),
-                    "without": float(without[x, index]),
-                }
-            )
-    schema = {"disease": pa.string(), "finding": pa.string(), "state": pa.string()}
-    return pa.Table.from_pylist(
-        rows, pa.schema(schema | {"log_odds": pa.float64(), "without": pa.float64()})
-    )
+    change[(row < 1e-12) & (without < 1e-12)] = 0.0
+    change[(row > 1.0 - 1e-12) & (without > 1.0 - 1e-12)] = 0.0
+    return np.asarray(change)
 
 
-def _log_odds(p: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p) - np.log1p(-p))
+def _table(rows: Sequence[tuple[str | float | None, ...]], **columns: type) -> pa.Table:
+    types = {str: pa.string(), float: pa.float64()}
+    schema = pa.schema({name: types[kind] for name, kind in columns.items()})
+    return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema)
 
 
-def _causes(
-    network: NoisyOrNetwork, present: Indices, caused: Floats, leaked: Floats
-) -> "pa.Table":
-    import pyarrow as pa
-
-    structure = network.structure
-    rows: list[dict[str, Any]] = []
+def _causes(structure: Structure, present: Indices, caused: Floats, leaked: Floats) -> pa.Table:
+    rows: list[tuple[str | float | None, ...]] = []
     for j in present.tolist():
         here = slice(structure.parent_offsets[j], structure.parent_offsets[j + 1])
-        names: list[str | None] = [structure.diseases[i] for i in structure.parent_diseases[here]]
+        names = [*(structure.diseases[i] for i in structure.parent_diseases[here]), None]
         chances = [*caused[structure.parent_edges[here]].tolist(), float(leaked[j])]
-        found = sorted(zip(chances, [*names, None], strict=True), key=lambda pair: -pair[0])
-        rows += [
-            {"finding": structure.symptoms[j], "cause": cause, "probability": chance}
-            for chance, cause in found
-        ]
-    schema = {"finding": pa.string(), "cause": pa.string(), "probability": pa.float64()}
-    return pa.Table.from_pylist(rows, pa.schema(schema))
+        found = sorted(zip(chances, names, strict=True), key=lambda pair: -pair[0])
+        rows += [(structure.symptoms[j], cause, chance) for chance, cause in found]
+    return _table(rows, finding=str, cause=str, probability=float)

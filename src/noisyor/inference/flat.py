@@ -16,6 +16,7 @@ from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Listed = NDArray[np.int32]
 Booleans = NDArray[np.bool_]
 
 CHUNK = 512
@@ -54,13 +55,23 @@ class FlatNetwork(NamedTuple):
     """The same, not as a logarithm."""
 
 
+class Evidence(NamedTuple):
+    """The findings of one record."""
+
+    symptoms: Listed
+    """Those that are listed..."""
+    is_present: Booleans
+    others_unknown: bool
+    """... and True if all others are unknown; otherwise they are absent."""
+
+
 class Records(NamedTuple):
     """Some records, each as a list of findings."""
 
     offsets: Integers
     """Record r lists `offsets[r] : offsets[r + 1]`: its present findings and either those that are
     unknown, all others being absent, or those that are absent, all others being unknown."""
-    symptoms: NDArray[np.int32]
+    symptoms: Listed
     is_present: Booleans
     others_unknown: Booleans
     """Of each record: True if findings that are not listed are unknown; otherwise absent."""

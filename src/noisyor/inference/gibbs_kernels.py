@@ -2,8 +2,8 @@
 
 Diseases that explain the same findings exclude each other, so that single ones hardly ever change:
 a block of such diseases is drawn at once, given all others. Only diseases with several present
-findings are drawn; the others are summed out exactly (see kernels.py), and of a disease that is
-drawn its probability is kept, not the outcome.
+findings are drawn; the others are summed out exactly (see record_kernels.py), and of a disease that
+is drawn its probability is kept, not the outcome.
 """
 
 from typing import NamedTuple
@@ -12,28 +12,35 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.flat import FlatNetwork
+from noisyor.inference import record_kernels
+from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.piece_kernels import Piece, parents_of
-from noisyor.inference.random_kernels import next_uniform
-from noisyor.inference.record_kernels import (
-    Booleans,
-    Listed,
-    Workspace,
-    close_finding,
-    make_piece,
-    open_findings,
-    present_of,
-    weigh_absent,
-)
+from noisyor.inference.record_kernels import Workspace
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Random = NDArray[np.uint64]
+"""The state of a stream of random numbers, in an array of one."""
 
 LARGEST_BLOCK = 5
-SMALLEST_FAILURE = 1e-18
-LIVELY = 0.02
-"""Diseases that are drawn in blocks are those that were that probable at first."""
 SMALLEST = 1e-300
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def random_of(seed: int, record: int) -> Random:
+    """Return the random numbers of a record: a stream of its own, whoever works on it."""
+    random = np.empty(1, dtype=np.uint64)
+    random[0] = np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+    random[0] += np.uint64(record) * np.uint64(0x2545F4914F6CDD1D)
+    return random
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def next_uniform(random: Random) -> float:
+    """Return a number in [0, 1), by splitmix64."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = (random[0] ^ (random[0] >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return float(z >> np.uint64(11)) / 9007199254740992.0
 
 
 class Sampling(NamedTuple):
@@ -53,6 +60,7 @@ class Chain(NamedTuple):
     silent: Floats
     """Of each finding: P(no disease that is on causes it)."""
     is_lively: Booleans
+    """Diseases that are drawn in blocks."""
     order: Integers
     """In which the diseases are drawn."""
     failures: Floats
@@ -65,6 +73,9 @@ class Chain(NamedTuple):
     if_not: Floats
     marks: Integers
     """Of each disease: the block that it was last in."""
+    parent_offsets: Integers
+    parents: Integers
+    """The diseases of finding x are `parents[parent_offsets[x] : parent_offsets[x + 1]]`."""
 
 
 class Batches(NamedTuple):
@@ -79,26 +90,17 @@ class Batches(NamedTuple):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def sample_record(
-    net: FlatNetwork,
-    symptoms: Listed,
-    is_present: Booleans,
-    others_unknown: bool,
-    sampling: Sampling,
-    random: np.uint64,
-    workspace: Workspace,
-    row: Floats,
-    errors: Floats,
-) -> None:
-    """Write posteriors of a record that is possible, and their standard errors."""
-    weigh_absent(net, symptoms, is_present, others_unknown, workspace)
-    present = present_of(symptoms, is_present)
-    n_pieces = open_findings(net, present, workspace)
+    net: FlatNetwork, evidence: Evidence, sampling: Sampling, random: Random, workspace: Workspace
+) -> tuple[Floats, Floats]:
+    """Return posteriors of a record that is possible, and their standard errors."""
+    record_kernels.weigh_absent(net, evidence, workspace)
+    present = record_kernels.present_of(evidence)
+    n_pieces = record_kernels.open_findings(net, present, workspace)
     before = workspace.on.copy()
     n_batches = sampling.n_chains * sampling.n_batches
+    by_symptom = n_batches, len(net.leaks)
     batches = Batches(
-        np.empty((n_batches, len(before))),
-        np.empty((n_batches, len(net.leaks))),
-        np.zeros((n_batches, len(net.leaks))),
+        np.empty((n_batches, len(before))), np.empty(by_symptom), np.zeros(by_symptom)
     )
     batches.on[:] = before
     for j in present:
@@ -106,19 +108,21 @@ def sample_record(
             batches.if_caused[:, j] = 1.0 / workspace.present[j]
     edge_causes = np.zeros(len(net.failures))
     for number in range(n_pieces):
-        piece, diseases, findings, edges = make_piece(net, present, number, workspace)
-        caused, random = sample_piece(piece, diseases, findings, sampling, batches, random)
+        piece, diseases, findings, edges = record_kernels.make_piece(
+            net, present, number, workspace
+        )
+        caused = sample_piece(piece, diseases, findings, sampling, batches, random)
         edge_causes[edges] = caused
     mean, square = np.zeros(len(before)), np.zeros(len(before))
     for batch in range(n_batches):
         _close_batch(net, present, before, batches, batch, workspace)
         mean += workspace.on
         square += workspace.on * workspace.on
-    row[:] = mean / n_batches
+    row = mean / n_batches
     spread = np.maximum(square / n_batches - row * row, 0.0)
     # What never happened in so many draws may still be that probable.
     least = 1.0 / (n_batches * sampling.n_sweeps)
-    errors[:] = np.maximum(np.sqrt(spread / max(n_batches - 1, 1)), least)
+    errors = np.maximum(np.sqrt(spread / max(n_batches - 1, 1)), least)
     _compare_chains(row, batches, sampling, workspace, errors)
     for j in present:
         workspace.leaked[j] = net.leaks[j] * batches.if_caused[:, j].mean()
@@ -129,6 +133,7 @@ def sample_record(
                 edge_causes[edge] = on * (1.0 - f) * batches.if_caused[:, j].mean()
             workspace.caused[edge] = edge_causes[edge]
     workspace.on[:] = row
+    return row, errors
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -159,11 +164,9 @@ def _close_batch(
     """Find the posteriors that follow from one batch, in the workspace."""
     workspace.on[:] = before
     for j in present:
-        workspace.if_caused[j], workspace.if_not[j] = (
-            batches.if_caused[batch, j],
-            batches.if_not[batch, j],
-        )
-        close_finding(net, j, workspace)
+        workspace.if_caused[j] = batches.if_caused[batch, j]
+        workspace.if_not[j] = batches.if_not[batch, j]
+        record_kernels.close_finding(net, j, workspace)
     for disease in range(len(before)):
         if workspace.piece_of[disease] >= 0:
             workspace.on[disease] = batches.on[batch, disease]
@@ -176,78 +179,69 @@ def sample_piece(
     findings: Integers,
     sampling: Sampling,
     batches: Batches,
-    random: np.uint64,
-) -> tuple[Floats, np.uint64]:
-    """Fill in the batches of one piece; return what causes each entry, and the random state."""
-    parents = parents_of(piece)
+    random: Random,
+) -> Floats:
+    """Fill in the batches of one piece; return what causes each entry."""
     all_caused = np.zeros(len(piece.findings))
     n_first = sampling.n_batches * sampling.n_sweeps // 4
-    chains, random = settle_chains(piece, parents, sampling.n_chains, n_first, random)
+    chains = settle_chains(piece, sampling.n_chains, n_first, random)
     for number in range(sampling.n_chains):
         chain = chains[number]
         for batch in range(sampling.n_batches):
-            random = run_chain(piece, parents, chain, sampling.n_sweeps, random)
+            run_chain(piece, chain, sampling.n_sweeps, random)
             index = number * sampling.n_batches + batch
             batches.on[index, diseases] = chain.probabilities / sampling.n_sweeps
             batches.if_caused[index, findings] = chain.if_caused / sampling.n_sweeps
             batches.if_not[index, findings] = chain.if_not / sampling.n_sweeps
             all_caused += chain.caused
     n_sweeps = sampling.n_chains * sampling.n_batches * sampling.n_sweeps
-    return all_caused * (1.0 - piece.failures) / n_sweeps, random
+    return all_caused * (1.0 - piece.failures) / n_sweeps
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def settle_chains(
-    piece: Piece,
-    parents: tuple[Integers, Integers],
-    n_chains: int,
-    n_sweeps: int,
-    random: np.uint64,
-) -> tuple[list[Chain], np.uint64]:
+def settle_chains(piece: Piece, n_chains: int, n_sweeps: int, random: Random) -> list[Chain]:
     """Let chains forget their starts, and find out which diseases are drawn in blocks.
 
-    These are the diseases that are lively in any chain: where chains have found explanations that
-    exclude each other, blocks of both let each chain change from one to the other.
+    These are the diseases with a probability over 0.02 in any chain: where chains have found
+    explanations that exclude each other, blocks of both let each chain change from one to the
+    other.
     """
     n_sweeps = max(n_sweeps, 10)
     is_lively = np.zeros(len(piece.on), dtype=np.bool_)
     chains = []
     for number in range(n_chains):
-        chain, random = new_chain(piece, number, random)
-        random = run_chain(piece, parents, chain, n_sweeps, random)
-        for disease in range(len(is_lively)):
-            is_lively[disease] |= chain.probabilities[disease] > LIVELY * n_sweeps
+        chain = new_chain(piece, number, random)
+        run_chain(piece, chain, n_sweeps, random)
+        is_lively |= chain.probabilities > 0.02 * n_sweeps
         chains.append(chain)
     for chain in chains:
         chain.is_lively[:] = is_lively
-    return chains, random
+    return chains
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def new_chain(piece: Piece, number: int, random: np.uint64) -> tuple[Chain, np.uint64]:
+def new_chain(piece: Piece, number: int, random: Random) -> Chain:
     """Return the start of a chain: no disease is on in the even ones, all are in the odd ones.
 
     Each draws the diseases in a random order of its own: otherwise all would find the same of
     several explanations that exclude each other.
     """
     k, m = len(piece.on), len(piece.absent)
-    failures = np.maximum(piece.failures, SMALLEST_FAILURE)
+    failures = np.maximum(piece.failures, 1e-18)
     order = np.arange(k)
     for index in range(k - 1, 0, -1):
-        random, uniform = next_uniform(random)
-        other = int(uniform * (index + 1))
+        other = int(next_uniform(random) * (index + 1))
         order[index], order[other] = order[other], order[index]
-    chain = Chain(
+    offsets, parents = parents_of(piece)
+    return Chain(
         np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), order, failures,
         np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
+        offsets, parents,
     )  # fmt: skip
-    return chain, random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def run_chain(
-    piece: Piece, parents: tuple[Integers, Integers], chain: Chain, n_sweeps: int, random: np.uint64
-) -> np.uint64:
+def run_chain(piece: Piece, chain: Chain, n_sweeps: int, random: Random) -> None:
     """Draw each disease so many times; add up from nothing."""
     block = np.empty(LARGEST_BLOCK, dtype=np.int64)
     weights = np.empty(1 << LARGEST_BLOCK)
@@ -257,47 +251,37 @@ def run_chain(
     for sweep in range(n_sweeps):
         _multiply(piece, chain)
         for disease in chain.order:
-            stamp = sweep * len(piece.on) + disease
-            n, random = choose_block(piece, parents, chain, disease, stamp, block, random)
-            random = draw_block(piece, chain, block[:n], weights, random)
+            block[0], stamp = disease, sweep * len(piece.on) + disease
+            n = choose_block(piece, chain, stamp, block, random)
+            draw_block(piece, chain, block[:n], weights, random)
         _add_causes(piece, chain)
-    return random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def choose_block(
-    piece: Piece,
-    parents: tuple[Integers, Integers],
-    chain: Chain,
-    disease: int,
-    stamp: int,
-    block: Integers,
-    random: np.uint64,
-) -> tuple[int, np.uint64]:
-    """Write a disease and some that share findings with it, whatever is on; return how many."""
-    offsets, members = parents
-    block[0], n = disease, 1
+def choose_block(piece: Piece, chain: Chain, stamp: int, block: Integers, random: Random) -> int:
+    """Add diseases that share findings with the first one, whatever is on; return how many."""
+    disease, n = block[0], 1
+    offsets = chain.parent_offsets
     if not chain.is_lively[disease]:
-        return n, random
+        return n
     chain.marks[disease] = stamp
     first, last = piece.offsets[disease], piece.offsets[disease + 1]
     for _ in range(2 * LARGEST_BLOCK):
-        random, uniform = next_uniform(random)
-        x = piece.findings[first + int(uniform * (last - first))]
-        random, uniform = next_uniform(random)
-        other = members[offsets[x] + int(uniform * (offsets[x + 1] - offsets[x]))]
+        x = piece.findings[first + int(next_uniform(random) * (last - first))]
+        n_parents = offsets[x + 1] - offsets[x]
+        other = chain.parents[offsets[x] + int(next_uniform(random) * n_parents)]
         if chain.is_lively[other] and chain.marks[other] != stamp:
             block[n], chain.marks[other] = other, stamp
             n += 1
             if n == LARGEST_BLOCK:
                 break
-    return n, random
+    return n
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def draw_block(
-    piece: Piece, chain: Chain, block: Integers, weights: Floats, random: np.uint64
-) -> np.uint64:
+    piece: Piece, chain: Chain, block: Integers, weights: Floats, random: Random
+) -> None:
     """Draw the diseases of a block, given all others; add the probability of the first one.
 
     All states are visited in Gray's order, one disease turned at a time.
@@ -321,15 +305,13 @@ def draw_block(
         total += weights[each]
         within += weights[each] if each & 1 else 0.0
     chain.probabilities[block[0]] += within / total
-    random, uniform = next_uniform(random)
-    rest, drawn = uniform * total, 0
-    while drawn + 1 < 1 << n and rest >= weights[drawn]:
-        rest -= weights[drawn]
+    left, drawn = next_uniform(random) * total, 0
+    while drawn + 1 < 1 << n and left >= weights[drawn]:
+        left -= weights[drawn]
         drawn += 1
     for bit in range(n):
         if ((state ^ drawn) >> bit) & 1:
             turn(piece, chain, block[bit])
-    return random
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -1,7 +1,7 @@
 """most_probable: the sets of diseases that explain the findings best.
 
 The log probability of a set and the findings is bounded from above by a sum over the diseases (see
-variational_kernels.py), whose best set is known at once, and by how much any other falls behind.
+bound_kernels.py), whose best set is known at once, and by how much any other falls behind.
 So the sets are divided by one disease after the other, present or absent, where the bound is
 highest, until no bound exceeds the best sets that were met on the way.
 """
@@ -10,35 +10,35 @@ import heapq
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from noisyor.errors import ParameterError
-from noisyor.inference.answers import ENTRIES_PER_SECOND, answer_all, make_request
-from noisyor.inference.bound_kernels import SMALLEST_LOG, list_entries, tighten, tilted
+from noisyor.inference import bound_kernels
+from noisyor.inference.answers import ENTRIES_PER_SECOND, make_request
+from noisyor.inference.bound_kernels import SMALLEST_LOG, Entries
 from noisyor.inference.bounds import Leaf
-from noisyor.inference.flat import FlatNetwork, flat_network, indices_of, list_records
-from noisyor.inference.intervals import Learned, network_of
-from noisyor.inference.posterior import check_answered
-from noisyor.inference.record_kernels import new_workspace, weigh_absent
-from noisyor.names import Indices, Name
+from noisyor.inference.flat import (
+    Booleans,
+    Evidence,
+    FlatNetwork,
+    Floats,
+    flat_network,
+    indices_of,
+    list_records,
+)
+from noisyor.inference.intervals import LearnedNetwork, network_of
+from noisyor.inference.posterior import answer_one
+from noisyor.inference.record_kernels import listed, new_workspace, present_of, weigh_absent
+from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 Heap = list[tuple[float, int, Leaf, int]]
 """Leaves, those first whose other sets have the highest bound: minus that, a number that tells
 equal ones apart, the leaf, and the disease that is decided next."""
 
-SECONDS_PER_NODE = 2e-3
-SMALLEST_TOTAL = 1e-14
-"""Less is a rounding error."""
 CLOSE = 1e-9
 """Logs of probabilities that differ by less are taken for equal."""
 
@@ -75,21 +75,15 @@ class MostProbable:
         proven = "" if self.is_proven else ", not proven"
         return f"MostProbable({len(self.sets)} sets; {best}: {self.probabilities[0]:.3g}{proven})"
 
-    def table(self) -> "pa.Table":
+    def table(self) -> pa.Table:
         """Return one row per set, as an Arrow table."""
-        import pyarrow as pa
-
-        return pa.table(
-            {
-                "diseases": pa.array([list(names) for names in self.sets], pa.list_(pa.string())),
-                "probability": self.probabilities,
-                "log_joint": self.log_joints,
-            }
-        )
+        sets = pa.array([list(names) for names in self.sets], pa.list_(pa.string()))
+        columns = {"probability": self.probabilities, "log_joint": self.log_joints}
+        return pa.table({"diseases": sets} | columns)
 
 
 def most_probable(
-    network: NoisyOrNetwork | Learned,
+    network: NoisyOrNetwork | LearnedNetwork,
     present: Sequence[Name] = (),
     absent: Sequence[Name] = (),
     k: int = 5,
@@ -117,12 +111,10 @@ def most_probable(
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
-    records = list_records([parts])
-    answers = answer_all(known, records, make_request("auto", budget, 0)).answers
-    check_answered(known, parts, int(answers.methods[0]), budget)
-    search = Search(flat_network(known), parts[0], parts[1], int(k))
+    answers = answer_one(known, parts, make_request("auto", budget, 0)).answers
+    search = Search(flat_network(known), listed(list_records([parts]), 0), int(k))
     n_edges = sum(len(structure.parents(j)) for j in parts[0].tolist())
-    log_bound = search.run(int(budget / (SECONDS_PER_NODE + n_edges / ENTRIES_PER_SECOND)))
+    log_bound = search.run(int(budget / (2e-3 + n_edges / ENTRIES_PER_SECOND)))  # s a node
     best = search.best()
     logs = np.array([log for log, _ in best])
     evidence = (answers.log_evidences[0] + answers.log_uppers[0]) / 2.0
@@ -133,23 +125,25 @@ def most_probable(
 class Search:
     """Looks for the k best sets of diseases."""
 
-    def __init__(self, net: FlatNetwork, present: Indices, absent: Indices, k: int) -> None:
-        self._net, self._k = net, k
-        self._symptoms = np.concatenate([present, absent]).astype(np.int32)
-        self._is_present = np.arange(len(self._symptoms)) < len(present)
-        self._desk = new_workspace(net)
+    def __init__(self, net: FlatNetwork, evidence: Evidence, k: int) -> None:
+        self._net, self._evidence, self._k = net, evidence, k
+        self._workspace = new_workspace(net)
         self._found: dict[tuple[int, ...], float] = {}
-        weigh_absent(net, self._symptoms, self._is_present, True, self._desk)
-        self._entries = list_entries(
-            net, self._symptoms[self._is_present], np.ones(len(present)), self._desk
-        )
-        self._finding_of = np.repeat(np.arange(len(present)), np.diff(self._entries.offsets))
+        self._root = Leaf.whole(net, int(evidence.is_present.sum()))
+        self._entries = self._weighed(net, self._root)
+        self._finding_of = np.repeat(np.arange(len(self._root.xi)), np.diff(self._entries.offsets))
         with np.errstate(divide="ignore"):
             self._log_off = np.maximum(np.log1p(-net.priors), SMALLEST_LOG)
-            log_on = np.log(net.priors) + self._desk.log_absent
+            log_on = np.log(net.priors) + self._workspace.log_absent
         self._log_on = np.maximum(log_on, SMALLEST_LOG)
         # What is common to all sets: the leaks of absent findings do not fire.
-        self._constant = float(net.log_silent[absent].sum())
+        self._constant = float(net.log_silent[evidence.symptoms[~evidence.is_present]].sum())
+
+    def _weighed(self, net: FlatNetwork, leaf: Leaf) -> Entries:
+        """Return the present findings with their causes, the absent ones weighed."""
+        weigh_absent(net, self._evidence, self._workspace)
+        present = present_of(self._evidence)
+        return bound_kernels.list_entries(net, present, leaf.xi, self._workspace)
 
     def best(self) -> list[tuple[float, tuple[int, ...]]]:
         """Return the best sets so far with the logs of their probabilities; forget the others."""
@@ -161,9 +155,7 @@ class Search:
         """Search until nothing better can be left; return what others can have at most."""
         numbers = itertools.count()
         heap: Heap = []
-        nothing = np.zeros(len(self._net.priors), dtype=np.bool_)
-        root = Leaf(self._net.priors, nothing, 0.0, np.ones(len(self._entries.xi)))
-        self._push(root, heap, next(numbers))
+        self._push(self._root, heap, next(numbers))
         for _ in range(n_nodes):
             worst = self._worst_kept()
             if not heap or -heap[0][0] <= worst + CLOSE:
@@ -179,12 +171,11 @@ class Search:
 
     def _push(self, leaf: Leaf, heap: Heap, number: int) -> None:
         """Bound a leaf, keep its best set, and put the others of it on the heap."""
-        net, workspace = self._net._replace(priors=leaf.priors), self._desk
-        weigh_absent(net, self._symptoms, self._is_present, True, workspace)
-        entries = list_entries(net, self._symptoms[self._is_present], leaf.xi, workspace)
-        tighten(net, entries, workspace)
+        net, workspace = self._net._replace(priors=leaf.priors), self._workspace
+        entries = self._weighed(net, leaf)
+        bound_kernels.tighten(net, entries, workspace)
         everything = np.ones(len(entries.xi), dtype=np.bool_)
-        log_factors, log_sum = tilted(entries, everything, workspace)
+        log_factors, log_sum = bound_kernels.tilted(entries, everything, workspace)
         with np.errstate(divide="ignore"):
             on, off = np.log(leaf.priors) + log_factors, np.log1p(-leaf.priors)
         chosen = on > off
@@ -196,8 +187,8 @@ class Search:
             margins = np.where(leaf.is_decided, np.inf, np.abs(on - off))
         disease = int(np.argmin(margins))
         if margins[disease] < np.inf:
-            rest = bound - float(margins[disease])
-            heapq.heappush(heap, (-rest, number, leaf, disease))
+            others = bound - float(margins[disease])
+            heapq.heappush(heap, (-others, number, leaf, disease))
 
     def _climb(self, chosen: Booleans) -> None:
         """Keep a set and those that differ in one disease; go on from the best, while it rises."""
@@ -228,7 +219,7 @@ class Search:
         log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
         log += float(logs.sum())
         turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
-        turned[turned < SMALLEST_TOTAL] = 0.0  # a sure cause was taken off
+        turned[turned < 1e-14] = 0.0  # a sure cause was taken off: less is a rounding error
         changed = _log_present(turned) - logs[self._finding_of]
         changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
         changes += np.where(chosen, -1.0, 1.0) * (self._log_on - self._log_off)

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from noisyor.inference.flat import Booleans, Floats, Integers
 
 
 class Piece(NamedTuple):
@@ -76,8 +74,7 @@ def enumerate_piece(piece: Piece) -> float:
     added up by itself: 1 - silent would lose the digits of a small one.
     """
     k, m = len(piece.on), len(piece.absent)
-    silent, causing, weights = np.ones((k + 1, m)), np.zeros((k + 1, m)), np.zeros(k + 1)
-    weights[0] = 1.0
+    silent, causing, weights = np.ones((k + 1, m)), np.zeros((k + 1, m)), np.ones(k + 1)
     scales = _scales(piece)
     present = np.empty(m)
     total, state = 0.0, 0
@@ -101,13 +98,10 @@ def enumerate_piece(piece: Piece) -> float:
         first = k - 1
         while not (state >> (k - 1 - first)) & 1:
             first -= 1
-    for disease in range(k):
-        piece.posteriors[disease] /= total
-    for entry in range(len(piece.caused)):
-        piece.caused[entry] *= (1.0 - piece.failures[entry]) / total
-    for x in range(m):
-        piece.if_caused[x] /= total
-        piece.if_not[x] /= total
+    piece.posteriors[:] /= total
+    piece.caused[:] *= (1.0 - piece.failures) / total
+    piece.if_caused[:] /= total
+    piece.if_not[:] /= total
     log_evidence = np.log(total)
     for x in range(m):
         log_evidence -= np.log(scales[x])
@@ -181,9 +175,7 @@ def find_order(piece: Piece) -> Order:
     parent_offsets, parents = parents_of(piece)
     waiting = parent_offsets[1:] - parent_offsets[:-1]
     is_open, is_done = np.zeros(m, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
-    more = (
-        piece.offsets[1:] - piece.offsets[:-1]
-    )  # how many more findings are open after each disease
+    more = piece.offsets[1:] - piece.offsets[:-1]  # findings that each disease leaves open
     for x in range(m):
         if waiting[x] == 1:
             more[parents[parent_offsets[x]]] -= 1
@@ -223,7 +215,7 @@ def find_order(piece: Piece) -> Order:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _least(more: Integers, is_done: NDArray[np.bool_]) -> int:
+def _least(more: Integers, is_done: Booleans) -> int:
     """Return the disease that leaves the fewest findings open, of those that are left."""
     best = -1
     for disease in range(len(more)):
@@ -254,8 +246,8 @@ def eliminate_piece(piece: Piece, order: Order) -> float:
     """Eliminate disease after disease; return the log probability of the findings.
 
     A vector holds the probability of each set of open findings being the explained ones. It is
-    kept before every disease; a second one runs back and holds how probable it is that the rest
-    is explained later. Together they give all posteriors.
+    kept before every disease; a second one runs back and holds how probable it is that the
+    others are explained later. Together they give all posteriors.
     """
     before = np.empty((len(piece.on), 1 << order.width))
     log_evidence = run_ahead(piece, order, before)
@@ -300,9 +292,7 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
     k, size = before.shape
     behind = np.zeros(size)
     behind[0] = 1.0
-    deepest = 0
-    for disease in range(k):
-        deepest = max(deepest, piece.offsets[disease + 1] - piece.offsets[disease])
+    deepest = (piece.offsets[1:] - piece.offsets[:-1]).max()
     later = np.empty((deepest + 1, size))
     for step in range(k - 1, -1, -1):
         disease, p = order.diseases[step], piece.on[order.diseases[step]]

@@ -1,10 +1,11 @@
 """posterior and posteriors: which diseases, given these findings?"""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, fields
+from typing import Any, Unpack
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, NoisyOrError, ParameterError
@@ -12,20 +13,14 @@ from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
-from noisyor.inference.answer_kernels import EXACT, IMPOSSIBLE, REFUSED
-from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
-from noisyor.inference.flat import Records, block_records, indices_of, list_records
-from noisyor.inference.impossible import why_impossible
-from noisyor.inference.intervals import Learned, draw_networks, network_of
-from noisyor.names import Name
+from noisyor.inference.answers import METHOD_NAMES, AllAnswers, Request, answer_all, make_request
+from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
+from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
+from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED
+from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -61,30 +56,24 @@ class Posterior:
     """... and an upper bound."""
     priors: Floats
     effective_sample_size: float = float("nan")
-    """With "gibbs": as many independent draws would tell as much, of the disease that is told
-    least; NaN with other methods, and where no disease is in doubt."""
+    """With "gibbs": as many independent draws would say as much, of the disease of which
+    they say least; NaN with other methods, and where no disease is in doubt."""
     interval_lower: Floats | None = None
     """95% intervals from the standard errors of the parameters, where an estimate was asked..."""
     interval_upper: Floats | None = None
     n_without_error: int = 0
-    """... in which so many parameters that matter here have none and were held at their values."""
+    """... in which so many parameters that matter here have none and were fixed."""
 
-    def table(self) -> "pa.Table":
+    def table(self) -> pa.Table:
         """Return one row per disease, the most probable first, as an Arrow table."""
-        import pyarrow as pa
-
+        columns = {
+            "disease": np.array(self.structure.diseases, dtype=object),
+            "probability": self.probabilities, "lower": self.lower, "upper": self.upper,
+            "prior": self.priors, "interval_lower": self.interval_lower,
+            "interval_upper": self.interval_upper,
+        }  # fmt: skip
         order = np.argsort(-self.probabilities, kind="stable")
-        columns: dict[str, Any] = {
-            "disease": [self.structure.diseases[i] for i in order],
-            "probability": self.probabilities[order],
-            "lower": self.lower[order],
-            "upper": self.upper[order],
-            "prior": self.priors[order],
-        }
-        if self.interval_lower is not None and self.interval_upper is not None:
-            columns["interval_lower"] = self.interval_lower[order]
-            columns["interval_upper"] = self.interval_upper[order]
-        return pa.table(columns)
+        return pa.table({name: x[order] for name, x in columns.items() if x is not None})
 
     def __repr__(self) -> str:
         top = [
@@ -109,7 +98,7 @@ class Posteriors:
 
     structure: Structure
     probabilities: Floats
-    """Records x diseases; NaN where the network holds a record for impossible."""
+    """Records x diseases; NaN where a record is impossible under the network."""
     errors: Floats
     """How far any probability of a record can be off; see `Posterior.error`."""
     log_evidences: Floats
@@ -144,7 +133,7 @@ class Posteriors:
 
 
 def posterior(
-    network: NoisyOrNetwork | Learned,
+    network: NoisyOrNetwork | LearnedNetwork,
     present: Sequence[Name] = (),
     absent: Sequence[Name] = (),
     *,
@@ -158,7 +147,7 @@ def posterior(
     Parameters
     ----------
     network
-        A network, or an `Estimate`: then intervals tell what its standard errors mean for the
+        A network, or an `Estimate`: then intervals say what its standard errors mean for the
         posterior.
     present, absent
         The findings, by name or number. Those not mentioned are unknown, and drop out exactly.
@@ -185,24 +174,19 @@ def posterior(
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
-    records = list_records([parts])
     request = make_request(method, budget, rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
         raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
-    answers, bounds_below, bounds_above, n_effective = answer_all(
-        known, records, request, with_bounds=True
-    )
-    check_answered(known, parts, int(answers.methods[0]), budget)
+    answers, lower, upper, n_effective = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
-    intervals: dict[str, Any] = {}
+    intervals: tuple[Any, ...] = ()
     if network is not known and draws:
-        lower, upper, n_without = posterior_intervals(network, records, request, draws)
-        intervals = {"interval_lower": lower, "interval_upper": upper, "n_without_error": n_without}
+        intervals = posterior_intervals(network, list_records([parts]), request, draws)
     return Posterior(
-        structure, names[0], names[1], answers.probabilities[0], bounds_below[0],
-        bounds_above[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
+        structure, names[0], names[1], answers.probabilities[0], lower[0], upper[0],
+        METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
         float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors,
-        float(n_effective[0]), **intervals,
+        float(n_effective[0]), *intervals,
     )  # fmt: skip
 
 
@@ -221,7 +205,7 @@ def posterior_intervals(
 
 
 def posteriors(
-    network: NoisyOrNetwork | Learned,
+    network: NoisyOrNetwork | LearnedNetwork,
     records: Any,
     *,
     method: str = "auto",
@@ -252,24 +236,15 @@ def posteriors(
         source = read_findings(source, structure, RecordFormat(**options))
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
-    parts = list(
-        iter_posteriors(
-            known, source.blocks, method=method, budget=budget, rng=rng, n_jobs=n_jobs,
-            progress=progress,
-        )
+    found = iter_posteriors(
+        known, source.blocks, method=method, budget=budget, rng=rng, n_jobs=n_jobs,
+        progress=progress,
     )  # fmt: skip
-    none = Posteriors(
-        structure, np.empty((0, structure.n_diseases)), np.empty(0), np.empty(0), np.empty(0),
-        np.empty(0, dtype=np.int8), np.empty(0),
-    )  # fmt: skip
-    columns = (
-        "probabilities", "errors", "log_evidences", "log_evidence_uppers", "methods",
-        "effective_sample_sizes",
-    )  # fmt: skip
-    return Posteriors(
-        structure,
-        *(np.concatenate([getattr(part, column) for part in [none, *parts]]) for column in columns),
-    )
+    no_answers = answer_all(known, list_records([]), make_request(method, budget, rng))
+    parts = [_posteriors(no_answers, structure), *found]
+    columns = [field.name for field in fields(Posteriors)][1:]
+    arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+    return Posteriors(structure, *arrays)
 
 
 def iter_posteriors(
@@ -287,24 +262,57 @@ def iter_posteriors(
     for block in blocks:
         request = make_request(method, budget, rng, first)
         found = answer_all(network, block_records(block), request, n_jobs=n_jobs, progress=progress)
-        answers = found.answers
-        yield Posteriors(
-            network.structure, answers.probabilities, answers.errors, answers.log_evidences,
-            answers.log_uppers, answers.methods, found.n_effective,
-        )  # fmt: skip
+        yield _posteriors(found, network.structure)
         first += block.n_records
 
 
+def _posteriors(found: AllAnswers, structure: Structure) -> Posteriors:
+    return Posteriors(structure, *found.answers[:5], found.n_effective)
+
+
+# --- where there is no answer ---
+
+
+def answer_one(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], request: Request, **options: Any
+) -> AllAnswers:
+    """Answer for findings of one patient, present and absent; raise an error that says why not."""
+    found = answer_all(network, list_records([parts]), request, **options)
+    check_answered(network, parts, int(found.answers.methods[0]), request.budget)
+    return found
+
+
 def check_answered(
-    network: NoisyOrNetwork, parts: tuple[Any, Any], method: int, budget: float
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], method: int, budget: float
 ) -> None:
     """Raise an error where there is no answer, saying why."""
     if method == IMPOSSIBLE:
         raise NoisyOrError(
-            f"the network holds these findings for impossible: {why_impossible(network, *parts)}"
+            f"these findings are impossible under the network: {why_impossible(network, *parts)}"
         )
     if method == REFUSED:
         raise ParameterError(
             f"{len(parts[0])} present findings are too many for exact inference in a budget of "
             f"{budget:g} s. Raise the budget, or take method='auto', 'variational' or 'gibbs'."
         )
+
+
+def why_impossible(network: NoisyOrNetwork, present: Indices, absent: Indices) -> str:
+    """Return in words which finding contradicts the network, or that all are too improbable."""
+    structure = network.structure
+    for j in absent.tolist():
+        if network.leaks[j] == 1.0:
+            return f"{structure.symptoms[j]!r} is absent, but its leak is 1."
+    diseases, symptoms = structure.edges.T
+    is_excluding = (network.failures == 0.0) & np.isin(symptoms, absent)
+    for i, j in structure.edges[is_excluding & (network.priors[diseases] == 1.0)].tolist():
+        return (
+            f"{structure.symptoms[j]!r} is absent, but {structure.diseases[i]!r} is certain and "
+            "always causes it."
+        )
+    is_possible = network.priors > 0.0
+    is_possible[diseases[is_excluding]] = False
+    caused = symptoms[is_possible[diseases] & (network.failures < 1.0)]
+    for j in present[(network.leaks[present] == 0.0) & ~np.isin(present, caused)].tolist():
+        return f"{structure.symptoms[j]!r} is present, but nothing can have caused it."
+    return "together they are less probable than the smallest number of a computer."

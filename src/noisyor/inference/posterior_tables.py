@@ -1,6 +1,8 @@
 """Posteriors of many records as tables: a row per record, or per record and top disease."""
 
-from collections.abc import Iterator
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,26 +13,16 @@ from noisyor.findings.blocks import Block
 from noisyor.inference.posterior import Posteriors, iter_posteriors
 from noisyor.network import NoisyOrNetwork
 
-DETAILS = ("method", "error", "log_evidence")
-"""Beside the probabilities."""
-
 
 class MethodCounts:
     """How many records were solved in which way."""
 
-    def __init__(self, counts: dict[str, int] | None = None) -> None:
-        self.counts = dict(counts or {})
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
 
-    def add(self, found: Posteriors) -> None:
-        """Count the records of a block."""
-        for name in found.method_names:
-            self.counts[name] = self.counts.get(name, 0) + 1
-
-    def __add__(self, other: "MethodCounts") -> "MethodCounts":
-        names = [*self.counts, *(name for name in other.counts if name not in self.counts)]
-        return MethodCounts(
-            {name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names}
-        )
+    def add(self, found: Mapping[str, int] | Iterable[str]) -> None:
+        """Add counts, or the methods of some records."""
+        self.counts.update(found)
 
     @property
     def n_records(self) -> int:
@@ -39,17 +31,16 @@ class MethodCounts:
 
     @property
     def n_impossible(self) -> int:
-        """Records that the network holds for impossible."""
-        return self.counts.get("impossible", 0)
+        """Records that are impossible under the network."""
+        return self.counts["impossible"]
 
     @property
     def n_refused(self) -> int:
         """Records that took too long."""
-        return self.counts.get("refused", 0)
+        return self.counts["refused"]
 
     def __str__(self) -> str:
-        parts = sorted(self.counts.items(), key=lambda item: -item[1])
-        return ", ".join(f"{count:,} {name}" for name, count in parts) or "none"
+        return ", ".join(f"{n:,} {name}" for name, n in self.counts.most_common()) or "none"
 
 
 class PosteriorWriter:
@@ -59,13 +50,13 @@ class PosteriorWriter:
         self._network, self._top = network, top
         diseases = network.structure.diseases
         self._has_ids = id_type is not None
-        taken = {"record", *DETAILS} & set(diseases)
+        details = {"method": pa.string(), "error": pa.float64(), "log_evidence": pa.float64()}
+        taken = {"record", *details} & set(diseases)
         if taken and top is None:
             raise FileError(
                 f"the disease {sorted(taken)[0]!r} is named like a column of the table; write the "
                 f"most probable diseases as rows instead: --top {min(10, len(diseases))}."
             )
-        details = {"method": pa.string(), "error": pa.float64(), "log_evidence": pa.float64()}
         middle = dict.fromkeys(diseases, pa.float64())
         if top is not None:
             middle = {"rank": pa.int32(), "disease": pa.string(), "probability": pa.float64()}
@@ -75,16 +66,10 @@ class PosteriorWriter:
         self, blocks: Iterator[Block], counts: MethodCounts, first: int = 0, **request: Any
     ) -> Iterator[Any]:
         """Diagnose block after block; the first record has the number `first`."""
-        seen: list[Block] = []
-
-        def noted() -> Iterator[Block]:
-            for block in blocks:
-                seen.append(block)
-                yield block
-
-        for found in iter_posteriors(self._network, noted(), first=first, **request):
-            block = seen.pop()
-            counts.add(found)
+        kept, asked = itertools.tee(blocks)
+        answers = iter_posteriors(self._network, asked, first=first, **request)
+        for found, block in zip(answers, kept, strict=True):
+            counts.add(found.method_names)
             ids = block.record_ids
             if not self._has_ids:
                 ids = pa.array(np.arange(first, first + block.n_records))

@@ -14,7 +14,7 @@ from noisyor.io.parts import Part
 from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
-How = tuple[NoisyOrNetwork, RecordFormat, int | None, dict[str, Any]]
+Settings = tuple[NoisyOrNetwork, RecordFormat, int | None, dict[str, Any]]
 
 
 def diagnose_on_cluster(
@@ -41,11 +41,10 @@ def diagnose_on_cluster(
         )
     _make_folder(folder)
     shared = [cluster.share((network, form, top, request))]
-    jobs = with_counted_rows(cluster, split.jobs)
-    numbered = list(_numbered(jobs, folder.resolve()))
+    numbered = list(_numbered(with_counted_rows(cluster, split.jobs), folder.resolve()))
     total = MethodCounts()
     for job, counts in cluster.in_order(_diagnose, numbered, shared):
-        total += MethodCounts(counts)
+        total.add(counts)
         if progress is not None:
             progress(job.size)
     _remove_halves(folder)
@@ -75,9 +74,9 @@ def _numbered(jobs: list[Job], folder: Path) -> Iterator[Job]:
         first += job.size
 
 
-def _diagnose(how: How, parts: list[Part], first: int, path: str) -> dict[str, int]:
+def _diagnose(settings: Settings, parts: list[Part], first: int, path: str) -> dict[str, int]:
     """Write the posteriors of some parts; return how many were found in which way."""
-    network, form, top, request = how
+    network, form, top, request = settings
     counts = MethodCounts()
     blocks = part_blocks(parts, network.structure, form)
     start = next(blocks, None)
@@ -86,4 +85,4 @@ def _diagnose(how: How, parts: list[Part], first: int, path: str) -> dict[str, i
     remaining = blocks if start is None else itertools.chain([start], blocks)
     batches = writer.batches(remaining, counts, first, n_jobs=1, **request)
     write_batches(path, writer.schema, batches, "parquet")
-    return counts.counts
+    return dict(counts.counts)

@@ -1,4 +1,4 @@
-"""One record: it is split into connected pieces, which are solved one by one."""
+"""Exact posteriors of records: each is split into connected pieces, which are solved one by one."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.inference.flat import FlatNetwork, Records
+from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Integers, Listed, Records
 from noisyor.inference.piece_kernels import (
     Piece,
     eliminate_piece,
@@ -16,15 +16,8 @@ from noisyor.inference.piece_kernels import (
     with_findings,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Listed = NDArray[np.int32]
-Booleans = NDArray[np.bool_]
-
-WIDEST = 20
-"""Findings that may be open at once in an elimination, and diseases that are enumerated at most."""
-MOST_HELD = 2.0**27
-"""Numbers that an elimination may hold: 1 GB."""
+AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
+"""Methods, and two reasons why there is no answer."""
 
 
 class Workspace(NamedTuple):
@@ -58,63 +51,41 @@ def new_workspace(net: FlatNetwork) -> Workspace:
     """Return a workspace without values."""
     n_diseases, n_symptoms = len(net.priors), len(net.leaks)
     return Workspace(
-        np.empty(n_diseases),
-        np.empty(n_diseases),
-        np.empty(n_diseases, dtype=np.int64),
-        np.empty(n_diseases, dtype=np.int64),
-        np.zeros(len(net.failures)),
-        np.zeros(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
-        np.empty(n_symptoms),
+        np.empty(n_diseases), np.empty(n_diseases), np.empty(n_diseases, np.int64),
+        np.empty(n_diseases, np.int64), np.zeros(len(net.failures)), np.zeros(n_symptoms),
+        np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms),
         np.zeros(1),
+    )  # fmt: skip
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def listed(records: Records, record: int) -> Evidence:
+    """Return the findings of a record."""
+    here = slice(records.offsets[record], records.offsets[record + 1])
+    return Evidence(
+        records.symptoms[here], records.is_present[here], records.others_unknown[record]
     )
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def listed(records: Records, record: int) -> tuple[Listed, Booleans]:
-    """Return the findings that a record lists, and which of them are present."""
-    here = slice(records.offsets[record], records.offsets[record + 1])
-    return records.symptoms[here], records.is_present[here]
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def solve_record(
-    net: FlatNetwork,
-    symptoms: Listed,
-    is_present: Booleans,
-    others_unknown: bool,
-    workspace: Workspace,
-) -> float:
+def solve_record(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find posteriors and causes of one record, in the workspace; return its log evidence."""
-    log_evidence = weigh_absent(net, symptoms, is_present, others_unknown, workspace)
+    log_evidence = weigh_absent(net, evidence, workspace)
     if log_evidence == -np.inf:
         return log_evidence
-    return log_evidence + solve_present(net, present_of(symptoms, is_present), workspace)
+    return log_evidence + solve_present(net, present_of(evidence), workspace)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def present_of(symptoms: Listed, is_present: Booleans) -> Listed:
+def present_of(evidence: Evidence) -> Listed:
     """Return the findings that are present."""
-    present, n = np.empty_like(symptoms), 0
-    for x in range(len(symptoms)):
-        if is_present[x]:
-            present[n] = symptoms[x]
-            n += 1
-    return present[:n]
+    return evidence.symptoms[evidence.is_present]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def weigh_absent(
-    net: FlatNetwork,
-    symptoms: Listed,
-    is_present: Booleans,
-    others_unknown: bool,
-    workspace: Workspace,
-) -> float:
+def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find P(disease | absent findings), in the workspace; return the log probability of those."""
-    log_absent = workspace.log_absent
+    log_absent, others_unknown = workspace.log_absent, evidence.others_unknown
     if others_unknown:
         log_absent[:] = 0.0
         n_certain, n_contradicted, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
@@ -123,10 +94,10 @@ def weigh_absent(
         n_certain, n_contradicted = net.n_certain.copy(), net.is_certain.sum()
         log_evidence = net.log_silent.sum()
     sign = 1 if others_unknown else -1
-    for x in range(len(symptoms)):
-        if others_unknown and is_present[x]:
+    for x in range(len(evidence.symptoms)):
+        if others_unknown and evidence.is_present[x]:
             continue
-        j = symptoms[x]
+        j = evidence.symptoms[x]
         log_evidence += sign * net.log_silent[j]
         n_contradicted += sign if net.is_certain[j] else 0
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
@@ -261,7 +232,7 @@ def leader_of(leaders: Integers, disease: int) -> int:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def is_active(net: FlatNetwork, edge: int, disease: int, workspace: Workspace) -> bool:
-    """Say whether a disease is possible and its edge can fire."""
+    """Return True if a disease is possible and its edge can fire."""
     return bool(workspace.on[disease] > 0.0 and net.failures[edge] < 1.0)
 
 
@@ -316,24 +287,16 @@ def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def is_possible(
-    net: FlatNetwork,
-    symptoms: Listed,
-    is_present: Booleans,
-    others_unknown: bool,
-    workspace: Workspace,
-) -> bool:
+def is_possible(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> bool:
     """Return True if a record can occur: each present finding has a cause, each absent one none."""
-    if weigh_absent(net, symptoms, is_present, others_unknown, workspace) == -np.inf:
+    if weigh_absent(net, evidence, workspace) == -np.inf:
         return False
-    present = present_of(symptoms, is_present)
+    present = present_of(evidence)
     open_findings(net, present, workspace)
-    n_unexplained = 0
     for j in present:
-        n_unexplained += (
-            1 if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace) else 0
-        )
-    return n_unexplained == 0
+        if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace):
+            return False
+    return True
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -353,13 +316,15 @@ def solve_piece(piece: Piece, workspace: Workspace) -> float:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def costs_of(piece: Piece, width: int) -> tuple[float, float]:
-    """Return how many operations enumeration and elimination take; infinite where impossible."""
+    """Return how many operations enumeration and elimination take; infinite where impossible.
+
+    Up to 20 diseases are enumerated; an elimination has up to 20 findings open at once, and up to
+    2^27 numbers in memory: 1 GB.
+    """
     k = len(piece.on)
-    by_states = 10.0 * 2.0**k * len(piece.absent) if k <= WIDEST else np.inf
-    by_steps = 3.0 * 2.0**width * len(piece.findings)
-    if width > WIDEST or k * 2.0**width > MOST_HELD:
-        by_steps = np.inf
-    return by_states, by_steps
+    by_states = 10.0 * 2.0**k * len(piece.absent) if k <= 20 else np.inf
+    is_too_wide = width > 20 or k * 2.0**width > 2.0**27
+    return by_states, np.inf if is_too_wide else 3.0 * 2.0**width * len(piece.findings)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -398,18 +363,75 @@ def make_piece(
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, d = net.parent_edges[index], local[net.parent_diseases[index]]
             if d >= 0 and net.failures[edge] < 1.0:
-                piece.findings[filled[d]], piece.failures[filled[d]] = (
-                    n_findings,
-                    net.failures[edge],
-                )
-                edges[filled[d]] = edge
+                piece.findings[filled[d]], edges[filled[d]] = n_findings, edge
+                piece.failures[filled[d]] = net.failures[edge]
                 filled[d] += 1
                 is_here = True
         if is_here:
             findings[n_findings] = j
-            piece.absent[n_findings], piece.present[n_findings] = (
-                workspace.absent[j],
-                workspace.present[j],
-            )
+            piece.absent[n_findings] = workspace.absent[j]
+            piece.present[n_findings] = workspace.present[j]
             n_findings += 1
     return with_findings(piece, n_findings), diseases, findings[:n_findings], edges
+
+
+# --- many records ---
+
+
+class Answers(NamedTuple):
+    """What is found of each record, row by row."""
+
+    probabilities: Floats
+    """Records x diseases."""
+    errors: Floats
+    log_evidences: Floats
+    """Exact, or a lower bound..."""
+    log_uppers: Floats
+    """... and an upper one."""
+    methods: NDArray[np.int8]
+    caused: Floats
+    """Records x edges, or nothing: P(the edge has caused its finding)..."""
+    leaked: Floats
+    """... and records x symptoms: P(it came by itself)."""
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def solve_records(
+    net: FlatNetwork,
+    records: Records,
+    first: int,
+    last: int,
+    most_operations: float,
+    answers: Answers,
+) -> None:
+    """Fill in the answers of some records; those that are too much work are refused."""
+    workspace = new_workspace(net)
+    for record in range(first, last):
+        evidence = listed(records, record)
+        present = present_of(evidence)
+        answers.methods[record], answers.errors[record] = EXACT, np.nan
+        log_evidence = weigh_absent(net, evidence, workspace)
+        if log_evidence > -np.inf:
+            if cost_of_present(net, present, workspace) > most_operations:
+                answers.methods[record] = REFUSED
+                continue
+            log_evidence += solve_present(net, present, workspace)
+        answers.log_evidences[record] = answers.log_uppers[record] = log_evidence
+        if log_evidence == -np.inf:
+            answers.methods[record] = IMPOSSIBLE
+            continue
+        answers.errors[record] = workspace.roundings[0] * 2.0**-53
+        answers.probabilities[record] = workspace.on
+        if len(answers.caused):
+            write_causes(net, present, workspace, record, answers)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def write_causes(
+    net: FlatNetwork, present: Listed, workspace: Workspace, record: int, answers: Answers
+) -> None:
+    """Write what caused the present findings of a record, of which the workspace has others too."""
+    for j in present:
+        answers.leaked[record, j] = workspace.leaked[j]
+        for edge in net.parent_edges[net.parent_offsets[j] : net.parent_offsets[j + 1]]:
+            answers.caused[record, edge] = workspace.caused[edge]
