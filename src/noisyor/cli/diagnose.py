@@ -119,7 +119,7 @@ def diagnose(
 
 
 @dataclass(frozen=True)
-class Request:
+class DiagnosisOptions:
     """What both kinds of diagnosis are asked with; the names are those of the options."""
 
     network: str
@@ -144,7 +144,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Patient(Request):
+class Patient(DiagnosisOptions):
     """Someone with findings, about whom a network is asked."""
 
     present: list[str] | None
@@ -260,7 +260,7 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RecordFiles(Request):
+class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]
