@@ -12,13 +12,13 @@ from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, datasets
 def main() -> None:
     """Learn at a large hospital, then only the priors at a small one."""
     large = datasets.clinic()
-    learned = NoisyOrLearner(large.structure).fit(large.sample(20_000, seed=0)).network_
+    learned = NoisyOrLearner(large.structure).fit(large.sample(20_000, rng=0)).network_
 
     factors = np.random.default_rng(0).uniform(0.4, 2.0, large.structure.n_diseases)
     small = NoisyOrNetwork(
         large.structure, np.minimum(large.priors * factors, 0.5), large.failures, large.leaks
     )
-    records = small.sample(1_000, seed=1)
+    records = small.sample(1_000, rng=1)
     all_anew = NoisyOrLearner(large.structure).fit(records).estimate_
     fixed = Fixed.of(learned, "failures", "leaks")
     only_priors = NoisyOrLearner(large.structure).fit(records, fixed=fixed).estimate_

@@ -33,7 +33,7 @@ def main() -> None:
     """Learn the clinic with and without codes, and compare."""
     clinic = datasets.clinic()
     coded = with_codes(clinic)
-    records = coded.sample(N_RECORDS, seed=0)
+    records = coded.sample(N_RECORDS, rng=0)
     n = clinic.structure.n_symptoms
     print(f"{N_RECORDS:,} records; mean absolute errors and standard errors")
     for title, structure in ("symptoms alone", clinic.structure), ("with codes", coded.structure):

@@ -70,7 +70,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     truth = fractions_test(seed=3)
-    answers, lacks = truth.sample(N_STUDENTS, seed=1, return_diseases=True)
+    answers, lacks = truth.sample(N_STUDENTS, rng=1, return_diseases=True)
     learner = NoisyOrLearner(truth.structure).fit(answers)
     learned = learner.network_
     print(f"{N_STUDENTS:,} students, {len(Q_MATRIX)} items, {len(SKILLS)} skills")

@@ -46,7 +46,7 @@ def plant(seed: int) -> NoisyOrNetwork:
 
 def alarm_log(truth: NoisyOrNetwork, seed: int) -> Findings:
     """Return the log: alarms of each shift, NaN where the sensor was out of order."""
-    readings = truth.sample(N_SHIFTS, seed=seed).to_numpy().astype(float)
+    readings = truth.sample(N_SHIFTS, rng=seed).to_numpy().astype(float)
     is_dead = np.random.default_rng(seed).random(readings.shape) < OUT_OF_ORDER
     readings[is_dead] = np.nan
     return Findings.from_numpy(readings, truth.structure)

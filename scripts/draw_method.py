@@ -20,7 +20,7 @@ N_RECORDS = 10_000
 
 def draw_network(axis: Any, disease: str, symptoms: str, gone: str, title: str) -> None:
     """Draw Figure 1 with the edges that a step looks at; those of a removed disease are dashed."""
-    structure = datasets.figure1(seed=0).structure
+    structure = datasets.figure1(rng=0).structure
     edges = list(zip(*structure.edge_names().values(), strict=True))
     for parent, child in edges:
         (x, y), (to_x, to_y) = DISEASE_PLACES[parent], SYMPTOM_PLACES[child]
@@ -43,7 +43,7 @@ def draw_network(axis: Any, disease: str, symptoms: str, gone: str, title: str) 
 
 def draw_schedule() -> None:
     """Show why Figure 1 takes two rounds."""
-    schedule = find_schedule(datasets.figure1(seed=0).structure)
+    schedule = find_schedule(datasets.figure1(rng=0).structure)
     assert schedule.edges_per_round == [4, 3]
     with picture(IMAGES / "method-schedule", 3, (9.0, 2.4)) as axes:
         draw_network(axes[0], "B", "bde", "", "round 0: b, d, e have only B in common")
@@ -78,7 +78,7 @@ def draw_freedom() -> None:
 def draw_methods() -> None:
     """Show what one triplet, all pairs and triplets, and the records themselves tell."""
     truth = datasets.clinic()
-    records = truth.sample(N_RECORDS, seed=0)
+    records = truth.sample(N_RECORDS, rng=0)
     with picture(IMAGES / "method-methods", 3, (9.0, 3.2)) as axes:
         for axis, method in zip(axes, ("sequential", "pooled", "refined"), strict=True):
             learned = NoisyOrLearner(truth.structure, method=method).fit(records).network_

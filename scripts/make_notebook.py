@@ -27,7 +27,7 @@ diagnoses. The clinic below is made up for teaching.
 from noisyor import NoisyOrLearner, best_questions, datasets, find_schedule, posterior
 
 clinic = datasets.clinic()
-records = clinic.sample(3_000, seed=0)  # the diseases are thrown away
+records = clinic.sample(3_000, rng=0)  # the diseases are thrown away
 print(records)
 """),
     (TEXT, "Before any data: which of the edges can be learned, and in which round?\n"),

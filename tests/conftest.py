@@ -115,7 +115,7 @@ def sites(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
     for number in range(4):
-        findings = network.sample(3000, seed=number)
+        findings = network.sample(3000, rng=number)
         findings.to_parquet(tmp_path / f"part{number}.parquet")
     return tmp_path
 

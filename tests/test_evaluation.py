@@ -73,9 +73,9 @@ def test_posteriors_are_those_of_sums_over_all_states(rng):
     for seed in range(10):
         truth = random_network(rng, 3, 5)
         learned = redrawn(truth, rng)
-        found = evaluate(learned, truth, n_records=20, seed=seed).posteriors
+        found = evaluate(learned, truth, n_records=20, rng=seed).posteriors
         different, same = [], []
-        for row in truth.sample(20, seed=seed).to_numpy().astype(float):
+        for row in truth.sample(20, rng=seed).to_numpy().astype(float):
             ours, theirs = (
                 naive.expectations(*as_lists(network), row)[1] for network in (learned, truth)
             )

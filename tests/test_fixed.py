@@ -16,7 +16,7 @@ def test_a_table_of_fixed_values(tmp_path):
     fixed = Fixed.load(table, network.structure)
     assert repr(fixed) == "Fixed(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks)"
     assert fixed.failures[network.structure.edge_index("B", "d")] == 0.4
-    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, rng=0)).estimate_
     estimate.save_summary(tmp_path / "all.parquet")
     everything = Fixed.load(tmp_path / "all.parquet", network.structure)
     assert everything == Fixed.of(estimate.network, "priors", "failures", "leaks")
@@ -44,7 +44,7 @@ def test_a_wrong_row_is_named(tmp_path, row, says):
 
 def test_what_cannot_be_held_is_refused():
     network = datasets.figure1(0)
-    learner, records = NoisyOrLearner(network.structure), network.sample(100, seed=0)
+    learner, records = NoisyOrLearner(network.structure), network.sample(100, rng=0)
     with pytest.raises(ParameterError, match="known are priors, failures, leaks"):
         learner.fit(records, fixed={"prior": {"A": 0.1}})
     with pytest.raises(ParameterError, match="not int"):
@@ -72,7 +72,7 @@ def test_what_cannot_be_held_is_refused():
 def test_neutral_values_of_a_summary_are_not_held(tmp_path):
     structure = Structure.from_matrix(np.ones((2, 3)))
     network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
-    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(300, seed=0))
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(300, rng=0))
     learner.estimate_.save_summary(tmp_path / "summary.csv")
     with pytest.raises(FileError, match="line 2: the value was not learned"):
         Fixed.load(tmp_path / "summary.csv", network.structure)

@@ -49,7 +49,7 @@ def unlearned():
     """An estimate of a network that no schedule learns."""
     structure = Structure.from_matrix(np.ones((2, 3)))
     network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
-    return NoisyOrLearner(structure, method="pooled").fit(network.sample(300, seed=0)).estimate_
+    return NoisyOrLearner(structure, method="pooled").fit(network.sample(300, rng=0)).estimate_
 
 
 def rewritten(path, change):

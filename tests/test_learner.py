@@ -17,11 +17,10 @@ from noisyor import (
     count_moments,
     datasets,
     find_schedule,
-    learn_sequential,
     posteriors,
 )
 from noisyor.errors import FindingsError, NoisyOrError, NoisyOrWarning, ParameterError
-from noisyor.learning import Flag
+from noisyor.learning import Flag, learn_sequential
 
 
 def sequential(structure, **options):
@@ -34,7 +33,7 @@ def network():
 
 
 def test_every_kind_of_records_gives_the_same_network(network, tmp_path):
-    findings = network.sample(2000, seed=1)
+    findings = network.sample(2000, rng=1)
     array = findings.to_numpy()
     schedule = find_schedule(network.structure)
     expected = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
@@ -56,7 +55,7 @@ def test_every_kind_of_records_gives_the_same_network(network, tmp_path):
 
 
 def test_partial_fit_adds_up_to_fit(network):
-    parts = [network.sample(1000, seed=seed) for seed in range(3)]
+    parts = [network.sample(1000, rng=seed) for seed in range(3)]
     learner = sequential(network.structure, n_groups=10)
     for part in parts:
         assert learner.partial_fit(part) is learner
@@ -84,13 +83,13 @@ def test_it_is_an_estimator(network):
         "choice": "rarest", "n_groups": 50, "threads": None, "seed": 0,
         "shrink": True, "restarts": 4,
     }  # fmt: skip
-    check_is_fitted(learner.fit(network.sample(100, seed=0)))
+    check_is_fitted(learner.fit(network.sample(100, rng=0)))
     assert learner.estimate_ is learner.estimate_
     assert "NoisyOrLearner(" in repr(learner)
 
 
 def test_wrong_arguments_are_told(network):
-    records = network.sample(10, seed=0)
+    records = network.sample(10, rng=0)
     with pytest.raises(ParameterError, match="no method 'em'; known: refined, pooled, sequential"):
         NoisyOrLearner(network.structure, method="em").fit(records)
     with pytest.raises(ParameterError, match="must be a Structure, not list"):
@@ -104,8 +103,8 @@ def test_wrong_arguments_are_told(network):
 
 def test_diagnosing_with_what_was_learned():
     clinic = datasets.clinic()
-    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(20_000, seed=1))
-    findings, diseases = clinic.sample(500, seed=2, return_diseases=True)
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(20_000, rng=1))
+    findings, diseases = clinic.sample(500, rng=2, return_diseases=True)
     probabilities = learner.predict_proba(findings)
     assert probabilities.shape == (500, 20)
     assert np.array_equal(learner.predict(findings), probabilities > 0.5)
@@ -121,8 +120,8 @@ def test_a_score_that_is_a_bound_says_so(monkeypatch):
     from noisyor.inference import answers
 
     clinic = datasets.clinic()
-    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, seed=1))
-    findings = clinic.sample(60, seed=2)
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, rng=1))
+    findings = clinic.sample(60, rng=2)
     exact = learner.score(findings)
     monkeypatch.setattr(answers, "OPERATIONS_PER_SECOND", 1.0)
     monkeypatch.setattr(answers, "ENTRIES_PER_SECOND", 1.0)
@@ -131,7 +130,7 @@ def test_a_score_that_is_a_bound_says_so(monkeypatch):
         bound = learner.score(findings)
     assert bound < exact
     with pytest.raises(NoisyOrError, match="nothing to score"):
-        learner.score(clinic.sample(0, seed=0))
+        learner.score(clinic.sample(0, rng=0))
 
 
 # --- baselines ---
@@ -145,7 +144,7 @@ BASELINES = [
 @pytest.mark.parametrize("method", BASELINES)
 def test_the_learner_reaches_each(method):
     network = datasets.figure1(0)
-    findings, diseases = network.sample(300, seed=0, return_diseases=True)
+    findings, diseases = network.sample(300, rng=0, return_diseases=True)
     learner = NoisyOrLearner(network.structure, method=method, restarts=2)
     estimate = learner.fit(findings.to_numpy(), diseases).estimate_
     assert estimate.method == method
@@ -163,7 +162,7 @@ def test_the_learner_reaches_each(method):
 @pytest.mark.parametrize("method", BASELINES)
 def test_all_parameters_can_be_held(method):
     network = datasets.figure1(0)
-    findings, diseases = network.sample(100, seed=0, return_diseases=True)
+    findings, diseases = network.sample(100, rng=0, return_diseases=True)
     learner = NoisyOrLearner(network.structure, method=method)
     fixed = Fixed.of(network, "priors", "failures", "leaks")
     estimate = learner.fit(findings, diseases, fixed=fixed).estimate_
@@ -173,7 +172,7 @@ def test_all_parameters_can_be_held(method):
 
 def test_a_table_of_diseases_is_matched_by_name():
     network = datasets.figure1(0)
-    findings, diseases = network.sample(5000, seed=0, return_diseases=True)
+    findings, diseases = network.sample(5000, rng=0, return_diseases=True)
     table = pd.DataFrame(diseases.astype(int), columns=list(network.structure.diseases))
     learner = NoisyOrLearner(network.structure, method="observed")
     expected = learner.fit(findings, diseases).network_
@@ -187,4 +186,4 @@ def test_a_table_of_diseases_is_matched_by_name():
 def test_baselines_do_not_learn_bit_by_bit():
     network = datasets.figure1(0)
     with pytest.raises(ParameterError, match="cannot learn bit by bit"):
-        NoisyOrLearner(network.structure, method="exact_em").partial_fit(network.sample(5, seed=0))
+        NoisyOrLearner(network.structure, method="exact_em").partial_fit(network.sample(5, rng=0))

@@ -74,7 +74,7 @@ def clinic():
 @pytest.fixture(scope="module")
 def frame(clinic):
     return pd.DataFrame(
-        clinic.sample(1500, seed=3).to_numpy().astype(int), columns=clinic.structure.symptoms
+        clinic.sample(1500, rng=3).to_numpy().astype(int), columns=clinic.structure.symptoms
     )
 
 
@@ -100,7 +100,7 @@ def test_sparse_records_are_taken(kind, clinic, frame):
 
 def test_a_search_over_methods():
     network = datasets.figure1(0)
-    records = network.sample(2000, seed=1).to_numpy()
+    records = network.sample(2000, rng=1).to_numpy()
     search = GridSearchCV(
         NoisyOrLearner(network.structure), {"method": ["refined", "uniform"]}, cv=3
     ).fit(records)
@@ -130,7 +130,7 @@ def test_parameters_are_set_cloned_and_checked(clinic):
     copied = clone(learner).set_params(method="sequential", n_groups=7)
     assert copied.get_params() == {**learner.get_params(), "method": "sequential", "n_groups": 7}
     assert learner.get_params()["method"] == "pooled"
-    records = clinic.sample(10, seed=0)
+    records = clinic.sample(10, rng=0)
     for wrong in (
         {"n_groups": 0}, {"seed": -1}, {"restarts": 1.5}, {"pairs": "yes"}, {"threads": 0},
         {"choice": "last"}, {"method": "magic"}, {"structure": 3},
@@ -168,7 +168,7 @@ def test_without_a_structure_it_is_a_mixture(tmp_path):
 
 
 def test_shapes_are_refused_in_words(clinic):
-    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(300, seed=0))
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(300, rng=0))
     with pytest.raises(NoisyOrError, match="X has 5 features, but NoisyOrLearner is expecting 60"):
         learner.predict(np.zeros((3, 5)))
     with pytest.raises(NoisyOrError, match="Reshape your data"):

@@ -36,7 +36,7 @@ MOST_KEPT = 160
 
 
 def sample(network, n_records, seed, return_diseases=False):
-    return network.sample(n_records, seed=seed, return_diseases=return_diseases)
+    return network.sample(n_records, rng=seed, return_diseases=return_diseases)
 
 
 def make_network(structure, priors, failures, leaks):
@@ -86,7 +86,7 @@ def plan_of(structure, which, schedule=None):
 
 
 def best_triplets(pairs, schedule):
-    return noisyor.plan_triplets(pairs, schedule)
+    return noisyor.learning.plan_triplets(pairs, schedule)
 
 
 def count(source, plan, n_groups=50, n_jobs=None, **options):
@@ -113,11 +113,11 @@ def learn_in_parts(method, parts, structure):
 
 
 def learn_sequential(moments, schedule, cleanup="joint", fixed=None):
-    return noisyor.learn_sequential(moments, schedule, cleanup=cleanup, fixed=fixed)
+    return noisyor.learning.learn_sequential(moments, schedule, cleanup=cleanup, fixed=fixed)
 
 
 def learn_pooled(moments, schedule, **options):
-    return noisyor.learn_pooled(moments, schedule, **options)
+    return noisyor.learning.learn_pooled(moments, schedule, **options)
 
 
 def scores_of(misfits):
@@ -126,31 +126,31 @@ def scores_of(misfits):
 
 
 def predict_precision(network, n_records, seed):
-    return noisyor.predict_precision(network, n_records, seed=seed)
+    return noisyor.learning.predict_precision(network, n_records, rng=seed)
 
 
 def decompose(tensor):
-    return noisyor.decompose_triplet(tensor)
+    return noisyor.learning.decompose_triplet(tensor)
 
 
 def remove_influence(tensor, prior, failures):
-    return noisyor.remove_influence(tensor, prior, failures)
+    return noisyor.learning.remove_influence(tensor, prior, failures)
 
 
 def diagnose(network, present, absent, method, budget=1.0, seed=0):
-    return noisyor.posterior(network, present, absent, method=method, budget=budget, seed=seed)
+    return noisyor.posterior(network, present, absent, method=method, budget=budget, rng=seed)
 
 
 def diagnose_many(network, records, method="auto", budget=0.1, seed=0):
-    return noisyor.posteriors(network, records, method=method, budget=budget, seed=seed)
+    return noisyor.posteriors(network, records, method=method, budget=budget, rng=seed)
 
 
 def explain(network, present, absent, method="auto", seed=0):
-    return noisyor.explain(network, present, absent, method=method, seed=seed)
+    return noisyor.explain(network, present, absent, method=method, rng=seed)
 
 
 def best_questions(network, present, absent, about=None, seed=0):
-    return noisyor.best_questions(network, present, absent, about=about, draws=200, seed=seed)
+    return noisyor.best_questions(network, present, absent, about=about, draws=200, rng=seed)
 
 
 def most_probable(network, present, absent, k):
@@ -158,7 +158,7 @@ def most_probable(network, present, absent, k):
 
 
 def evaluate(learned, truth, n_records, seed):
-    return noisyor.evaluate(learned, truth, n_records=n_records, seed=seed)
+    return noisyor.evaluate(learned, truth, n_records=n_records, rng=seed)
 
 
 def parts_of(estimate):
@@ -629,10 +629,10 @@ def posteriors_of_many(title):
 def explaining(name):
     network = network_of(name)
     present, absent = asked(name, network)
-    found = explain(network, present[:6], absent[:6], seed=1)
+    found = explain(network, present[:6], absent[:6], rng=1)
     facts = prefixed("contributions", table_facts(found.contributions))
     facts |= prefixed("causes", table_facts(found.causes))
-    sampled = explain(network, present[:3], absent[:2], method="gibbs", seed=1)
+    sampled = explain(network, present[:3], absent[:2], method="gibbs", rng=1)
     facts |= prefixed("gibbs contributions", table_facts(sampled.contributions))
     return facts | prefixed("gibbs causes", table_facts(sampled.causes))
 
@@ -643,7 +643,7 @@ def asking(name):
     present, absent = asked(name, network)
     facts = {}
     for about in None, network.structure.diseases[1]:
-        found = best_questions(network, present[:2], absent[:1], about, seed=6)
+        found = best_questions(network, present[:2], absent[:1], about, rng=6)
         facts |= prefixed(str(about), {"symptoms": found.symptoms, "gains": found.gains,
                                        "probabilities": found.probabilities})  # fmt: skip
     return facts

@@ -10,6 +10,7 @@ from noisyor.errors import ParameterError, StructureError, some_of
 from noisyor.inference import posteriors
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -60,7 +61,7 @@ def evaluate(
     truth: NoisyOrNetwork,
     *,
     n_records: int = 1000,
-    seed: int = 0,
+    rng: Rng = 0,
     budget: float = 0.1,
 ) -> Comparison:
     """Compare a learned network with the true one, or any two networks of the same names.
@@ -71,7 +72,7 @@ def evaluate(
         Networks with the same diseases, symptoms and edges, in whatever order.
     n_records
         New records, sampled from `truth`, whose posteriors are compared; 0: none.
-    seed
+    rng
         The same seed gives the same records.
     budget
         Seconds of work for each record's posteriors, as in `posteriors`.
@@ -80,7 +81,7 @@ def evaluate(
     --------
     >>> from noisyor import NoisyOrLearner, datasets, evaluate
     >>> clinic = datasets.clinic()
-    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
+    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, rng=0))
     >>> compared = evaluate(learner.network_, clinic, n_records=100)
     >>> compared.failures.mean < 0.1 and compared.posteriors.mean < 0.05
     True
@@ -101,15 +102,15 @@ def evaluate(
             int(depth): _errors(wrong[depths == depth], edges[depths == depth])
             for depth in np.unique(depths)
         },
-        compare_posteriors(mine, truth, n_records, seed, budget) if n_records else None,
+        compare_posteriors(mine, truth, n_records, rng, budget) if n_records else None,
     )
 
 
 def compare_posteriors(
-    learned: NoisyOrNetwork, truth: NoisyOrNetwork, n_records: int, seed: int, budget: float
+    learned: NoisyOrNetwork, truth: NoisyOrNetwork, n_records: int, rng: Rng, budget: float
 ) -> PosteriorDifferences | None:
     """Return how posteriors of records of the truth differ; None where no record can be solved."""
-    records = truth.sample(n_records, seed=seed)
+    records = truth.sample(n_records, rng=rng)
     right = posteriors(truth, records, budget=budget)
     found = posteriors(learned, records, budget=budget)
     # Records that one of them takes for impossible have no posteriors.

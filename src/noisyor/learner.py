@@ -93,7 +93,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     --------
     >>> from noisyor import NoisyOrLearner, datasets
     >>> clinic = datasets.clinic()
-    >>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0))
+    >>> learner = NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, rng=0))
     >>> learner.network_  # doctest: +ELLIPSIS
     NoisyOrNetwork(20 diseases, 60 symptoms, 120 edges; ... findings a record)
     >>> learner.estimate_
@@ -273,7 +273,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         network = self.network_
         check_width(X, network.structure.n_symptoms)
         return posteriors(
-            network, X, method=method, budget=budget, seed=self._seed(), n_jobs=self.n_jobs,
+            network, X, method=method, budget=budget, rng=self._seed(), n_jobs=self.n_jobs,
             progress=progress, **options,
         )  # fmt: skip
 

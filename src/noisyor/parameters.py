@@ -36,7 +36,7 @@ class Parameters(Immutable):
     --------
     >>> from noisyor import datasets
     >>> from noisyor.parameters import Parameters
-    >>> figure = datasets.figure1(seed=0)
+    >>> figure = datasets.figure1(rng=0)
     >>> errors = Parameters.full(figure.structure, 0.1)
     >>> errors.vector.shape, errors.leaks
     ((14,), array([0.1, 0.1, 0.1, 0.1, 0.1]))

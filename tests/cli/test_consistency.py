@@ -32,7 +32,7 @@ def test_every_command_has_an_example(name):
 def folder(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
-    network.sample(500, seed=0).to_parquet(tmp_path / "r.parquet")
+    network.sample(500, rng=0).to_parquet(tmp_path / "r.parquet")
     return tmp_path
 
 

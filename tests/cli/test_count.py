@@ -96,7 +96,7 @@ def test_errors(run, sites, monkeypatch, arguments, message):
 
 def test_merging_what_does_not_belong_together_names_the_files(run, sites):
     network = datasets.figure1(0)
-    other = count_moments(network.sample(5, seed=0), MomentPlan.coupled(network.structure))
+    other = count_moments(network.sample(5, rng=0), MomentPlan.coupled(network.structure))
     other.save(sites / "other.moments")
     whole(sites).save(sites / "one.moments")
     code, _, err = run(

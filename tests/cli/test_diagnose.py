@@ -51,7 +51,7 @@ def test_other_methods_say_how_good_they_are(run, method):
 
 def test_intervals_from_a_summary(run, tmp_path):
     clinic = datasets.clinic()
-    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, seed=0))
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(5000, rng=0))
     learner.network_.save(tmp_path / "learned.json")
     for name in "summary.csv", "summary.parquet":
         learner.estimate_.save_summary(tmp_path / name)
@@ -67,7 +67,7 @@ def test_intervals_from_a_summary(run, tmp_path):
 
 def test_files_of_records(run, tmp_path):
     clinic = datasets.clinic()
-    findings = clinic.sample(300, seed=1)
+    findings = clinic.sample(300, rng=1)
     findings.to_parquet(tmp_path / "records.parquet")
     output = tmp_path / "posteriors.parquet"
     code, out, err = run("diagnose", "clinic", tmp_path / "records.parquet", "-o", output)
@@ -85,7 +85,7 @@ def test_files_of_records(run, tmp_path):
 
 def test_the_top_diseases_as_rows_with_ids(run, tmp_path):
     clinic = datasets.clinic()
-    rows = clinic.sample(50, seed=2).to_numpy()
+    rows = clinic.sample(50, rng=2).to_numpy()
     ids = [f"p{number}" for number in range(50)]
     findings = Findings.from_numpy(rows, clinic.structure, record_ids=ids)
     findings.to_csv(tmp_path / "records.csv", layout="long")

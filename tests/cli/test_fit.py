@@ -23,7 +23,7 @@ def clinic(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
     network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(2000, seed=0).to_parquet(tmp_path / "records.parquet")
+    network.sample(2000, rng=0).to_parquet(tmp_path / "records.parquet")
     return tmp_path
 
 
@@ -49,7 +49,7 @@ def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
 
 def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
     network = datasets.clinic()
-    parts = [network.sample(5000, seed=seed) for seed in (1, 2)]
+    parts = [network.sample(5000, rng=seed) for seed in (1, 2)]
     for name, findings in zip(("north", "south"), parts, strict=True):
         findings.to_parquet(clinic / f"{name}.parquet")
     sequential = "--method", "sequential"
@@ -80,7 +80,7 @@ def test_fit_from_moments_of_two_sites_equals_fit_from_all_records(run, clinic):
 def test_fit_says_what_was_not_learned(run, tmp_path):
     structure = Structure.from_matrix(np.ones((2, 3)))
     network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
-    network.sample(1000, seed=0).to_parquet(tmp_path / "r.parquet")
+    network.sample(1000, rng=0).to_parquet(tmp_path / "r.parquet")
     structure.save(tmp_path / "s.json")
     code, out, err = run(
         "fit", tmp_path / "s.json", tmp_path / "r.parquet", "-o", tmp_path / "n.json",
@@ -137,7 +137,7 @@ def test_options_of_learning_reach_the_learner(run, tmp_path):
         needed = schedule.plan()
         assert (plans[option].rows_of(3, needed.triplets) >= 0).all()
         assert len(plans[option].triplets) < len(needed.triplets) + 5000  # with the clean-up's
-    network.sample(200, seed=0).to_parquet(tmp_path / "r.parquet")
+    network.sample(200, rng=0).to_parquet(tmp_path / "r.parquet")
     run("count", "qmr_shaped", tmp_path / "r.parquet", "-o", tmp_path / "r.moments", "-q",
         "--plan", tmp_path / "qmr.plan")  # fmt: skip
     for option, fits in ((), False), (("--no-pairs",), False), (("--choice", "rarest"), True):
@@ -260,7 +260,7 @@ def test_fit_tells_what_the_structure_does_not_explain(run, clinic):
 
 @pytest.mark.parametrize("method", ["exact_em", "variational_em"])
 def test_fit_with_a_baseline_tells_how_it_converged(run, tmp_path, method):
-    datasets.figure1(0).sample(500, seed=0).to_parquet(tmp_path / "r.parquet")
+    datasets.figure1(0).sample(500, rng=0).to_parquet(tmp_path / "r.parquet")
     learn = "fit", "figure1", tmp_path / "r.parquet", "-o", tmp_path / "l.json", "--method", method
     code, out, _ = run(*learn, "--restarts", 2)
     assert code == 0
@@ -288,7 +288,7 @@ def test_fit_with_the_diseases_seen(run, tmp_path):
 
 
 def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):
-    datasets.figure2(0).sample(5000, seed=0).to_parquet(tmp_path / "r.parquet")
+    datasets.figure2(0).sample(5000, rng=0).to_parquet(tmp_path / "r.parquet")
     learn = "fit", "figure2", tmp_path / "r.parquet", "-o", tmp_path / "l.json"
     words = " ".join(run(*learn)[1].split())
     assert "No schedule learns 'A', 'B': fitted together to 16 pairs and triplets" in words

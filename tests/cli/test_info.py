@@ -8,7 +8,7 @@ from noisyor import datasets
 
 def test_info_tells_every_kind_of_file(run, tmp_path):
     network = datasets.clinic()
-    findings = network.sample(300, seed=0)
+    findings = network.sample(300, rng=0)
     network.save(tmp_path / "network.json")
     network.structure.save(tmp_path / "structure.json")
     network.structure.to_csv(tmp_path / "edges.csv")

@@ -16,7 +16,7 @@ def clinic(tmp_path):
     network = datasets.clinic()
     network.save(tmp_path / "clinic.json")
     network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(2000, seed=0).to_parquet(tmp_path / "records.parquet")
+    network.sample(2000, rng=0).to_parquet(tmp_path / "records.parquet")
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def test_a_given_disease_is_taken_into_account_at_every_site(run, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     network = datasets.figure2(0)
     network.save("figure2.json")
-    network.sample(3000, seed=0).to_parquet("records.parquet")
+    network.sample(3000, rng=0).to_parquet("records.parquet")
     rows = ["parameter,disease,symptom,value", f"prior,A,,{network.priors[0]}"]
     for edge, (i, j) in enumerate(network.structure.edges.tolist()):
         if i == 0:

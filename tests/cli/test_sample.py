@@ -11,7 +11,7 @@ def test_sample_writes_what_python_would_sample(run, tmp_path, name, layout):
     code, out, err = run("sample", "clinic", "-n", 500, "--seed", 3, "--layout", layout, "-o", path)
     assert (code, err) == (0, "")
     assert str(path) in out
-    assert Findings.read(path, network.structure) == network.sample(500, seed=3)
+    assert Findings.read(path, network.structure) == network.sample(500, rng=3)
 
 
 def test_sample_can_tell_diseases_and_network(run, tmp_path):
@@ -23,7 +23,7 @@ def test_sample_can_tell_diseases_and_network(run, tmp_path):
     assert (code, out) == (0, "")
     network = NoisyOrNetwork.load(tmp_path / "network.json")
     assert network == datasets.figure1(5)
-    _, diseases = network.sample(100, seed=5, return_diseases=True)
+    _, diseases = network.sample(100, rng=5, return_diseases=True)
     table = pq.read_table(tmp_path / "diseases.parquet")
     assert table.column_names == ["A", "B"]
     assert table.to_pandas().to_numpy().tolist() == diseases.tolist()

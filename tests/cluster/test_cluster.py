@@ -78,8 +78,8 @@ def write_groups(findings, path, n_rows):
 
 def test_processes_count_the_same_integers(processes, clinic, plan, tmp_path, small_jobs):
     files = [
-        write_groups(clinic.sample(7001, seed=1), tmp_path / "a.parquet", 777),
-        write_groups(clinic.sample(5000, seed=2), tmp_path / "b.parquet", 2048),
+        write_groups(clinic.sample(7001, rng=1), tmp_path / "a.parquet", 777),
+        write_groups(clinic.sample(5000, rng=2), tmp_path / "b.parquet", 2048),
     ]
     seen = []
     found = count_moments(files, plan, client=processes, progress=seen.append)
@@ -94,7 +94,7 @@ def test_parts_of_any_size_count_the_same(
 ):
     for number in range(12):
         n_records = int(rng.integers(1, 4000))
-        table = clinic.sample(n_records, seed=number).to_arrow()
+        table = clinic.sample(n_records, rng=number).to_arrow()
         frame = table.to_pandas().astype(object)
         frame = frame.mask(rng.random(frame.shape) < unknown)
         path = tmp_path / f"{number}.parquet"
@@ -112,7 +112,7 @@ def test_bytes_of_csv_count_the_same(
 ):
     monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
     path = tmp_path / "r.csv"
-    clinic.sample(3001, seed=5).to_csv(path)
+    clinic.sample(3001, rng=5).to_csv(path)
     lines = path.read_text().splitlines()
     lines.insert(1000, "")  # a blank line is no record
     path.write_bytes(line.join([*lines, ""]).encode())
@@ -136,7 +136,7 @@ def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
 def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatch, ids_per_file):
     monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
-    table = clinic.sample(2000, seed=1).to_arrow(layout="long")
+    table = clinic.sample(2000, rng=1).to_arrow(layout="long")
     frame = table.to_pandas().sample(frac=1.0, random_state=0)  # rows of a record stand apart
     frame["record"] = frame["record"].astype(str)
     frame.iloc[:6000].to_parquet(files[0], index=False)
@@ -152,13 +152,13 @@ def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatc
 
 def test_frames_of_dask_count_the_same(threads, clinic, plan):
     frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
-    frame = clinic.sample(3001, seed=4).to_arrow().to_pandas()
+    frame = clinic.sample(3001, rng=4).to_arrow().to_pandas()
     parts = frames.from_pandas(frame, npartitions=7)
     assert count_moments(parts, plan, client=threads) == count_moments(frame, plan)
 
 
 def test_addresses_are_read(threads, clinic, plan, tmp_path):
-    path = write_groups(clinic.sample(2000, seed=1), tmp_path / "a.parquet", 300)
+    path = write_groups(clinic.sample(2000, rng=1), tmp_path / "a.parquet", 300)
     expected = count_moments(path, plan)
     assert count_moments(path.as_uri(), plan) == expected
     assert count_moments(path.as_uri(), plan, client=threads) == expected
@@ -170,7 +170,7 @@ def test_addresses_are_read(threads, clinic, plan, tmp_path):
 
 
 def test_a_worker_that_is_killed_loses_nothing(processes, clinic, plan, tmp_path, small_jobs):
-    path = write_groups(clinic.sample(40_000, seed=1), tmp_path / "a.parquet", 500)
+    path = write_groups(clinic.sample(40_000, rng=1), tmp_path / "a.parquet", 500)
     pids = list(processes.run(os.getpid).values())
     n_done = []
 
@@ -188,7 +188,7 @@ def test_a_worker_that_is_killed_loses_nothing(processes, clinic, plan, tmp_path
 def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch):
     import dask
 
-    path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
+    path = write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50)
     # What a worker runs travels by value here, since it cannot import this file.
     monkeypatch.setattr(
         cluster_counting, "_count_parts", eval("lambda *_: __import__('os').abort()")
@@ -205,7 +205,7 @@ def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch
 def test_a_read_that_fails_for_a_moment_is_repeated(
     threads, clinic, plan, tmp_path, monkeypatch, small_jobs
 ):
-    path = write_groups(clinic.sample(4000, seed=1), tmp_path / "a.parquet", 300)
+    path = write_groups(clinic.sample(4000, rng=1), tmp_path / "a.parquet", 300)
     expected = count_moments(path, plan)
     read, lock, n_failures = ParquetFile.batches, threading.Lock(), [0]
 
@@ -233,9 +233,9 @@ def damage(path):
 
 def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tmp_path, small_jobs):
     good = [
-        write_groups(clinic.sample(3000, seed=n), tmp_path / f"{n}.parquet", 400) for n in (1, 2)
+        write_groups(clinic.sample(3000, rng=n), tmp_path / f"{n}.parquet", 400) for n in (1, 2)
     ]
-    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    torn = write_groups(clinic.sample(20_000, rng=3), tmp_path / "torn.parquet", 400)
     damage(torn)
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(good[0].read_bytes()[:1000])
@@ -251,8 +251,8 @@ def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tm
 
 @pytest.mark.slow
 def test_broken_files_are_left_out_of_refined_learning(threads, clinic, tmp_path, small_jobs):
-    good = write_groups(clinic.sample(3000, seed=1), tmp_path / "good.parquet", 400)
-    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    good = write_groups(clinic.sample(3000, rng=1), tmp_path / "good.parquet", 400)
+    torn = write_groups(clinic.sample(20_000, rng=3), tmp_path / "torn.parquet", 400)
     damage(torn)
     learner = NoisyOrLearner(clinic.structure, method="refined")
     with pytest.warns(NoisyOrWarning, match="could not be read"):
@@ -261,7 +261,7 @@ def test_broken_files_are_left_out_of_refined_learning(threads, clinic, tmp_path
 
 
 def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
-    path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
+    path = write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50)
     with pytest.raises(ClusterError, match="client must be a distributed.Client, not str"):
         count_moments(path, plan, client="tcp://nowhere")
     with pytest.raises(ParameterError, match="skip_broken is for work on a cluster"):
@@ -283,7 +283,7 @@ def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
 @pytest.mark.parametrize("method", ["sequential", "pooled", "refined"])
 def test_learning_on_a_cluster(threads, tmp_path, method, small_jobs):
     network = datasets.figure1(0)
-    path = write_groups(network.sample(6000, seed=1), tmp_path / "a.parquet", 700)
+    path = write_groups(network.sample(6000, rng=1), tmp_path / "a.parquet", 700)
     learner = NoisyOrLearner(network.structure, method=method)
     alone = learner.fit(path).estimate_
     together = learner.fit(path, client=threads).estimate_
@@ -297,7 +297,7 @@ def test_learning_on_a_cluster(threads, tmp_path, method, small_jobs):
 def test_learning_from_a_frame_of_dask(threads):
     frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     network = datasets.figure1(0)
-    frame = network.sample(4000, seed=1).to_arrow().to_pandas()
+    frame = network.sample(4000, rng=1).to_arrow().to_pandas()
     learner = NoisyOrLearner(network.structure)
     alone = learner.fit(frame).network_
     together = learner.fit(frames.from_pandas(frame, npartitions=3), client=threads).network_
@@ -309,7 +309,7 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
     clinic.save("clinic.json")
-    write_groups(clinic.sample(3000, seed=1), tmp_path / "a.parquet", 700)
+    write_groups(clinic.sample(3000, rng=1), tmp_path / "a.parquet", 700)
 
     def run(*arguments):
         with pytest.raises(SystemExit) as exit_:
@@ -385,7 +385,7 @@ def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, m
     monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for number, path in enumerate(files):
-        table = clinic.sample(1000, seed=number).to_arrow(layout="long")
+        table = clinic.sample(1000, rng=number).to_arrow(layout="long")
         ids = pa.array([f"{number} {each}" for each in table.column("record").to_pylist()])
         pq.write_table(table.set_column(0, "record", ids), path)
     expected = count_moments([files[0], files[2]], plan)
@@ -398,7 +398,7 @@ def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, m
 
 
 def test_nothing_is_not_a_result(threads, clinic, plan, tmp_path, small_jobs):
-    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    torn = write_groups(clinic.sample(20_000, rng=3), tmp_path / "torn.parquet", 400)
     damage(torn)
     gone, empty = tmp_path / "gone.parquet", tmp_path / "empty.parquet"
     empty.touch()
@@ -407,19 +407,19 @@ def test_nothing_is_not_a_result(threads, clinic, plan, tmp_path, small_jobs):
         pytest.raises(FileError, match="no file can be read"),
     ):
         count_moments([torn, gone, empty], plan, client=threads, skip_broken=True)
-    good = write_groups(clinic.sample(100, seed=1), tmp_path / "good.parquet", 50)
+    good = write_groups(clinic.sample(100, rng=1), tmp_path / "good.parquet", 50)
     with pytest.warns(NoisyOrWarning, match="2 files could not be read"):
         found = count_moments([gone, good, empty], plan, client=threads, skip_broken=True)
     assert found == count_moments(good, plan)
 
 
 def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp_path, small_jobs):
-    torn = write_groups(clinic.sample(20_000, seed=3), tmp_path / "torn.parquet", 400)
+    torn = write_groups(clinic.sample(20_000, rng=3), tmp_path / "torn.parquet", 400)
     damage(torn)
     for _ in range(2):
         with pytest.raises(FileError):
             count_moments(torn, plan, client=threads)
-    count_moments(write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50), plan,
+    count_moments(write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50), plan,
                   client=threads)  # fmt: skip
     gc.collect()  # an exception and its frames hold each other
     time.sleep(0.2)  # releasing takes a message
@@ -433,12 +433,12 @@ def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
 
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for number, path in enumerate(files):
-        clinic.sample(300, seed=number).to_csv(path)
+        clinic.sample(300, rng=number).to_csv(path)
     folder = tmp_path / "found"
     folder.mkdir()
     (folder / ".part-00000.parquet.12345678.part").touch()  # of a worker that was killed
     diagnose_on_cluster(
-        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, seed=0
+        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, rng=0
     )
     found = pq.read_table(folder)
     assert found.column("record").to_pylist() == list(range(600))
@@ -451,7 +451,7 @@ def test_carriage_returns_alone_and_marks_at_the_beginning(
 ):
     monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
     path = tmp_path / "r.csv"
-    clinic.sample(3000, seed=5).to_csv(path)
+    clinic.sample(3000, rng=5).to_csv(path)
     content = path.read_bytes()
     lines = content.split(b"\n")
     path.write_bytes(b"\n".join([*lines[:5], lines[5] + b"\r" + lines[6], *lines[7:]]))
@@ -462,7 +462,7 @@ def test_carriage_returns_alone_and_marks_at_the_beginning(
 
 def test_long_frames_and_tables_at_hand(threads, clinic, plan):
     frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
-    findings = clinic.sample(200, seed=1)
+    findings = clinic.sample(200, rng=1)
     table = findings.to_arrow()
     assert count_moments(table, plan, client=threads) == count_moments(table, plan)
     long = findings.to_arrow(layout="long").to_pandas()

@@ -18,7 +18,7 @@ from noisyor import datasets
     ],
 )
 def test_real_structures_are_read_and_learned_as_known(real_structures, name, sizes, learned):
-    network = datasets.from_folder(real_structures / name, seed=1)
+    network = datasets.from_folder(real_structures / name, rng=1)
     structure = network.structure
     assert (structure.n_diseases, structure.n_symptoms, structure.n_edges) == sizes
     assert learnable_rounds(structure)[0] == learned

@@ -17,7 +17,7 @@ from noisyor.parameters import Parameters
 def test_a_step_of_em_is_that_of_the_naive_twin(rng):
     for _ in range(30):
         network = small_network(rng)
-        findings = with_unknown(network.sample(20, seed=int(rng.integers(10**6))), rng)
+        findings = with_unknown(network.sample(20, rng=int(rng.integers(10**6))), rng)
         start = random_start(network.structure, rng)
         expected = ExactExpectation(findings).expect(start)
         found = maximise(expected.trials, start, Fixed(network.structure))
@@ -32,7 +32,7 @@ def test_a_step_of_em_is_that_of_the_naive_twin(rng):
 def test_derivatives_of_the_likelihood_agree_with_differences(rng):
     for _ in range(10):
         network = small_network(rng)
-        findings = with_unknown(network.sample(50, seed=1), rng)
+        findings = with_unknown(network.sample(50, rng=1), rng)
         expectation = ExactExpectation(findings)
         start = random_start(network.structure, rng)
         values = start.parameters.vector
@@ -49,7 +49,7 @@ def test_derivatives_of_the_likelihood_agree_with_differences(rng):
 
 def test_products_of_the_scores_are_the_information(rng):
     network = small_network(rng)
-    findings = with_unknown(network.sample(200, seed=1), rng)
+    findings = with_unknown(network.sample(200, rng=1), rng)
     values = network.parameters.vector
     one_by_one = np.zeros((len(values), len(values)))
     for row in findings.to_numpy().astype(float):
@@ -65,7 +65,7 @@ def test_intervals_of_exact_em_hold_the_truth():
     for seed in range(20):
         network = datasets.figure1(seed)
         estimate = learn_exact_em(
-            network.sample(20_000, seed=seed), network.structure, settings=EMSettings(n_init=2)
+            network.sample(20_000, rng=seed), network.structure, settings=EMSettings(n_init=2)
         )
         for part, truth in zip(
             estimate.parts.values(), (network.priors, network.failures, network.leaks), strict=True
@@ -90,7 +90,7 @@ def test_values_at_a_bound_are_flagged_and_have_no_interval():
     n_found = 0
     for seed in range(6):
         estimate = learn_exact_em(
-            network.sample(200, seed=seed), network.structure, settings=EMSettings(n_init=2)
+            network.sample(200, rng=seed), network.structure, settings=EMSettings(n_init=2)
         )
         for part in estimate.parts.values():
             at_bound = (part.values < 1e-5) | (part.values > 1 - 1e-5)
@@ -103,7 +103,7 @@ def test_values_at_a_bound_are_flagged_and_have_no_interval():
 def test_exact_em_and_maximum_likelihood_agree_and_never_fall():
     for seed in range(4):
         network = datasets.figure1(seed)
-        findings = network.sample(10_000, seed=seed)
+        findings = network.sample(10_000, rng=seed)
         ends = []
         for learn in learn_exact_em, learn_maximum_likelihood:
             estimate = learn(findings, network.structure, settings=EMSettings(seed=seed))

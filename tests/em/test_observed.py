@@ -13,7 +13,7 @@ from noisyor.learning import EMSettings, Flag, learn_observed
 
 def test_observed_counts_what_is_seen(rng):
     network = small_network(rng)
-    sampled, diseases = network.sample(3000, seed=0, return_diseases=True)
+    sampled, diseases = network.sample(3000, rng=0, return_diseases=True)
     findings = with_unknown(sampled, rng)
     estimate = learn_observed(findings, network.structure, diseases)
     rows = findings.to_numpy().astype(float)
@@ -30,7 +30,7 @@ def test_observed_counts_what_is_seen(rng):
 def test_the_regression_maximises_the_likelihood_given_the_diseases(rng):
     structure = Structure.from_matrix(np.ones((3, 1)))
     network = NoisyOrNetwork(structure, [0.3, 0.4, 0.5], [0.3, 0.6, 0.8], [0.1])
-    findings, diseases = network.sample(2000, seed=0, return_diseases=True)
+    findings, diseases = network.sample(2000, rng=0, return_diseases=True)
     present = findings.to_numpy()[:, 0].astype(bool)
 
     def cost(position):
@@ -53,7 +53,7 @@ def test_the_regression_maximises_the_likelihood_given_the_diseases(rng):
 
 def test_intervals_of_observed_hold_the_truth():
     network = datasets.clinic()
-    findings, diseases = network.sample(20_000, seed=0, return_diseases=True)
+    findings, diseases = network.sample(20_000, rng=0, return_diseases=True)
     part = learn_observed(findings, network.structure, diseases).failures
     lower, upper = part.intervals()
     assert ((lower <= network.failures) & (network.failures <= upper)).mean() > 0.88
@@ -61,7 +61,7 @@ def test_intervals_of_observed_hold_the_truth():
 
 def test_wrong_diseases_are_told():
     network = datasets.figure1(0)
-    findings, diseases = network.sample(50, seed=0, return_diseases=True)
+    findings, diseases = network.sample(50, rng=0, return_diseases=True)
     for wrong, text in (
         (None, "give them, records x diseases"),
         (diseases[:40], r"of shape \(50, 2\), not \(40, 2\)"),
@@ -75,7 +75,7 @@ def test_wrong_diseases_are_told():
 
 def test_leaks_of_observed_rest_on_what_is_fixed_and_known(rng):
     network = datasets.figure1(0)
-    findings, diseases = network.sample(50_000, seed=0, return_diseases=True)
+    findings, diseases = network.sample(50_000, rng=0, return_diseases=True)
     rows = findings.to_numpy().astype(float)
     rows[diseases[:, 0][:, np.newaxis] & (rng.random(rows.shape) < 0.6)] = np.nan
     part = Findings.from_numpy(rows, network.structure)
@@ -90,7 +90,7 @@ def test_leaks_of_observed_rest_on_what_is_fixed_and_known(rng):
 
 def test_diseases_that_were_never_seen_are_flagged():
     network = datasets.figure1(0)
-    findings = network.sample(50, seed=0)
+    findings = network.sample(50, rng=0)
     never = learn_observed(findings, network.structure, np.zeros((50, 2)))
     assert (never.priors.flags == Flag.CLIPPED).all()
     assert (never.failures.flags == Flag.WEAK).all()

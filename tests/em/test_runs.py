@@ -25,7 +25,7 @@ def test_what_is_left_open_suits_the_method():
 
 
 def test_the_highest_run_is_kept_and_traced():
-    low, high = datasets.figure1(seed=0), datasets.figure1(seed=1)
+    low, high = datasets.figure1(rng=0), datasets.figure1(rng=1)
     runs = [Run(low, [-9.0, -8.0], True), Run(high, [-7.0, -6.0, -5.0], False)]
     network, trace = best_run(runs, "log likelihood")
     assert network == high

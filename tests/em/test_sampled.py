@@ -48,7 +48,7 @@ def inner_network(rng):
 def test_sampling_agrees_with_the_sum_over_all_states():
     """Records with too many candidates are sampled: many sweeps give nearly the same."""
     network = datasets.clinic()
-    records = network.sample(300, seed=1)
+    records = network.sample(300, rng=1)
     exact = RecordSampler(network.structure, records.blocks, 1e-3)
     exact.expect(network, 1, must_screen=True, n_sweeps=1, seed=0)
     few = (np.bitwise_count(exact.candidates).sum(axis=1) <= MOST_ENUMERATED).mean()

@@ -14,7 +14,7 @@ from noisyor.learning import EMSettings, learn_exact_em, learn_variational_em
 def test_the_bound_is_that_of_the_naive_twin_and_below_the_likelihood(rng):
     for _ in range(40):
         network = small_network(rng)
-        findings = with_unknown(network.sample(1, seed=int(rng.integers(10**6))), rng)
+        findings = with_unknown(network.sample(1, rng=int(rng.integers(10**6))), rng)
         expectation = VariationalExpectation(findings)
         start = random_start(network.structure, rng)
         expectation.restart()
@@ -47,7 +47,7 @@ def posteriors_of(network, row, entries):
 def test_the_bound_never_falls(rng):
     for seed in range(6):
         network = small_network(rng, 5, 8)
-        findings = with_unknown(network.sample(300, seed=seed), rng)
+        findings = with_unknown(network.sample(300, rng=seed), rng)
         estimate = learn_variational_em(
             findings,
             network.structure,
@@ -59,7 +59,7 @@ def test_the_bound_never_falls(rng):
 
 def test_the_m_step_cannot_be_bettered(rng):
     network = small_network(rng, 3, 5)
-    findings = network.sample(200, seed=0)
+    findings = network.sample(200, rng=0)
     expectation = VariationalExpectation(findings)
     start = random_start(network.structure, rng)
     expectation.restart()
@@ -93,7 +93,7 @@ def test_variational_em_prunes_edges_on_figure_1():
     worse = []
     for seed in range(4):
         network = datasets.figure1(seed)
-        findings = network.sample(10_000, seed=seed)
+        findings = network.sample(10_000, rng=seed)
         errors = []
         for learn in learn_variational_em, learn_exact_em:
             learned = learn(findings, network.structure, settings=EMSettings(n_init=3)).network

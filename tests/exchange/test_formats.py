@@ -111,12 +111,12 @@ def test_words_of_the_grammar_are_names_too(tmp_path):
 
 
 def test_a_large_network_passes_through_xdsl(tmp_path):
-    network = datasets.qmr_shaped(seed=0)
+    network = datasets.qmr_shaped(rng=0)
     assert passed_through(network, tmp_path / "qmr.xdsl") == network
 
 
 def test_what_is_lost_is_told(tmp_path):
-    network = datasets.figure1(seed=0)
+    network = datasets.figure1(rng=0)
     with pytest.warns(NoisyOrWarning, match="q-matrix.* priors, failures and leaks: they are lost"):
         write_model(network, tmp_path / "q.csv", "q-matrix")
     with pytest.warns(NoisyOrWarning, match="does not hold names"):

@@ -5,8 +5,9 @@ import importlib
 
 import pytest
 
-from noisyor import NoisyOrNetwork, Structure, to_pgmpy, to_pyagrum
+from noisyor import NoisyOrNetwork, Structure
 from noisyor.errors import ExchangeError, NoisyOrError
+from noisyor.exchange import to_pgmpy, to_pyagrum
 from noisyor.exchange.nodes import identifiers, present_state
 
 

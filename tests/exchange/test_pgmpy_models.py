@@ -5,8 +5,9 @@ import importlib
 import pytest
 
 from exchange.models import assert_close, connected_network, told_by_tables
-from noisyor import NoisyOrNetwork, from_pgmpy, to_pgmpy
+from noisyor import NoisyOrNetwork
 from noisyor.errors import NoisyOrError
+from noisyor.exchange import from_pgmpy, to_pgmpy
 
 
 def test_a_missing_package_is_told(monkeypatch, flu):

@@ -8,8 +8,9 @@ import pytest
 import naive
 from conftest import as_lists
 from exchange.models import assert_close, connected_network, told_by_tables
-from noisyor import NoisyOrNetwork, Structure, from_pyagrum, to_pyagrum
+from noisyor import NoisyOrNetwork, Structure
 from noisyor.errors import NoisyOrError
+from noisyor.exchange import from_pyagrum, to_pyagrum
 
 
 def test_a_missing_package_is_told(monkeypatch, flu):

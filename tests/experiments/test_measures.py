@@ -35,7 +35,7 @@ def test_errors():
 
 def test_coverage_counts_sound_intervals_only():
     network = datasets.figure1(0)
-    estimate = fit(network.sample(20_000, seed=1), network.structure, "refined")
+    estimate = fit(network.sample(20_000, rng=1), network.structure, "refined")
     found = coverage(estimate, network)
     assert 0.0 <= found["flagged"] <= 1.0
     assert found["covered"] > 0.6
@@ -60,11 +60,11 @@ def test_moments_of_many_records_add_up():
     network = datasets.figure1(0)
 
     def chunks():
-        return (network.sample(1000, seed=seed) for seed in range(4))
+        return (network.sample(1000, rng=seed) for seed in range(4))
 
     for method in "sequential", "pooled":
         learned = fit_chunks(chunks, network.structure, method).network
-        once = fit(network.sample(1000, seed=0), network.structure, method).network
+        once = fit(network.sample(1000, rng=0), network.structure, method).network
         assert np.abs(learned.failures - network.failures).sum() < 2.0
         assert not np.array_equal(learned.failures, once.failures)
 

@@ -29,7 +29,7 @@ def test_the_full_run_is_as_large_as_the_papers():
 
 def test_dependent_diseases_come_together():
     network = datasets.clinic()
-    truth = network.sample(50_000, seed=2).to_numpy()
+    truth = network.sample(50_000, rng=2).to_numpy()
     records = sample_correlated(network, 50_000, 0.0, seed=1)
     assert np.abs(records.mean(axis=0) - truth.mean(axis=0)).max() < 0.02
     # More often none, and more often many.

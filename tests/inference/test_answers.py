@@ -21,7 +21,7 @@ def test_auto_keeps_the_better_of_bounds_and_samples():
 @pytest.mark.parametrize("method", ["auto", "gibbs"])
 def test_answers_do_not_depend_on_threads(method):
     network = datasets.clinic()
-    findings = network.sample(150, seed=4)
+    findings = network.sample(150, rng=4)
     one, two = (posteriors(network, findings, method=method, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.probabilities, two.probabilities)
     assert np.array_equal(one.errors, two.errors)
@@ -29,7 +29,7 @@ def test_answers_do_not_depend_on_threads(method):
 
 def test_auto_takes_the_next_best_and_says_so(monkeypatch):
     network = datasets.clinic()
-    rows = network.sample(400, seed=6).to_numpy()
+    rows = network.sample(400, rng=6).to_numpy()
     rows = rows[rows.sum(axis=1) >= 10][:6]
     exact = posteriors(network, rows)
     assert set(exact.method_names) == {"exact"}

@@ -30,7 +30,7 @@ def test_bounds_contain_the_exact_value(rng):
 
 def test_more_leaves_make_tighter_bounds():
     clinic = datasets.clinic()
-    records = block_records(clinic.sample(64, seed=5).blocks[0])
+    records = block_records(clinic.sample(64, rng=5).blocks[0])
     net = flat_network(clinic)
     widths = []
     for n_leaves in (1, 4, 16, 64):
@@ -47,7 +47,7 @@ def test_more_leaves_make_tighter_bounds():
 
 def test_the_bounds_of_a_large_network_contain_what_is_exact():
     network = datasets.qmr_shaped(0)
-    sampled = network.sample(400, seed=2).to_numpy()
+    sampled = network.sample(400, rng=2).to_numpy()
     sizes = sampled.sum(axis=1)
     rows = sampled[(sizes >= 8) & (sizes <= 16)][:8]
     exact = posteriors(network, rows, method="exact", budget=10.0)

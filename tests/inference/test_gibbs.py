@@ -14,7 +14,7 @@ def test_gibbs_agrees_with_sums_over_all_states(rng):
     for number in range(120):
         network, row, present, absent = random_patient(rng, extremes=number % 2 == 0)
         _, expected, _, _ = naive.expectations(*as_lists(network), row)
-        found = posterior(network, present, absent, method="gibbs", seed=number)
+        found = posterior(network, present, absent, method="gibbs", rng=number)
         wrong = np.abs(found.probabilities - expected)
         in_doubt = (np.array(expected) > 0.05) & (np.array(expected) < 0.95)
         errors += wrong[in_doubt].tolist()
@@ -26,7 +26,7 @@ def test_gibbs_agrees_with_sums_over_all_states(rng):
 def test_effective_sample_sizes_tell_the_spread_over_seeds():
     clinic = datasets.clinic()
     patient = ["fever", "cough", "headache", "nausea"]
-    runs = [posterior(clinic, patient, method="gibbs", seed=seed) for seed in range(40)]
+    runs = [posterior(clinic, patient, method="gibbs", rng=seed) for seed in range(40)]
     truth = posterior(clinic, patient).probabilities
     worst = np.argmax(truth * (1 - truth))
     spread = np.std([run.probabilities[worst] for run in runs])
@@ -50,6 +50,6 @@ def test_sampling_is_honest_where_explanations_exclude_each_other():
     assert exact.probabilities == pytest.approx(np.full(14, truth))
     n_dishonest = 0
     for seed in range(8):
-        found = posterior(network, list(range(49)), method="gibbs", seed=seed)
+        found = posterior(network, list(range(49)), method="gibbs", rng=seed)
         n_dishonest += np.abs(found.probabilities - truth).max() > 1.5 * found.error
     assert n_dishonest <= 2  # all eight chains fall into one of both now and then

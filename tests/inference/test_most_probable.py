@@ -26,7 +26,7 @@ def test_the_best_explanations_are_the_best(rng):
 
 def test_a_search_that_ends_early_says_so():
     network = datasets.qmr_shaped(0)
-    present = np.flatnonzero(network.sample(3, seed=9).to_numpy()[0])[:25].tolist()
+    present = np.flatnonzero(network.sample(3, rng=9).to_numpy()[0])[:25].tolist()
     found = most_probable(network, present, k=8, budget=0.01)
     assert not found.is_proven
     assert found.log_bound > found.log_joints[-1]

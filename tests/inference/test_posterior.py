@@ -67,7 +67,7 @@ def test_weak_causes_keep_their_digits():
 
 def test_batches_are_the_same_as_single_patients(rng):
     network = datasets.clinic()
-    rows = network.sample(70, seed=3).to_numpy().astype(float)
+    rows = network.sample(70, rng=3).to_numpy().astype(float)
     for share in (0.0, 0.2, 0.8):  # mostly known, mostly unknown: listed in different ways
         rows[rng.random(rows.shape) < share] = np.nan
         found = posteriors(network, rows)
@@ -82,7 +82,7 @@ def test_batches_are_the_same_as_single_patients(rng):
 def test_posteriors_are_calibrated():
     # Of the diseases given 20% to 30%, 20% to 30% must be there.
     network = datasets.clinic()
-    findings, diseases = network.sample(40_000, seed=8, return_diseases=True)
+    findings, diseases = network.sample(40_000, rng=8, return_diseases=True)
     found = posteriors(network, findings).probabilities
     for low in np.arange(0.0, 1.0, 0.1):
         chosen = (found >= low) & (found < low + 0.1)
@@ -143,11 +143,11 @@ def test_a_network_without_diseases_has_evidence_only():
 
 def test_an_estimate_can_be_asked_for_many_records():
     clinic = datasets.clinic()
-    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, seed=0))
-    records = clinic.sample(10, seed=1)
+    learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(3000, rng=0))
+    records = clinic.sample(10, rng=1)
     by_estimate, by_network = (
         posteriors(each, records) for each in (learner.estimate_, learner.network_)
     )
     assert np.array_equal(by_estimate.probabilities, by_network.probabilities)
     with pytest.raises(NoisyOrError, match="another structure"):
-        posteriors(clinic, datasets.figure1(0).sample(3, seed=0))
+        posteriors(clinic, datasets.figure1(0).sample(3, rng=0))

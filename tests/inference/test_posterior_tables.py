@@ -18,7 +18,7 @@ def table_of(network, findings, top, id_type=None, first=0):
 
 def test_a_row_for_each_record():
     clinic = datasets.clinic()
-    findings = clinic.sample(150, seed=0)
+    findings = clinic.sample(150, rng=0)
     expected = posteriors(clinic, findings)
     table, counts = table_of(clinic, findings, None, first=1000)
     assert table.column_names[1:21] == list(clinic.structure.diseases)
@@ -33,7 +33,7 @@ def test_a_row_for_each_record():
 def test_a_row_for_each_of_the_most_probable_diseases():
     clinic = datasets.clinic()
     ids = [f"patient {number}" for number in range(40)]
-    rows = clinic.sample(40, seed=0).to_numpy()
+    rows = clinic.sample(40, rng=0).to_numpy()
     findings = Findings.from_numpy(rows, clinic.structure, record_ids=ids)
     expected = posteriors(clinic, findings).probabilities
     table, _ = table_of(clinic, findings, 3, pa.string())

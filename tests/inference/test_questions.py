@@ -28,6 +28,6 @@ def test_questions_about_a_rare_disease():
     network = NoisyOrNetwork(structure, [1e-3, 0.1], [0.01, 0.01, 0.3, 0.3], [1e-4, 0.01, 0.01])
     truth = naive.information(*as_lists(network), [None] * 3, 0, about=0)
     for seed in range(3):
-        asked = best_questions(network, about="rare", seed=seed)
+        asked = best_questions(network, about="rare", rng=seed)
         assert asked.symptoms[0] == 0
         assert asked.gains[0] == pytest.approx(truth, rel=0.1)

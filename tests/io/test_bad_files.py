@@ -42,7 +42,7 @@ def make_originals():
     """Small valid files of every kind, with the function that reads them."""
     network = datasets.figure1(0)
     symptoms = network.structure
-    records = network.sample(40, seed=0).to_numpy().astype(float)
+    records = network.sample(40, rng=0).to_numpy().astype(float)
     records[3, 2] = np.nan
     findings = Findings.from_numpy(records, symptoms)
 

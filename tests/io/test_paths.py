@@ -29,7 +29,7 @@ def test_what_is_no_file(tmp_path):
 
 def test_writing_where_it_cannot_be(tmp_path):
     network = datasets.figure1(0)
-    findings = network.sample(10, seed=0)
+    findings = network.sample(10, rng=0)
     for write in network.save, findings.to_parquet, findings.to_csv, network.structure.to_csv:
         with pytest.raises(NoisyOrError, match="is a directory; give a file to write"):
             write(tmp_path)
@@ -40,7 +40,7 @@ def test_writing_where_it_cannot_be(tmp_path):
 def test_nothing_half_written_is_left(tmp_path, monkeypatch):
     target = tmp_path / "records.parquet"
     target.write_text("the old content")
-    findings = datasets.clinic().sample(100, seed=0)
+    findings = datasets.clinic().sample(100, rng=0)
 
     def break_down(*_):
         raise OSError(28, "No space left on device")
@@ -58,5 +58,5 @@ def test_nothing_half_written_is_left_by_ctrl_c(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pq.ParquetWriter, "write_batch", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        datasets.clinic().sample(100, seed=0).to_parquet(tmp_path / "records.parquet")
+        datasets.clinic().sample(100, rng=0).to_parquet(tmp_path / "records.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -31,7 +31,7 @@ WIDE = "fever,cough\n1,0\n0,1\n"
 def test_truncated_files(tmp_path, keep):
     network = datasets.clinic()
     network.save(tmp_path / "network.json")
-    network.sample(500, seed=0).to_parquet(tmp_path / "records.parquet")
+    network.sample(500, rng=0).to_parquet(tmp_path / "records.parquet")
     (tmp_path / "records.csv.gz").write_bytes(gzip.compress(WIDE.encode() * 1))
     for name, read in (
         ("network.json", NoisyOrNetwork.load),

@@ -7,8 +7,9 @@ import pytest
 
 import naive
 from conftest import as_lists, random_network
-from noisyor import Moments, find_schedule, remove_influence
+from noisyor import Moments, find_schedule
 from noisyor.errors import ParameterError
+from noisyor.learning import remove_influence
 from noisyor.learning.adjust import adjusted_excesses
 from noisyor.learning.decompose import Influences
 from noisyor.learning.sequential import step_tables

@@ -21,7 +21,7 @@ METHODS = ("refined", "pooled", "sequential")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns_figure_2(method):
     network = datasets.figure2(0)
-    learner = NoisyOrLearner(network.structure, method=method).fit(network.sample(20_000, seed=0))
+    learner = NoisyOrLearner(network.structure, method=method).fit(network.sample(20_000, rng=0))
     estimate = learner.estimate_
     assert estimate.is_complete
     for part, truth in zip(
@@ -37,7 +37,7 @@ def test_every_method_learns_figure_2(method):
 def test_moments_of_sites_can_be_cleaned_up_too():
     network = datasets.figure2(1)
     learner = NoisyOrLearner(network.structure, method="pooled")
-    moments = count_moments(network.sample(20_000, seed=0), learner.find_plan())
+    moments = count_moments(network.sample(20_000, rng=0), learner.find_plan())
     assert np.abs(learner.fit(moments).network_.failures - network.failures).max() < 0.12
 
 
@@ -46,7 +46,7 @@ def test_diseases_that_differ_in_nothing_are_called_weakly_identified():
     failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
     for method in METHODS:
-        learner = NoisyOrLearner(structure, method=method).fit(network.sample(20_000, seed=0))
+        learner = NoisyOrLearner(structure, method=method).fit(network.sample(20_000, rng=0))
         part = learner.estimate_.failures
         unsure = (part.flags & (Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS)) != 0
         assert (unsure | ~part.is_learned).all()
@@ -54,7 +54,7 @@ def test_diseases_that_differ_in_nothing_are_called_weakly_identified():
 
 def test_an_estimate_tells_how_well_its_parts_fit():
     network = datasets.figure2(0)
-    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(5000, seed=0))
+    learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(5000, rng=0))
     (part,) = learner.estimate_.explained
     assert part.diseases.tolist() == [0, 1]
     assert 0.0 < part.misfit < 10.0 * part.n_moments
@@ -67,7 +67,7 @@ def test_diseases_with_the_same_symptoms_are_marked():
         structure, [0.2, 0.4], np.linspace(0.2, 0.8, 12)[::-1], np.full(6, 0.05)
     )
     for method in METHODS:
-        learner = NoisyOrLearner(structure, method=method).fit(network.sample(5000, seed=0))
+        learner = NoisyOrLearner(structure, method=method).fit(network.sample(5000, rng=0))
         estimate = learner.estimate_
         assert (estimate.priors.flags & Flag.SWAPPABLE).all()
         assert (estimate.failures.flags & Flag.SWAPPABLE).all()
@@ -117,7 +117,7 @@ def test_what_only_fixed_leaks_would_tell_is_not_called_certain(method):
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.2], [0.4, 0.6], [0.05, 0.1])
     learner = NoisyOrLearner(structure, method=method)
-    part = learner.fit(network.sample(5000, seed=0), fixed=Fixed.of(network, "leaks")).estimate_
+    part = learner.fit(network.sample(5000, rng=0), fixed=Fixed.of(network, "leaks")).estimate_
     for learned in part.priors, part.failures:
         assert (learned.flags != 0).all()
 
@@ -128,7 +128,7 @@ def test_records_that_tell_nothing_teach_nothing(method):
     nothing = np.full((500, network.structure.n_symptoms), np.nan)
     learner = NoisyOrLearner(network.structure, method=method).fit(nothing)
     assert not learner.estimate_.failures.is_learned.any()
-    rows = network.sample(5000, seed=0).to_numpy().astype(float)
+    rows = network.sample(5000, rng=0).to_numpy().astype(float)
     rows[:, 0] = np.nan
     part = NoisyOrLearner(network.structure, method=method).fit(rows).estimate_.failures
     of_first = network.structure.edges[:, 1] == 0
@@ -154,7 +154,7 @@ def test_leaks_share_the_doubts_about_their_parents():
     structure = Structure.from_matrix(np.ones((2, 6)))
     failures = np.tile(np.linspace(0.2, 0.8, 6), 2)
     network = NoisyOrNetwork(structure, [0.05, 0.05], failures, np.full(6, 0.05))
-    learner = NoisyOrLearner(structure, method="pooled").fit(network.sample(5000, seed=0))
+    learner = NoisyOrLearner(structure, method="pooled").fit(network.sample(5000, rng=0))
     estimate = learner.estimate_
     doubt = Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED
     assert (estimate.failures.flags & doubt).any()

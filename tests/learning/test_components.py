@@ -55,7 +55,7 @@ def test_moments_without_the_triplets_leave_it_unlearned():
     network = datasets.figure2(0)
     schedule = find_schedule(network.structure)
     components, _ = find_components(schedule, Fixed(network.structure))
-    moments = count_moments(network.sample(500, seed=0), schedule.plan())
+    moments = count_moments(network.sample(500, rng=0), schedule.plan())
     assert not components[0].is_counted(moments)
     learned = without_components(network, components)
     with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B', and the moments lack"):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import naive
-from noisyor import decompose_triplet
 from noisyor.errors import DecompositionError, ParameterError
+from noisyor.learning import decompose_triplet
 from noisyor.learning.decompose import (
     decompose_excesses,
     failures_of,

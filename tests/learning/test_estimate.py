@@ -2,13 +2,14 @@
 
 import pytest
 
-from noisyor import count_moments, datasets, find_schedule, learn_sequential
+from noisyor import count_moments, datasets, find_schedule
+from noisyor.learning import learn_sequential
 
 
 def test_the_summary_has_a_row_for_each_parameter():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(10_000, seed=0), schedule.plan())
+    moments = count_moments(network.sample(10_000, rng=0), schedule.plan())
     estimate = learn_sequential(moments, schedule)
     rows = estimate.summary().to_pylist()
     assert len(rows) == 2 + 7 + 5

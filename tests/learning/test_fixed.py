@@ -14,12 +14,9 @@ from noisyor import (
     Structure,
     datasets,
     find_schedule,
-    learn_pooled,
-    learn_sequential,
-    plan_triplets,
 )
 from noisyor.errors import ParameterError
-from noisyor.learning import Flag
+from noisyor.learning import Flag, learn_pooled, learn_sequential, plan_triplets
 
 METHODS = ("refined", "pooled", "sequential")
 
@@ -38,7 +35,7 @@ def test_what_is_held_comes_back_as_it_was_given(method, rng):
     network = datasets.clinic()
     fixed = some_fixed(network, rng)
     learner = NoisyOrLearner(network.structure, method=method)
-    estimate = learner.fit(network.sample(2000, seed=0), fixed=fixed).estimate_
+    estimate = learner.fit(network.sample(2000, rng=0), fixed=fixed).estimate_
     for kind, part in zip(("priors", "failures", "leaks"), estimate.parts.values(), strict=True):
         held = fixed.holds(kind)
         assert 0 < held.sum() < len(held)
@@ -56,7 +53,7 @@ def test_bounds_can_be_held(method):
     network = datasets.figure1(0)
     fixed = {"leaks": {"a": 0.0}, "failures": {("A", "b"): 1.0, ("B", "d"): 0}, "priors": {"B": 1}}
     learner = NoisyOrLearner(network.structure, method=method)
-    learned = learner.fit(network.sample(500, seed=0), fixed=fixed).network_
+    learned = learner.fit(network.sample(500, rng=0), fixed=fixed).network_
     assert learned.leaks[0] == 0.0
     assert learned.priors[1] == 1.0
     assert learned.failures[learned.structure.edge_index("A", "b")] == 1.0
@@ -67,7 +64,7 @@ def test_known_failures_and_leaks_make_better_priors(method):
     network = datasets.clinic()
     free, held, covered = [], [], []
     for seed in range(2):
-        records = network.sample(3000, seed=seed)
+        records = network.sample(3000, rng=seed)
         learner = NoisyOrLearner(network.structure, method=method)
         free.append(np.abs(learner.fit(records).network_.priors - network.priors).sum())
         part = learner.fit(records, fixed=Fixed.of(network, "failures", "leaks")).estimate_.priors
@@ -140,7 +137,7 @@ def test_wrong_values_are_held_and_the_others_make_the_best_of_it():
 
     network = datasets.figure1(2)
     structure = network.structure
-    records = network.sample(5000, seed=0)
+    records = network.sample(5000, rng=0)
     counts = np.bincount(records.to_numpy() @ (1 << np.arange(5)), minlength=32)
     wrong = {"priors": {"A": 0.35}, "failures": {("B", "d"): 0.5}}
     fixed = Fixed(structure, **wrong)
@@ -182,7 +179,7 @@ def test_a_fixed_prior_entangles_nothing(monkeypatch):
     """On large networks, whose information is inverted disease by disease."""
     monkeypatch.setattr("noisyor.learning.polish.learn.MOST_TOGETHER", 0)
     network = datasets.clinic()
-    records = network.sample(3000, seed=0)
+    records = network.sample(3000, rng=0)
     fixed = Fixed.of(network, "priors")
     estimate = NoisyOrLearner(network.structure).fit(records, fixed=fixed).estimate_
     assert not estimate.failures.count(Flag.ENTANGLED)
@@ -191,7 +188,7 @@ def test_a_fixed_prior_entangles_nothing(monkeypatch):
 def test_partial_fit_keeps_what_is_held():
     network = datasets.figure1(0)
     learner = NoisyOrLearner(network.structure, method="pooled")
-    records = network.sample(300, seed=0)
+    records = network.sample(300, rng=0)
     learner.partial_fit(records, fixed={"priors": {"A": 0.123}}).partial_fit(records)
     assert learner.network_.priors[0] == 0.123
     with pytest.raises(ParameterError, match="other fixed values"):

@@ -12,7 +12,7 @@ from noisyor.learning import EMSettings, Flag, learn_exact_em, learn_uniform, le
 @pytest.mark.parametrize("learn", CLIMBERS)
 def test_seeds_fixed_values_and_progress(learn):
     network = datasets.figure1(0)
-    findings = network.sample(500, seed=0)
+    findings = network.sample(500, rng=0)
     fixed = Fixed(network.structure, priors={"A": 0.4}, failures={("B", "c"): 0.7})
     seen = []
     one, same, other = (
@@ -37,9 +37,9 @@ def test_seeds_fixed_values_and_progress(learn):
 @pytest.mark.parametrize("learn", CLIMBERS)
 def test_wrong_records_are_told(learn):
     network = datasets.figure1(0)
-    findings = network.sample(50, seed=0)
+    findings = network.sample(50, rng=0)
     with pytest.raises(ParameterError, match="there are no records"):
-        learn(network.sample(0, seed=0), network.structure)
+        learn(network.sample(0, rng=0), network.structure)
     with pytest.raises(StructureError, match="other symptoms"):
         learn(findings, datasets.clinic().structure)
 
@@ -47,7 +47,7 @@ def test_wrong_records_are_told(learn):
 @pytest.mark.parametrize("learn", CLIMBERS)
 def test_threads_do_not_matter(learn):
     network = datasets.clinic()
-    findings = network.sample(1500, seed=0)
+    findings = network.sample(1500, rng=0)
     one, two = (
         learn(
             findings, network.structure, settings=EMSettings(n_init=1, max_iter=5, n_jobs=n_jobs)
@@ -62,7 +62,7 @@ def test_no_edges_are_no_trouble():
     network = NoisyOrNetwork(structure, [0.5, 0.5], [], [0.1, 0.2, 0.3])
     for learn in CLIMBERS:
         learned = learn(
-            network.sample(500, seed=0), structure, settings=EMSettings(n_init=1)
+            network.sample(500, rng=0), structure, settings=EMSettings(n_init=1)
         ).network
         assert np.abs(learned.leaks - network.leaks).max() < 0.1
 
@@ -70,19 +70,19 @@ def test_no_edges_are_no_trouble():
 def test_what_cannot_be_known_is_flagged_by_baselines_too():
     structure = Structure.from_matrix(np.ones((1, 2)))
     network = NoisyOrNetwork(structure, [0.3], [0.4, 0.6], [0.05, 0.05])
-    estimate = learn_exact_em(network.sample(1000, seed=0), structure)
+    estimate = learn_exact_em(network.sample(1000, rng=0), structure)
     assert (estimate.failures.flags & Flag.UNCERTIFIED).all()
     assert np.isnan(estimate.failures.standard_errors).all()
     twins = NoisyOrNetwork(
         Structure.from_matrix(np.ones((2, 5))), [0.3, 0.2], np.linspace(0.2, 0.8, 10), [0.05] * 5
     )
-    estimate = learn_variational_em(twins.sample(500, seed=0), twins.structure)
+    estimate = learn_variational_em(twins.sample(500, rng=0), twins.structure)
     assert (estimate.failures.flags & Flag.SWAPPABLE).all()
 
 
 def test_uniform_looks_at_nothing():
     network = datasets.figure1(0)
-    estimate = learn_uniform(network.sample(50, seed=0), network.structure)
+    estimate = learn_uniform(network.sample(50, rng=0), network.structure)
     assert (estimate.network.failures == 0.5).all()
     assert (estimate.network.priors == 0.5).all()
     assert (estimate.network.leaks == 1e-6).all()

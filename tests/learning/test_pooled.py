@@ -13,12 +13,9 @@ from noisyor import (
     count_moments,
     datasets,
     find_schedule,
-    learn_pooled,
-    learn_sequential,
-    plan_triplets,
 )
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning import Flag
+from noisyor.learning import Flag, learn_pooled, learn_sequential, plan_triplets
 
 
 @pytest.mark.parametrize("name", ["figure1", "clinic"])
@@ -39,7 +36,7 @@ def errors(estimate, network):
 
 def test_pooling_beats_one_triplet_an_edge_by_far():
     network = datasets.clinic()
-    findings = network.sample(50_000, seed=0)
+    findings = network.sample(50_000, rng=0)
     pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_
     sequential = NoisyOrLearner(network.structure, method="sequential").fit(findings).estimate_
     assert errors(pooled, network) < 0.75 * errors(sequential, network)
@@ -50,7 +47,7 @@ def test_standard_errors_cover():
     network = datasets.clinic()
     covered = []
     for seed in range(5):
-        findings = network.sample(50_000, seed=seed)
+        findings = network.sample(50_000, rng=seed)
         part = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_.failures
         lower, upper = part.intervals()
         covered.append(((lower <= network.failures) & (network.failures <= upper))[part.flags == 0])
@@ -61,7 +58,7 @@ def test_sites_learn_what_all_records_in_one_place_would():
     network = datasets.clinic()
     structure = network.structure
     # Ids put every record into the same group wherever it is counted.
-    records = [network.sample(3000, seed=seed).to_numpy() for seed in (1, 2)]
+    records = [network.sample(3000, rng=seed).to_numpy() for seed in (1, 2)]
     ids = np.arange(3000), np.arange(3000, 6000)
     parts = [
         Findings.from_numpy(rows, structure, record_ids=numbers)
@@ -82,7 +79,7 @@ def test_sites_learn_what_all_records_in_one_place_would():
 def test_what_is_not_identifiable_stays_neutral():
     structure = Structure.from_matrix(np.ones((2, 3)))
     network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(3, 0.01))
-    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, seed=0))
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, rng=0))
     assert (estimate.estimate_.failures.flags == Flag.NOT_SCHEDULED).all()
     assert (estimate.network_.failures == 0.5).all()
 
@@ -90,7 +87,7 @@ def test_what_is_not_identifiable_stays_neutral():
 def test_moments_that_do_not_do_are_refused():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
-    records = network.sample(100, seed=0)
+    records = network.sample(100, rng=0)
     with pytest.raises(ParameterError, match="lack .* pairs that share a disease"):
         learn_pooled(count_moments(records, MomentPlan(network.structure)), schedule)
     with pytest.raises(ParameterError, match="no triplets"):
@@ -104,7 +101,7 @@ def test_moments_that_do_not_do_are_refused():
 def test_pooled_and_sequential_agree_with_many_records():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
-    findings = network.sample(500_000, seed=0)
+    findings = network.sample(500_000, rng=0)
     pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
     one = learn_sequential(count_moments(findings, schedule.plan()), schedule).network
     assert pooled.failures == pytest.approx(one.failures, abs=0.05)
@@ -113,7 +110,7 @@ def test_pooled_and_sequential_agree_with_many_records():
 def test_few_groups_give_sound_values_without_errors_and_say_so():
     """Rows without ids come 64 to a group: fewer than 640 fill fewer than the ten groups needed."""
     network = datasets.clinic()
-    findings = network.sample(400, seed=1)
+    findings = network.sample(400, rng=1)
     estimate = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_
     for part in estimate.parts.values():
         assert np.isnan(part.standard_errors).all()
@@ -128,7 +125,7 @@ def test_few_groups_give_sound_values_without_errors_and_say_so():
 @pytest.mark.parametrize("method", ["sequential", "pooled", "refined"])
 def test_the_number_of_threads_changes_nothing(method):
     network = datasets.figure2(1)
-    findings = network.sample(3000, seed=0)
+    findings = network.sample(3000, rng=0)
     one, many = (
         NoisyOrLearner(network.structure, method=method, n_jobs=n).fit(findings).estimate_
         for n in (1, 3)

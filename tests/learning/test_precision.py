@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from noisyor import NoisyOrLearner, NoisyOrNetwork, datasets, predict_precision
+from noisyor import NoisyOrLearner, NoisyOrNetwork, datasets
 from noisyor.errors import ParameterError
-from noisyor.learning import precision
+from noisyor.learning import precision, predict_precision
 
 
 @pytest.mark.parametrize("is_small", [True, False])
@@ -14,7 +14,7 @@ def test_predictions_come_true(is_small, monkeypatch):
     monkeypatch.setattr(precision, "is_small", lambda _: is_small)
     network = datasets.clinic()
     predicted = predict_precision(network, 3000).standard_errors
-    stated = NoisyOrLearner(network.structure).fit(network.sample(3000, seed=3)).estimate_
+    stated = NoisyOrLearner(network.structure).fit(network.sample(3000, rng=3)).estimate_
     for expected, found in zip(predicted, stated.standard_errors, strict=True):
         # Disease by disease, what two diseases share is left out of the prediction.
         assert np.median(found / expected) == pytest.approx(1.0, abs=0.15 if is_small else 0.25)

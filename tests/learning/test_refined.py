@@ -13,7 +13,7 @@ def test_refining_beats_pooling_and_its_intervals_cover():
     learned, start, inside = [], [], []
     for seed in range(12):
         network = datasets.figure1(seed)
-        findings = network.sample(2000, seed=seed + 50)
+        findings = network.sample(2000, rng=seed + 50)
         refined = NoisyOrLearner(network.structure).fit(findings).estimate_
         pooled = NoisyOrLearner(network.structure, method="pooled").fit(findings).estimate_
         learned.append(np.abs(refined.failures.values - network.failures).mean())
@@ -26,7 +26,7 @@ def test_refining_beats_pooling_and_its_intervals_cover():
 
 def test_large_networks_are_refined_disease_by_disease():
     network = datasets.qmr_shaped(0)
-    findings, diseases = network.sample(5000, seed=1, return_diseases=True)
+    findings, diseases = network.sample(5000, rng=1, return_diseases=True)
     estimate = NoisyOrLearner(network.structure).fit(findings).estimate_
     assert estimate.method == "refined"
     assert (estimate.failures.depths == estimate.schedule.n_rounds).sum() == 122  # cleaned up
@@ -41,7 +41,7 @@ def test_large_networks_are_refined_disease_by_disease():
 
 def test_the_same_seed_gives_the_same_network():
     network = datasets.clinic()
-    findings = network.sample(2000, seed=0)
+    findings = network.sample(2000, rng=0)
     one, same = (NoisyOrLearner(network.structure, seed=1).fit(findings) for _ in range(2))
     assert one.network_ == same.network_
 
@@ -49,7 +49,7 @@ def test_the_same_seed_gives_the_same_network():
 def test_unknown_findings_are_left_out():
     network = datasets.figure1(2)
     rng = np.random.default_rng(0)
-    records = network.sample(5000, seed=1).to_numpy().astype(float)
+    records = network.sample(5000, rng=1).to_numpy().astype(float)
     records[rng.random(records.shape) < 0.1] = np.nan
     learned = NoisyOrLearner(network.structure).fit(records).network_
     assert np.abs(learned.failures - network.failures).mean() < 0.06
@@ -57,7 +57,7 @@ def test_unknown_findings_are_left_out():
 
 def test_few_records_are_flagged_as_weak():
     network = datasets.clinic()
-    estimate = NoisyOrLearner(network.structure).fit(network.sample(3, seed=0)).estimate_
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(3, rng=0)).estimate_
     assert (estimate.priors.flags & Flag.WEAK).any()
     values = np.concatenate([part.values for part in estimate.parts.values()])
     assert ((values > 0) & (values < 1)).all()
@@ -67,9 +67,9 @@ def test_wrong_inputs_are_refused():
     network, other = datasets.figure1(0), datasets.clinic()
     schedule = find_schedule(network.structure)
     with pytest.raises(StructureError, match="different structures"):
-        learn_refined(other.sample(10, seed=0), schedule, network)
+        learn_refined(other.sample(10, rng=0), schedule, network)
     with pytest.raises(ParameterError, match="no records"):
-        learn_refined(network.sample(0, seed=0), schedule, network)
+        learn_refined(network.sample(0, rng=0), schedule, network)
 
 
 def hardly_any_records(kind):
@@ -79,8 +79,8 @@ def hardly_any_records(kind):
     if kind == "absent":
         return np.zeros((500, 5), dtype=np.uint8)
     if kind == "one record":
-        return network.sample(1, seed=0).to_numpy()
-    records = network.sample(500, seed=0).to_numpy()
+        return network.sample(1, rng=0).to_numpy()
+    records = network.sample(500, rng=0).to_numpy()
     records[:, 1] = 1  # b is always present
     return records
 
@@ -103,7 +103,7 @@ def test_what_the_records_do_not_tell_is_flagged(kind):
 @pytest.mark.parametrize("method", ["refined", "pooled"])
 def test_shrinking_can_be_switched_off(method):
     network = datasets.clinic()
-    records = network.sample(1000, seed=0)
+    records = network.sample(1000, rng=0)
     spreads = [
         NoisyOrLearner(network.structure, method=method, shrink=shrink)
         .fit(records)
@@ -117,4 +117,4 @@ def test_shrinking_can_be_switched_off(method):
 def test_without_records_nothing_is_learned(method):
     network = datasets.figure1(0)
     with pytest.raises(ParameterError, match="nothing to learn from"):
-        NoisyOrLearner(network.structure, method=method).fit(network.sample(0, seed=0))
+        NoisyOrLearner(network.structure, method=method).fit(network.sample(0, rng=0))

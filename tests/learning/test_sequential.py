@@ -15,10 +15,9 @@ from noisyor import (
     count_moments,
     datasets,
     find_schedule,
-    learn_sequential,
 )
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning import Flag
+from noisyor.learning import Flag, learn_sequential
 from noisyor.learning.estimate import NEUTRAL_VALUES
 
 
@@ -49,7 +48,7 @@ def test_qmr_shaped_is_recovered_from_exact_moments(options):
 
 
 def test_orphanet570_is_recovered_from_exact_moments(real_structures):
-    assert_recovered(datasets.from_folder(real_structures / "orphanet570", seed=1))
+    assert_recovered(datasets.from_folder(real_structures / "orphanet570", rng=1))
 
 
 def test_random_networks_are_recovered_from_exact_moments(rng):
@@ -75,7 +74,7 @@ def test_learning_from_records_agrees_with_the_literal_algorithm(rng):
     while n_compared < 100:
         network = random_network(rng, 4, 8)
         structure = network.structure
-        records = network.sample(int(rng.choice([1000, 5000])), seed=rng).to_numpy().astype(int)
+        records = network.sample(int(rng.choice([1000, 5000])), rng=rng).to_numpy().astype(int)
         schedule = find_schedule(structure)
         moments = count_moments(Findings.from_numpy(records, structure), schedule.plan())
         estimate = learn_sequential(moments, schedule, standard_errors=False, cleanup=None)
@@ -106,7 +105,7 @@ def errors_of_figure_1(n_records, networks):
     errors = []
     for seed in networks:
         network = datasets.figure1(seed)
-        moments = count_moments(network.sample(n_records, seed=seed + 10**6), schedule.plan())
+        moments = count_moments(network.sample(n_records, rng=seed + 10**6), schedule.plan())
         learned = learn_sequential(moments, schedule, standard_errors=False, cleanup=None).network
         errors.append(
             np.abs(learned.priors - network.priors).sum()
@@ -126,7 +125,7 @@ def test_standard_errors_tell_the_spread_over_samples():
     schedule = find_schedule(network.structure)
     plan = schedule.plan()
     estimates = [
-        learn_sequential(count_moments(network.sample(20_000, seed=seed), plan), schedule)
+        learn_sequential(count_moments(network.sample(20_000, rng=seed), plan), schedule)
         for seed in range(60)
     ]
     for name in "priors", "failures", "leaks":
@@ -141,7 +140,7 @@ def test_standard_errors_tell_the_spread_over_samples():
 def test_moments_in_one_group_have_no_standard_errors():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(1000, seed=0), schedule.plan(), n_groups=1)
+    moments = count_moments(network.sample(1000, rng=0), schedule.plan(), n_groups=1)
     estimate = learn_sequential(moments, schedule)
     assert all(np.isnan(part.standard_errors).all() for part in estimate.parts.values())
 
@@ -149,7 +148,7 @@ def test_moments_in_one_group_have_no_standard_errors():
 def test_more_moments_than_needed_change_nothing():
     network = datasets.clinic()
     schedule = find_schedule(network.structure)
-    findings = network.sample(5000, seed=0)
+    findings = network.sample(5000, rng=0)
     exactly = learn_sequential(count_moments(findings, schedule.plan()), schedule)
     more = count_moments(findings, schedule.plan() | MomentPlan.coupled(network.structure))
     assert learn_sequential(more, schedule).network == exactly.network
@@ -160,7 +159,7 @@ def test_unknown_findings_are_left_out_of_each_moment():
     network = datasets.figure1(1)
     schedule = find_schedule(network.structure)
     rng = np.random.default_rng(0)
-    records = network.sample(100_000, seed=1).to_numpy().astype(float)
+    records = network.sample(100_000, rng=1).to_numpy().astype(float)
     records[rng.random(records.shape) < 0.1] = np.nan
     moments = count_moments(Findings.from_numpy(records, network.structure), schedule.plan())
     learned = learn_sequential(moments, schedule).network
@@ -170,7 +169,7 @@ def test_unknown_findings_are_left_out_of_each_moment():
 def test_what_was_not_learned_holds_neutral_values_and_says_why():
     network = datasets.figure2(0)
     schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(1000, seed=0), schedule.plan())
+    moments = count_moments(network.sample(1000, rng=0), schedule.plan())
     with pytest.warns(NoisyOrWarning, match="no schedule learns 'A', 'B'"):
         estimate = learn_sequential(moments, schedule)
     assert not estimate.is_complete
@@ -210,7 +209,7 @@ def test_clipped_values_are_at_the_bounds_and_flagged():
     schedule = find_schedule(network.structure)
     parts = []
     for seed in range(20):
-        moments = count_moments(network.sample(300, seed=seed), schedule.plan())
+        moments = count_moments(network.sample(300, rng=seed), schedule.plan())
         parts += learn_sequential(moments, schedule).parts.values()
     values = np.concatenate([part.values for part in parts])
     flags = np.concatenate([part.flags for part in parts])
@@ -224,7 +223,7 @@ def test_clipped_values_are_at_the_bounds_and_flagged():
 def test_what_varies_between_clipped_and_learned_is_unstable():
     network = datasets.clinic()
     schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(2000, seed=0), schedule.plan())
+    moments = count_moments(network.sample(2000, rng=0), schedule.plan())
     part = learn_sequential(moments, schedule).failures
     assert part.count(Flag.UNSTABLE) > 0
     assert np.isnan(part.standard_errors[(part.flags & Flag.UNSTABLE) != 0]).all()
@@ -250,7 +249,7 @@ def test_leaks_that_rest_on_clipped_failures_say_so():
     edges = network.structure.edges
     n_seen = 0
     for seed in range(30):
-        moments = count_moments(network.sample(300, seed=seed), schedule.plan())
+        moments = count_moments(network.sample(300, rng=seed), schedule.plan())
         estimate = learn_sequential(moments, schedule)
         doubtful = Flag.CLIPPED | Flag.RESTS_ON_CLIPPED
         of_edges = (estimate.failures.flags | estimate.priors.flags[edges[:, 0]]) & doubtful
@@ -279,7 +278,7 @@ def test_few_groups_give_no_standard_errors():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
     for n_groups, told in (9, False), (10, True):
-        moments = count_moments(network.sample(5000, seed=0), schedule.plan(), n_groups=n_groups)
+        moments = count_moments(network.sample(5000, rng=0), schedule.plan(), n_groups=n_groups)
         estimate = learn_sequential(moments, schedule)
         assert np.isfinite(estimate.standard_errors.priors).all() == told
 
@@ -293,7 +292,7 @@ def test_an_estimate_cannot_be_changed():
 def test_hidden_cells_are_flagged():
     network = datasets.clinic()
     schedule = find_schedule(network.structure)
-    moments = count_moments(network.sample(3000, seed=0), schedule.plan()).suppressed(5)
+    moments = count_moments(network.sample(3000, rng=0), schedule.plan()).suppressed(5)
     estimate = learn_sequential(moments, schedule)
     assert 0 < estimate.failures.count(Flag.NO_MOMENT) < network.structure.n_edges
     assert estimate.failures.is_learned.any()
@@ -302,13 +301,13 @@ def test_hidden_cells_are_flagged():
 def test_moments_that_do_not_fit_the_schedule_are_refused():
     network = datasets.figure1(0)
     schedule = find_schedule(network.structure)
-    pairs = count_moments(network.sample(100, seed=0), MomentPlan.coupled(network.structure))
+    pairs = count_moments(network.sample(100, rng=0), MomentPlan.coupled(network.structure))
     with pytest.raises(ParameterError, match="lack 3 of the 3 triplets .* `noisyor plan"):
         learn_sequential(pairs, schedule)
     with pytest.raises(StructureError, match="different structures"):
         learn_sequential(pairs, find_schedule(datasets.figure2(0).structure))
     with pytest.raises(ParameterError, match="not NoisyOrNetwork and Schedule"):
         learn_sequential(network, schedule)
-    nothing = count_moments(network.sample(0, seed=0), schedule.plan())
+    nothing = count_moments(network.sample(0, rng=0), schedule.plan())
     with pytest.raises(ParameterError, match="no records"):
         learn_sequential(nothing, schedule)

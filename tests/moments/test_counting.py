@@ -177,7 +177,7 @@ def test_progress_adds_up_to_all_records():
     network = datasets.clinic()
     seen = []
     count_moments(
-        network.sample(20_000, seed=0), MomentPlan.coupled(network.structure), progress=seen.append
+        network.sample(20_000, rng=0), MomentPlan.coupled(network.structure), progress=seen.append
     )
     assert sum(seen) == 20_000
     assert len(seen) > 1
@@ -186,7 +186,7 @@ def test_progress_adds_up_to_all_records():
 def test_wrong_sources_are_refused(tmp_path):
     plan = MomentPlan.coupled(structure_with(2))
     with pytest.raises(NoisyOrError, match="these findings are of other symptoms"):
-        count_moments(datasets.clinic().sample(1, seed=0), plan)
+        count_moments(datasets.clinic().sample(1, rng=0), plan)
     with pytest.raises(NoisyOrError, match="does not exist"):
         count_moments(tmp_path / "none.csv", plan)
     for wrong in 0, 10**8, "3":

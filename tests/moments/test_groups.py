@@ -32,7 +32,7 @@ def test_groups_do_not_depend_on_how_records_arrive(tmp_path, kind):
     structure = datasets.clinic().structure
     plan, files = MomentPlan.coupled(structure), []
     for number, n_records in enumerate((100, 9000, 63)):
-        findings = datasets.clinic().sample(n_records, seed=number)
+        findings = datasets.clinic().sample(n_records, rng=number)
         files.append(tmp_path / f"{number}.{kind}")
         (findings.to_csv if kind == "csv" else findings.to_parquet)(files[-1])
     from_files = count_moments(files, plan)
@@ -51,7 +51,7 @@ def test_all_groups_get_about_as_many_records():
     network = datasets.figure1(0)
     plan = MomentPlan.coupled(network.structure)
     for n_records in 6400, 100_000, 500_000:
-        sizes = count_moments(network.sample(n_records, seed=0), plan).group_records
+        sizes = count_moments(network.sample(n_records, rng=0), plan).group_records
         assert sizes.min() > 0
         assert sizes.max() <= 2 * sizes.min()
-    assert isinstance(count_moments(network.sample(10, seed=0), plan), Moments)
+    assert isinstance(count_moments(network.sample(10, rng=0), plan), Moments)

@@ -71,9 +71,7 @@ def test_what_does_not_belong_together_is_not_merged():
         Findings.from_numpy(np.zeros((5, 4)), STRUCTURE), MomentPlan.coupled(STRUCTURE)
     )
     network = datasets.figure1(0)
-    other_structure = count_moments(
-        network.sample(5, seed=0), MomentPlan.coupled(network.structure)
-    )
+    other_structure = count_moments(network.sample(5, rng=0), MomentPlan.coupled(network.structure))
     for other, message in (
         (other_plan, "different plans"),
         (other_structure, "different structures"),
@@ -193,7 +191,7 @@ def test_sums_and_populations():
     assert Moments.exact(one, plan) == Moments.exact(one, plan)
     assert Moments.exact(one, plan) != Moments.exact(other, plan)
     with pytest.raises(NoisyOrError, match="exact moments cannot be merged"):
-        _ = count_moments(one.sample(5, seed=0), plan) + Moments.exact(one, plan)
+        _ = count_moments(one.sample(5, rng=0), plan) + Moments.exact(one, plan)
     with pytest.raises(NoisyOrError, match="no excess"):
         parts[0].excesses(1)
     with pytest.raises(NoisyOrError, match="there is no group 99"):

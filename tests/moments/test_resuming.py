@@ -157,7 +157,7 @@ def interrupted_after_two_files(run, sites, monkeypatch):
 
 def test_resume_refuses_files_that_changed(run, sites, monkeypatch):
     arguments = interrupted_after_two_files(run, sites, monkeypatch)
-    findings = datasets.clinic().sample(3000, seed=9)
+    findings = datasets.clinic().sample(3000, rng=9)
     findings.to_parquet(sites / "part0.parquet")
     code, _, err = run(*arguments, "--resume")
     assert code == 2

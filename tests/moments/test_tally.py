@@ -17,7 +17,7 @@ def test_sparse_and_dense_counting_agree_at_qmr_size(monkeypatch):
     children = [network.structure.children(i) for i in range(570)]
     triplets = [rng.choice(children[i], 3, replace=False) for i in rng.integers(0, 570, 2000)]
     plan = MomentPlan.coupled(network.structure) | MomentPlan(network.structure, triplets=triplets)
-    findings = network.sample(3000, seed=0)
+    findings = network.sample(3000, rng=0)
     results = []
     for seconds in 0.0, 1.0:
         monkeypatch.setattr(tally, "LISTED_PAIR_SECONDS", seconds)

@@ -65,7 +65,7 @@ def test_the_spread_of_ratios_over_samples_is_their_variance():
     plan = MomentPlan(network.structure, triplets=[[1, 3, 4], [0, 1, 2]])
     results = {2: [], 3: []}
     for seed in range(400):
-        moments = count_moments(network.sample(2000, seed=seed), plan, n_groups=1)
+        moments = count_moments(network.sample(2000, rng=seed), plan, n_groups=1)
         for order in 2, 3:
             results[order].append(moments.ratios(order))
     exact = Moments.exact(network, plan, n_records=2000)

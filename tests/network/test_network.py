@@ -76,7 +76,7 @@ def test_nothing_can_be_changed():
         network.priors = np.array([7.0, 7.0])
     assert copy.deepcopy(network) is network
     assert pickle.loads(pickle.dumps(network)) == network  # noqa: S301 - as worker processes get it
-    findings = network.sample(100, seed=0)
+    findings = network.sample(100, rng=0)
     with pytest.raises(AttributeError, match="a Findings cannot be changed"):
         findings.n_records = 3
     assert pickle.loads(pickle.dumps(findings)) == findings  # noqa: S301
@@ -120,8 +120,8 @@ def test_what_is_no_probability_is_refused(flu, parameters, message):
         (lambda n: n.pair_moments([["a", "b"]]), "rows of whole numbers"),
         (lambda n: n.sample(-1), "records must be a whole number"),
         (lambda n: n.sample(1.5), "records must be a whole number"),
-        (lambda n: n.sample(1, seed=-1), "seed must not be negative"),
-        (lambda n: n.sample(1, seed="x"), "seed is a whole number or a numpy Generator"),
+        (lambda n: n.sample(1, rng=-1), "seed must not be negative"),
+        (lambda n: n.sample(1, rng="x"), "seed is a whole number or a numpy Generator"),
     ],
 )
 def test_wrong_arguments_are_refused(call, message):

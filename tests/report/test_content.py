@@ -5,19 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisyor import (
-    Moments,
-    NoisyOrLearner,
-    Structure,
-    datasets,
-    find_schedule,
-    flags,
-    learn_sequential,
-    write_report,
-)
+from noisyor import Moments, NoisyOrLearner, Structure, datasets, find_schedule, flags, write_report
 from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.flags import SENTENCES_0_1_0, Flag
 from noisyor.io.csv_files import CsvFile
+from noisyor.learning import learn_sequential
 from noisyor.report.content import content_of
 
 
@@ -48,11 +40,11 @@ def test_misfits_are_listed(page_of, clinic, tmp_path):
     first = misfits.table().slice(0, 1).to_pylist()[0]
     assert f"{first['first']} {first['second']}" in again.text
     with pytest.raises(FileError, match="line 2: there is no symptom named"):
-        page_of(datasets.figure1(seed=0), misfits=tmp_path / "misfits.csv")
+        page_of(datasets.figure1(rng=0), misfits=tmp_path / "misfits.csv")
 
 
 def test_exact_moments_have_no_misfits(page_of):
-    network = datasets.figure1(seed=0)
+    network = datasets.figure1(rng=0)
     schedule = find_schedule(network.structure)
     page = page_of(learn_sequential(Moments.exact(network, schedule.plan()), schedule))
     assert "was not tested here" in page.text
@@ -81,13 +73,13 @@ def test_what_is_refused(flagged, clinic, tmp_path):
     with pytest.raises(ParameterError, match="has its own standard errors"):
         write_report(flagged, page, errors=flagged.standard_errors)
     with pytest.raises(StructureError, match="another structure"):
-        write_report(flagged, page, truth=datasets.figure1(seed=0))
+        write_report(flagged, page, truth=datasets.figure1(rng=0))
     with pytest.raises(ParameterError, match="the truth must be a NoisyOrNetwork, not Estimate"):
         write_report(flagged, page, truth=flagged)
     with pytest.raises(ParameterError, match="standard errors are"):
-        write_report(datasets.figure1(seed=0), page, errors=flagged.standard_errors)
+        write_report(datasets.figure1(rng=0), page, errors=flagged.standard_errors)
     with pytest.raises(ParameterError, match="misfits belong to another structure"):
-        write_report(datasets.figure1(seed=0), page, misfits=flagged.misfits())
+        write_report(datasets.figure1(rng=0), page, misfits=flagged.misfits())
     with pytest.raises(FileError, match="must be .html"):
         write_report(clinic, tmp_path / "page.pdf")
     assert not list(tmp_path.iterdir())

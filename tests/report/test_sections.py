@@ -15,7 +15,7 @@ def test_the_truth_is_compared(page_of, flagged, clinic):
 
 
 def test_what_a_schedule_leaves_is_told_with_the_reason(page_of):
-    network = datasets.figure2(seed=0)
+    network = datasets.figure2(rng=0)
     assert "No three of the 4 symptoms of 'A' are coupled by it alone" in page_of(network).text
     learner = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(20_000, 0))
     page = page_of(learner.estimate_)

@@ -213,7 +213,7 @@ def _diagnosis(seed: int) -> list[Any]:
     from noisyor.learner import NoisyOrLearner
 
     clinic = datasets.clinic()
-    findings, diseases = clinic.sample(PATIENTS, seed=seed, return_diseases=True)
+    findings, diseases = clinic.sample(PATIENTS, rng=seed, return_diseases=True)
     learned = NoisyOrLearner(clinic.structure, method="pooled").fit(findings).network_
     record = int(diseases.sum(axis=1).argmax())
     row = findings.to_numpy()[record]

@@ -228,7 +228,7 @@ class Patient(DiagnosisOptions):
         disease = None
         if self.about is not None:
             disease = match_name(self.about, network.structure.diseases, "disease")
-        asked = best_questions(network, *findings, about=disease, seed=self.seed)
+        asked = best_questions(network, *findings, about=disease, rng=self.seed)
         rows: list[dict[str, Any]] = asked.table().slice(0, 10).to_pylist()
         return rows
 

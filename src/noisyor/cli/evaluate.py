@@ -36,7 +36,7 @@ def evaluate(
 
     networks = [read_network(each, seed=0) for each in (learned, truth)]
     with working("comparing posteriors", as_json):
-        found = compare(*networks, n_records=records, seed=seed, budget=budget)
+        found = compare(*networks, n_records=records, rng=seed, budget=budget)
     if as_json:
         typer.echo(json.dumps(_facts(found)))
         return

@@ -103,7 +103,7 @@ def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "
     network = read_network(guess, seed)
     if network.structure != structure:
         raise FileError(f"{guess} has another structure than the one to be planned for.")
-    return predict_precision(network, n_records, seed=seed)
+    return predict_precision(network, n_records, rng=seed)
 
 
 def _save(predicted: "Precision", wanted: float, path: Path) -> None:

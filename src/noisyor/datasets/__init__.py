@@ -1,7 +1,7 @@
 """Networks to try things on: the paper's figures, one of QMR's size, and a small clinic.
 
 >>> from noisyor import datasets
->>> datasets.figure1(seed=0).structure
+>>> datasets.figure1(rng=0).structure
 Structure(2 diseases, 5 symptoms, 7 edges)
 """
 

@@ -9,25 +9,25 @@ from noisyor.errors import FileError
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.csv_files import read_edge_failures, read_values, values_for
-from noisyor.network.sampling import Seed, seed_sequence
+from noisyor.network.sampling import Rng, seed_sequence
 
 LOWEST_FAILURE = 0.001
 """Failures are clipped to [0.001, 0.999]: knowledge bases write 0 and 1 for "always", "never"."""
 
 
-def from_folder(path: PathLike, seed: Seed = 0) -> NoisyOrNetwork:
+def from_folder(path: PathLike, rng: Rng = 0) -> NoisyOrNetwork:
     """Read a network from a folder.
 
     `edges.csv` has the columns disease, symptom and probability (or failure), `priors.csv` disease
     and prior, `leaks.csv` symptom and leak; names that no edge has are left out. Where a file is
-    missing its numbers are drawn with the seed: Zipf priors, 0.12 / rank^0.6 within [0.001, 0.3],
+    missing its numbers are drawn with `rng`: Zipf priors, 0.12 / rank^0.6 within [0.001, 0.3],
     and leaks log-uniform in [0.0002, 0.01]. Failures are clipped to [0.001, 0.999].
     """
     folder = Path(path)
     if not folder.is_dir():
         raise FileError(f"{folder} is not a directory with an edges.csv.")
     structure, failures = read_edge_failures(folder / "edges.csv")
-    prior_rng, leak_rng = map(np.random.default_rng, seed_sequence(seed, "folder").spawn(2))
+    prior_rng, leak_rng = map(np.random.default_rng, seed_sequence(rng, "folder").spawn(2))
     if (prior_file := folder / "priors.csv").exists():
         prior_of = read_values(prior_file, "disease", "prior")
         priors = values_for(structure.diseases, prior_of, prior_file)

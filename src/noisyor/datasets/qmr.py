@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.sampling import Seed, seed_sequence
+from noisyor.network.sampling import Rng, seed_sequence
 from noisyor.structure import Structure
 
 N_DISEASES, N_SYMPTOMS, N_EDGES = 570, 4_075, 45_470
@@ -39,20 +39,20 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def qmr_shaped(seed: Seed = None) -> NoisyOrNetwork:
+def qmr_shaped(rng: Rng = None) -> NoisyOrNetwork:
     """Return a random network that has the size, the degrees and the depths of QMR-DT.
 
     About 3.6 diseases (Zipf priors) and 96 findings a record; failures in the five frequency
     classes of QMR; leaks log-uniform in [0.0002, 0.01].
     """
-    rng = np.random.default_rng(seed_sequence(seed, "qmr_shaped"))
-    structure = _named_at_random(_Draft(rng).edges(), rng)
-    classes = rng.choice(len(FREQUENCY_CLASSES), size=N_EDGES, p=CLASS_SHARES)
+    generator = np.random.default_rng(seed_sequence(rng, "qmr_shaped"))
+    structure = _named_at_random(_Draft(generator).edges(), generator)
+    classes = generator.choice(len(FREQUENCY_CLASSES), size=N_EDGES, p=CLASS_SHARES)
     return NoisyOrNetwork(
         structure,
-        zipf_priors(N_DISEASES, rng),
+        zipf_priors(N_DISEASES, generator),
         1.0 - np.array(FREQUENCY_CLASSES)[classes],
-        random_leaks(N_SYMPTOMS, rng),
+        random_leaks(N_SYMPTOMS, generator),
     )
 
 

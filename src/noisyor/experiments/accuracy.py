@@ -42,8 +42,8 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, with or without the diseases."""
     network = settings.network(cell.network)
     structure = network.structure
-    findings, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
-    fit(network.sample(200, seed=0), structure, "refined")  # compile
+    findings, diseases = network.sample(cell.n_records, rng=cell.seed + 1, return_diseases=True)
+    fit(network.sample(200, rng=0), structure, "refined")  # compile
     if cell.method in ROUNDS:
         n_rounds = int(cell.method.split()[1])
         estimate, found = timed(fit, findings, structure, "refined", max_iter=n_rounds)

@@ -65,7 +65,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
 def _agreement(cell: Cell) -> dict[str, float]:
     """Reach the same maximum in two ways."""
     network = datasets.figure1(cell.seed)
-    findings = network.sample(cell.n_records, seed=cell.seed + 10**6)
+    findings = network.sample(cell.n_records, rng=cell.seed + 10**6)
     found, ends = {}, []
     for method in AGREEMENT:
         fit(findings, network.structure, method, n_init=1)  # compile
@@ -88,7 +88,7 @@ def _large(cell: Cell) -> dict[str, float]:
     )
 
     def learn(n_records: int, seed: int) -> Any:
-        findings, diseases = network.sample(n_records, seed=seed, return_diseases=True)
+        findings, diseases = network.sample(n_records, rng=seed, return_diseases=True)
         return timed(fit, findings, structure, cell.method, diseases=diseases, n_init=1)
 
     learn(100, 0)  # compile
@@ -103,7 +103,7 @@ def _large(cell: Cell) -> dict[str, float]:
 def _em(cell: Cell) -> dict[str, float]:
     """Run EM by another package and by `exact_em`, from one start."""
     network = datasets.figure1(0)
-    findings = network.sample(cell.n_records, seed=1)
+    findings = network.sample(cell.n_records, rng=1)
     fit(findings, network.structure, "exact_em", n_init=1)  # compile
     estimate, ours = timed(fit, findings, network.structure, "exact_em", n_init=1)
     assert estimate.trace is not None

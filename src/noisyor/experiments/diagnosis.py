@@ -75,7 +75,7 @@ def records_with(network: NoisyOrNetwork, n_present: int, count: int, seed: int)
     rng = np.random.default_rng(seed)
     rows: list[Floats] = []
     while len(rows) < count:
-        sample = network.sample(max(10 * count, 2000), seed=int(rng.integers(2**62)))
+        sample = network.sample(max(10 * count, 2000), rng=int(rng.integers(2**62)))
         for row in sample.to_numpy():
             present = np.flatnonzero(row)
             if len(present) >= n_present and len(rows) < count:
@@ -138,8 +138,8 @@ def _gibbs(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str,
 
 def _whole(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str, float]:
     """Diagnose records as they are sampled, all findings known."""
-    findings = network.sample(cell.n_records, seed=11)
-    posteriors(network, network.sample(4, seed=1), budget=1.0)  # compile
+    findings = network.sample(cell.n_records, rng=11)
+    posteriors(network, network.sample(4, rng=1), budget=1.0)  # compile
     found, of_run = timed(posteriors, network, findings, budget=1.0)
     methods = np.array(found.method_names)
     return {
@@ -161,7 +161,7 @@ def _divided(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[st
 
     [division] = [each for each in DIVISIONS if _division(*each) == cell.method]
     flat = flat_network(network)
-    records = block_records(network.sample(cell.n_records, seed=31).blocks[0])
+    records = block_records(network.sample(cell.n_records, rng=31).blocks[0])
 
     def work() -> list[Any]:
         found = []
@@ -184,7 +184,7 @@ def _questions(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[
     """Ask for the next question and for the most probable sets of diseases."""
     is_whole = cell.method.endswith(ASKED[1])
     if is_whole:
-        records = network.sample(cell.n_records, seed=12).to_numpy().astype(float)
+        records = network.sample(cell.n_records, rng=12).to_numpy().astype(float)
     else:
         records = records_with(network, 8, cell.n_records, seed=5)
     asking, searching, proven = [], [], []
@@ -206,8 +206,8 @@ def _learned(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[st
     """Compare posteriors under the learned and the true network, on new records."""
     is_small = cell.network == "clinic"
     method = "refined" if is_small else "pooled"
-    learned = fit(network.sample(cell.n_records, seed=21), network.structure, method).network
-    held_out = network.sample(settings.pick(5000 if is_small else 100, 10), seed=22)
+    learned = fit(network.sample(cell.n_records, rng=21), network.structure, method).network
+    held_out = network.sample(settings.pick(5000 if is_small else 100, 10), rng=22)
     truth = posteriors(network, held_out, budget=1.0).probabilities
     found = posteriors(learned, held_out, budget=1.0).probabilities
     wrong, doubtful = np.abs(found - truth), _doubtful(truth)
@@ -220,7 +220,7 @@ def _learned(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[st
 
 def _calibration(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str, float]:
     """Bin posteriors; see how often the disease was there."""
-    findings, diseases = network.sample(cell.n_records, seed=13, return_diseases=True)
+    findings, diseases = network.sample(cell.n_records, rng=13, return_diseases=True)
     found = posteriors(network, findings).probabilities
     quantities: dict[str, float] = {}
     for number in range(10):
@@ -241,7 +241,7 @@ def _intervals(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[
     covered: list[bool] = []
     widths: list[float] = []
     for seed in range(4):
-        estimate = fit(network.sample(cell.n_records, seed=seed), network.structure, "refined")
+        estimate = fit(network.sample(cell.n_records, rng=seed), network.structure, "refined")
         for row in records_with(network, 5, settings.pick(50, 5), seed=seed):
             present = np.flatnonzero(row == 1.0).tolist()
             truth = posterior(network, present).probabilities

@@ -47,9 +47,7 @@ def cells(settings: Settings) -> list[Cell]:
 def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample."""
     network = settings.network(cell.network, cell.seed)
-    records, diseases = network.sample(
-        cell.n_records, seed=cell.seed + SAMPLE, return_diseases=True
-    )
+    records, diseases = network.sample(cell.n_records, rng=cell.seed + SAMPLE, return_diseases=True)
     restarts = RESTARTS.get(cell.method, 1)
     restarts = settings.pick(restarts, min(restarts, 4))
     estimate, found = timed(

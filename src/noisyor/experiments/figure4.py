@@ -67,13 +67,13 @@ def _learn(network: NoisyOrNetwork, cell: Cell) -> NoisyOrNetwork:
     structure = network.structure
     if cell.n_records <= CHUNK:
         records, diseases = network.sample(
-            cell.n_records, seed=cell.seed + SAMPLE, return_diseases=True
+            cell.n_records, rng=cell.seed + SAMPLE, return_diseases=True
         )
         return fit(records, structure, cell.method, diseases=diseases).network
 
     def chunks() -> Iterator[Findings]:
         for number in range(cell.n_records // CHUNK):
-            yield network.sample(CHUNK, seed=cell.seed + SAMPLE + 1000 * (number + 1))
+            yield network.sample(CHUNK, rng=cell.seed + SAMPLE + 1000 * (number + 1))
 
     return fit_chunks(chunks, structure, cell.method).network
 

@@ -65,7 +65,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     if cell.method == "clean-up":
         return _cleaned(network)
     if cell.network == "figure2":
-        findings = network.sample(cell.n_records, seed=cell.seed + 10**6)
+        findings = network.sample(cell.n_records, rng=cell.seed + 10**6)
         learned = fit(findings, network.structure, cell.method).network
         return {"l1": sums_of_errors(evaluate(learned, network, n_records=0))["l1"]}
     return _left_and_learned(network, cell)
@@ -124,7 +124,7 @@ def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
     structure = network.structure
     schedule = find_schedule(structure)
     result = check_identifiability(structure, schedule=schedule)
-    findings, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
+    findings, diseases = network.sample(cell.n_records, rng=cell.seed + 1, return_diseases=True)
     observed = fit(findings, structure, "observed", diseases=diseases).network
     seen = np.abs(observed.failures - network.failures)
     chosen = (schedule.depths < 0) & (result.orders.failures >= 0)

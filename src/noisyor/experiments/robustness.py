@@ -52,7 +52,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
         return _without_edge(network, cell)
     method, _, kind = cell.method.partition(", ")
     if kind == "right":
-        findings = network.sample(cell.n_records, seed=cell.seed)
+        findings = network.sample(cell.n_records, rng=cell.seed)
         misfits = fit(findings, network.structure, method).misfits()
         return {
             "pairs": float(misfits.p_value < LEVEL), "edges": float(misfits.edges.p_value < LEVEL)
@@ -103,7 +103,7 @@ def _without_edge(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
     disease, symptom = structure.edges[cell.seed].tolist()
     left = np.delete(structure.edges, cell.seed, axis=0)
     cut = Structure(structure.diseases, structure.symptoms, left)
-    records = network.sample(cell.n_records, seed=cell.seed).to_numpy()
+    records = network.sample(cell.n_records, rng=cell.seed).to_numpy()
     misfits = fit(Findings.from_numpy(records, cut), cut, "pooled").misfits()
     pairs, edges = (each.found(LEVEL) for each in (misfits.pairs, misfits.edges))
     concerned = set(structure.children(disease).tolist())

@@ -83,7 +83,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, and compare with the truth."""
     network = settings.network(cell.network, cell.seed)
     _compile(cell.method)
-    records, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
+    records, diseases = network.sample(cell.n_records, rng=cell.seed + 1, return_diseases=True)
     structure, restarts = network.structure, settings.pick(4, 1)
     estimate, found = timed(
         fit, records, structure, cell.method, diseases=diseases, n_init=restarts
@@ -92,7 +92,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     if cell.network in (*SMALL, *MIDDLE):
         n_held_out *= 10
     compared = evaluate(
-        estimate.network, network, n_records=n_held_out, seed=HELD_OUT, budget=budget
+        estimate.network, network, n_records=n_held_out, rng=HELD_OUT, budget=budget
     )
     errors, intervals = mean_errors(compared), coverage(estimate, network)
     found |= {name: errors[name] for name in ("failures", "priors", "leaks")}
@@ -108,7 +108,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
 def _compile(method: str) -> None:
     """Have a method's compiled parts ready before it is timed."""
     small = datasets.figure1(0)
-    records, diseases = small.sample(50, seed=0, return_diseases=True)
+    records, diseases = small.sample(50, rng=0, return_diseases=True)
     fit(records, small.structure, method, diseases=diseases)
 
 

@@ -95,7 +95,7 @@ def _recovered(network: NoisyOrNetwork) -> dict[str, float]:
 
 def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
     """Learn from records; errors are those of learned failures, by the depth they have."""
-    findings = network.sample(cell.n_records, seed=cell.seed + 1)
+    findings = network.sample(cell.n_records, rng=cell.seed + 1)
     choice: Literal["first", "rarest"] = "rarest" if cell.method == "rarest" else "first"
     schedule = find_schedule(network.structure, choice=choice)
     plan = schedule.plan()

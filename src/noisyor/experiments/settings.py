@@ -45,7 +45,7 @@ class Settings(NamedTuple):
         folder = self.real_networks().get(name)
         if folder is None:
             raise FileError(f"there is no network {name!r}: give its folder with --structures.")
-        return datasets.from_folder(folder, seed=1)
+        return datasets.from_folder(folder, rng=1)
 
     def real_networks(self) -> dict[str, Path]:
         """Return the folders of real networks: those in a folder, or this one itself."""

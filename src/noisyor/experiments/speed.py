@@ -96,20 +96,20 @@ def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) ->
         absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
         return rng.random(absent.shape) >= absent
 
-    network.sample(1000, seed=0)  # compile
+    network.sample(1000, rng=0)  # compile
     return {
-        "seconds": best_of(3, network.sample, n_records, seed=1),
+        "seconds": best_of(3, network.sample, n_records, rng=1),
         "plainly": seconds(plainly) / n_plain * n_records,
-        "findings": float(network.sample(n_plain, seed=1).count_present().sum() / n_plain),
+        "findings": float(network.sample(n_plain, rng=1).count_present().sum() / n_plain),
     }
 
 
 def _long_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
-    return _file(network.sample(n, seed=1), "long", folder)
+    return _file(network.sample(n, rng=1), "long", folder)
 
 
 def _wide_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
-    return _file(network.sample(n, seed=1), "wide", folder)
+    return _file(network.sample(n, rng=1), "wide", folder)
 
 
 def _file(findings: Findings, layout: Literal["long", "wide"], folder: Path) -> dict[str, float]:
@@ -149,10 +149,10 @@ def plan_named(name: str, structure: Structure) -> MomentPlan:
 def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
     """Count in memory; compare with words that the cores combine in their level-1 caches."""
     plan = plan_named(name, network.structure)
-    count_moments(network.sample(1000, seed=0), plan)  # compile
+    count_moments(network.sample(1000, rng=0), plan)  # compile
     elapsed = 0.0
     for first in range(0, n_records, CHUNK):
-        findings = network.sample(min(CHUNK, n_records - first), seed=first)
+        findings = network.sample(min(CHUNK, n_records - first), rng=first)
         elapsed += best_of(3, count_moments, findings, plan)
     n_sets = len(plan.pairs) + len(plan.triplets) + len(plan.symptoms)
     operations = n_sets * n_records / 64
@@ -181,7 +181,7 @@ def _words_per_second() -> float:
 
 
 def _blocks(network: NoisyOrNetwork, n_records: int, seed: int) -> Iterator[Any]:
-    return (each.block for each in network.iter_sample(n_records, seed=seed))
+    return (each.block for each in network.iter_sample(n_records, rng=seed))
 
 
 def _count_file(
@@ -200,7 +200,7 @@ def _count_file(
 def _one_core(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
     """Read and count a wide file on one core."""
     path, plan = folder / "records.parquet", plan_named(name, network.structure)
-    network.sample(n_records, seed=1).to_parquet(path)
+    network.sample(n_records, rng=1).to_parquet(path)
     moments = count_moments(path, plan, n_jobs=1)
     elapsed = best_of(2, count_moments, path, plan, n_jobs=1)
     counts = sum(each.nbytes for each in moments.present) / 2**20
@@ -235,7 +235,7 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
 def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
     """Merge partial counts as a tree, eight at a time, on one core."""
     plan = plan_named("of a schedule", network.structure)
-    one = count_moments(network.sample(2000, seed=1), plan)
+    one = count_moments(network.sample(2000, rng=1), plan)
     # The same eight stand for all: what is added is as much.
     parts = [
         Moments(plan, one.group_records, tuple(counts.copy() for counts in one.present))

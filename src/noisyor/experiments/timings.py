@@ -34,7 +34,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
         return {"seconds": best_of(REPEATS, find_schedule, network.structure)}
     schedule = find_schedule(network.structure)
     plan = schedule.plan()
-    records = network.sample(cell.n_records, seed=1)
+    records = network.sample(cell.n_records, rng=1)
     if cell.method == "statistics":
         elapsed = best_of(REPEATS, count_moments, records, plan, n_groups=1)
         return {"seconds": elapsed / cell.n_records}

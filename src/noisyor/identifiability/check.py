@@ -176,7 +176,7 @@ def check_identifiability(
     Examples
     --------
     >>> from noisyor import check_identifiability, datasets
-    >>> result = check_identifiability(datasets.figure2(seed=0).structure)
+    >>> result = check_identifiability(datasets.figure2(rng=0).structure)
     >>> result.order
     3
     >>> result

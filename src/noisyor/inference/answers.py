@@ -24,6 +24,7 @@ from noisyor.inference.bounds import Bounded, Settings, bound_record
 from noisyor.inference.flat import FlatNetwork, Records, flat_network
 from noisyor.inference.record_kernels import is_possible, listed, new_workspace
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng, as_seed
 from noisyor.parallel import in_threads
 
 Floats = NDArray[np.float64]
@@ -70,7 +71,7 @@ class Request(NamedTuple):
     """The number of the first record, from which each gets its random numbers."""
 
 
-def make_request(method: str, budget: float, seed: int, first: int = 0) -> Request:
+def make_request(method: str, budget: float, rng: Rng, first: int = 0) -> Request:
     """Return what is asked for, its parts checked."""
     if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"there is no method {method!r}; known: {', '.join(METHODS)}.")
@@ -79,15 +80,7 @@ def make_request(method: str, budget: float, seed: int, first: int = 0) -> Reque
             f"budget must be a number of seconds above 0 and at most {LARGEST_BUDGET:g}, not "
             f"{budget!r}."
         )
-    check_seed(seed)
-    return Request(METHODS[method], budget, int(seed), first)
-
-
-def check_seed(seed: int) -> None:
-    """Refuse what the random numbers of a kernel cannot start from."""
-    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not is_whole or not 0 <= seed < 2**63:
-        raise ParameterError(f"seed must be a whole number from 0 to 2^63 - 1, not {seed!r}.")
+    return Request(METHODS[method], budget, as_seed(rng), first)
 
 
 def _is_number(value: object) -> bool:

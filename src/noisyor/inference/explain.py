@@ -14,6 +14,7 @@ from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.posterior import check_answered
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,13 +53,13 @@ def explain(
     top: int = 5,
     method: str = "auto",
     budget: float = 1.0,
-    seed: int = 0,
+    rng: Rng = 0,
 ) -> Explanation:
     """Return what each finding adds to the log odds of diseases, and what has caused it.
 
     Parameters
     ----------
-    network, present, absent, method, budget, seed
+    network, present, absent, method, budget, rng
         As in `posterior`.
     diseases
         The diseases that are explained; None: the `top` most probable ones.
@@ -77,7 +78,7 @@ def explain(
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
-    request = make_request(method, budget, seed)
+    request = make_request(method, budget, rng)
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError(f"causes are found by 'auto', 'exact' or 'gibbs', not {method!r}.")
     base = answer_all(known, list_records([parts]), request, with_causes=True).answers

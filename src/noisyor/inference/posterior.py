@@ -24,6 +24,7 @@ from noisyor.inference.impossible import why_impossible
 from noisyor.inference.intervals import Learned, draw_networks, network_of
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Posteriors:
     --------
     >>> from noisyor import datasets, posteriors
     >>> clinic = datasets.clinic()
-    >>> found = posteriors(clinic, clinic.sample(100, seed=0))
+    >>> found = posteriors(clinic, clinic.sample(100, rng=0))
     >>> found.probabilities.shape, bool(found.is_exact.all())
     ((100, 20), True)
     """
@@ -154,7 +155,7 @@ def posterior(
     *,
     method: str = "auto",
     budget: float = 1.0,
-    seed: int = 0,
+    rng: Rng = 0,
     draws: int = 200,
 ) -> Posterior:
     """Return P(disease | findings) for each disease.
@@ -171,7 +172,7 @@ def posterior(
         exact within the budget, then bounds, and sampling where these are wide.
     budget
         About how many seconds it may take. The same budget gives the same answer everywhere.
-    seed
+    rng
         For "gibbs".
     draws
         Networks drawn for the intervals, if an estimate is given; 0: none.
@@ -190,7 +191,7 @@ def posterior(
     structure = known.structure
     parts = indices_of(structure, present, absent)
     records = list_records([parts])
-    request = make_request(method, budget, seed)
+    request = make_request(method, budget, rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
         raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
     answers, bounds_below, bounds_above, n_effective = answer_all(
@@ -200,7 +201,7 @@ def posterior(
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     intervals: dict[str, Any] = {}
     if network is not known and draws:
-        lower, upper, n_without = posterior_intervals(network, records, request, draws, seed)
+        lower, upper, n_without = posterior_intervals(network, records, request, draws)
         intervals = {
             "interval_lower": lower,
             "interval_upper": upper,
@@ -215,10 +216,10 @@ def posterior(
 
 
 def posterior_intervals(
-    estimate: Any, records: Records, request: Request, draws: int, seed: int
+    estimate: Any, records: Records, request: Request, draws: int
 ) -> tuple[Floats, Floats, int]:
     """Return 95% intervals over networks drawn around an estimate, one record only."""
-    networks, n_without = draw_networks(estimate, records, draws, seed)
+    networks, n_without = draw_networks(estimate, records, draws, request.seed)
     rows = []
     for drawn in networks:
         answers = answer_all(drawn, records, request).answers
@@ -234,7 +235,7 @@ def posteriors(
     *,
     method: str = "auto",
     budget: float = 0.1,
-    seed: int = 0,
+    rng: Rng = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Unpack[ReadOptions],
@@ -262,7 +263,7 @@ def posteriors(
         raise FindingsError("these findings belong to another structure than the network.")
     parts = list(
         iter_posteriors(
-            known, source.blocks, method=method, budget=budget, seed=seed, n_jobs=n_jobs,
+            known, source.blocks, method=method, budget=budget, rng=rng, n_jobs=n_jobs,
             progress=progress,
         )
     )  # fmt: skip
@@ -286,14 +287,14 @@ def iter_posteriors(
     *,
     method: str = "auto",
     budget: float = 0.1,
-    seed: int = 0,
+    rng: Rng = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Iterator[Posteriors]:
     """Give the posteriors of block after block; the first record has the number `first`."""
     for block in blocks:
-        request = make_request(method, budget, seed, first)
+        request = make_request(method, budget, rng, first)
         found = answer_all(network, block_records(block), request, n_jobs=n_jobs, progress=progress)
         answers = found.answers
         yield Posteriors(

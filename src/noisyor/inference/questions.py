@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.inference.answer_kernels import IMPOSSIBLE
-from noisyor.inference.answers import check_seed
 from noisyor.inference.flat import FlatNetwork, flat_network, indices_of
 from noisyor.inference.intervals import Learned, network_of
 from noisyor.inference.posterior import check_answered, posterior
 from noisyor.inference.record_kernels import is_possible, new_workspace
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng, as_seed
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def best_questions(
     *,
     about: Name | None = None,
     draws: int = 1000,
-    seed: int = 0,
+    rng: Rng = 0,
 ) -> Questions:
     """Return what asking for each unknown finding would tell of the diseases.
 
@@ -96,10 +96,10 @@ def best_questions(
     draws
         States of the diseases to draw; more of them make the gains more precise. What happens in
         fewer than one of so many states is not seen, unless `about` asks for it.
-    seed
+    rng
         The same seed gives the same answer.
     """
-    check_seed(seed)
+    seed = as_seed(rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
         raise ParameterError(f"draws must be a whole number from 10, not {draws!r}.")
     known = network_of(network)

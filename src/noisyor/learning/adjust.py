@@ -30,7 +30,7 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
     (Eq. 3). `failures` has one per axis of the tensor, 1 where there is no edge.
 
     >>> from noisyor import NoisyOrNetwork, datasets
-    >>> network = datasets.figure1(seed=0)
+    >>> network = datasets.figure1(rng=0)
     >>> p, f = network.priors, network.failures
     >>> edges = [network.structure.edge_index("B", symptom) for symptom in "bc"]
     >>> without = remove_influence(network.joint(list("abc")), p[1], [1, *f[edges]])

@@ -55,7 +55,7 @@ def decompose_triplet(tensor: ArrayLike) -> TripletParameters:
     Raises a DecompositionError where the tensor is not a mixture of two products.
 
     >>> from noisyor import datasets
-    >>> network = datasets.figure1(seed=0)
+    >>> network = datasets.figure1(rng=0)
     >>> parameters = decompose_triplet(network.joint(["b", "d", "e"]))
     >>> bool(np.isclose(parameters.prior, network.priors[1]))
     True

@@ -97,8 +97,9 @@ class Explained(NamedTuple):
 class Estimate:
     """A learned network with what is known of each of its parameters.
 
-    >>> from noisyor import datasets, find_schedule, learn_sequential, Moments
-    >>> network = datasets.figure1(seed=0)
+    >>> from noisyor import datasets, find_schedule, Moments
+    >>> from noisyor.learning import learn_sequential
+    >>> network = datasets.figure1(rng=0)
     >>> schedule = find_schedule(network.structure)
     >>> estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
     >>> estimate

@@ -49,8 +49,8 @@ def learn_exact_em(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import EMSettings, learn_exact_em
-    >>> network = datasets.figure1(seed=0)
-    >>> findings = network.sample(500, seed=1)
+    >>> network = datasets.figure1(rng=0)
+    >>> findings = network.sample(500, rng=1)
     >>> learn_exact_em(findings, network.structure, settings=EMSettings(n_init=1))
     Estimate(exact_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
@@ -73,8 +73,8 @@ def learn_maximum_likelihood(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import EMSettings, learn_maximum_likelihood
-    >>> network = datasets.figure1(seed=0)
-    >>> findings = network.sample(500, seed=1)
+    >>> network = datasets.figure1(rng=0)
+    >>> findings = network.sample(500, rng=1)
     >>> learn_maximum_likelihood(findings, network.structure, settings=EMSettings(n_init=1))
     Estimate(maximum_likelihood: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
@@ -124,8 +124,8 @@ def learn_variational_em(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import EMSettings, learn_variational_em
-    >>> network = datasets.figure1(seed=0)
-    >>> findings = network.sample(500, seed=1)
+    >>> network = datasets.figure1(rng=0)
+    >>> findings = network.sample(500, rng=1)
     >>> learn_variational_em(findings, network.structure, settings=EMSettings(n_init=2))
     Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
@@ -165,8 +165,8 @@ def learn_observed(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import learn_observed
-    >>> network = datasets.figure1(seed=0)
-    >>> findings, diseases = network.sample(500, seed=1, return_diseases=True)
+    >>> network = datasets.figure1(rng=0)
+    >>> findings, diseases = network.sample(500, rng=1, return_diseases=True)
     >>> learn_observed(findings, network.structure, diseases)
     Estimate(observed: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
@@ -205,8 +205,8 @@ def learn_uniform(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import learn_uniform
-    >>> network = datasets.figure1(seed=0)
-    >>> learn_uniform(network.sample(500, seed=1), network.structure).network.priors
+    >>> network = datasets.figure1(rng=0)
+    >>> learn_uniform(network.sample(500, rng=1), network.structure).network.priors
     array([0.5, 0.5])
     """
     _check(findings, structure)

@@ -119,8 +119,8 @@ def fit(
     --------
     >>> from noisyor import datasets
     >>> from noisyor.learning import fit
-    >>> network = datasets.figure1(seed=0)
-    >>> fit(network.sample(5000, seed=1), network.structure, "pooled")
+    >>> network = datasets.figure1(rng=0)
+    >>> fit(network.sample(5000, rng=1), network.structure, "pooled")
     Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     chosen = find_method(method)

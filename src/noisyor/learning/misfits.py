@@ -11,7 +11,7 @@ the structure does not have, or lack an edge.
 
 >>> from noisyor import NoisyOrLearner, datasets
 >>> clinic = datasets.clinic()
->>> NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, seed=0)).estimate_.misfits()
+>>> NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, rng=0)).estimate_.misfits()
 Misfits(0 of 1,770 pairs deviate; p = 1)
 """
 

@@ -52,9 +52,10 @@ def plan_triplets(
 
     Examples
     --------
-    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, plan_triplets
-    >>> network = datasets.figure1(seed=0)
-    >>> pairs = count_moments(network.sample(5000, seed=1), MomentPlan.coupled(network.structure))
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule
+    >>> from noisyor.learning import plan_triplets
+    >>> network = datasets.figure1(rng=0)
+    >>> pairs = count_moments(network.sample(5000, rng=1), MomentPlan.coupled(network.structure))
     >>> plan_triplets(pairs, find_schedule(network.structure))
     MomentPlan(5 symptoms, 8 pairs, 5 triplets)
     """
@@ -92,11 +93,12 @@ def learn_pooled(
 
     Examples
     --------
-    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule, learn_pooled
-    >>> network = datasets.figure1(seed=0)
+    >>> from noisyor import MomentPlan, count_moments, datasets, find_schedule
+    >>> from noisyor.learning import learn_pooled
+    >>> network = datasets.figure1(rng=0)
     >>> schedule = find_schedule(network.structure)
     >>> plan = MomentPlan.coupled(network.structure) | schedule.plan()
-    >>> learn_pooled(count_moments(network.sample(5000, seed=1), plan), schedule)
+    >>> learn_pooled(count_moments(network.sample(5000, rng=1), plan), schedule)
     Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_coupled(moments, schedule)

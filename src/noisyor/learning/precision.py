@@ -17,6 +17,7 @@ from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import Rng, as_seed
 from noisyor.parameters import MARGIN, Fixed, Parameters
 from noisyor.schedule import Schedule, find_schedule
 
@@ -84,7 +85,7 @@ class Precision:
         return f"Precision({self.n_records:,} records: median standard errors {', '.join(parts)})"
 
 
-def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0) -> Precision:
+def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) -> Precision:
     """Predict the standard errors of learning a network from records without diseases.
 
     Parameters
@@ -93,12 +94,13 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
         A guess at the parameters: from the literature, from experts, from a smaller study.
     n_records
         How many records there will be.
-    seed
+    rng
         For the records that are sampled from the guess.
 
     Examples
     --------
-    >>> from noisyor import datasets, predict_precision
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import predict_precision
     >>> precision = predict_precision(datasets.clinic(), 100_000)
     >>> precision  # doctest: +ELLIPSIS
     Precision(100,000 records: median standard errors 0.000... of priors, 0.00... of failures, ...)
@@ -110,11 +112,11 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, seed: int = 0)
         raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
     if not isinstance(n_records, int | np.integer) or n_records < 1:
         raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
-    structure = network.structure
+    structure, seed = network.structure, as_seed(rng)
     inside = _inside(network)
     rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
     n_sampled = int(np.clip(WANTED_CASES / rarest, FEWEST_SAMPLED, MOST_SAMPLED))
-    blocks = inside.sample(n_sampled, seed=seed).blocks
+    blocks = inside.sample(n_sampled, rng=seed).blocks
     small, rounds = is_small(structure), StochasticSettings.of(structure)
     sampler = RecordSampler(structure, blocks, rounds.least_odds)
     for warm_up in range(2):

@@ -70,8 +70,8 @@ def learn_refined(
     --------
     >>> from noisyor import NoisyOrLearner, datasets, find_schedule
     >>> from noisyor.learning import learn_refined
-    >>> network = datasets.figure1(seed=0)
-    >>> findings, schedule = network.sample(5000, seed=1), find_schedule(network.structure)
+    >>> network = datasets.figure1(rng=0)
+    >>> findings, schedule = network.sample(5000, rng=1), find_schedule(network.structure)
     >>> start = NoisyOrLearner(network.structure, method="pooled").fit(findings).network_
     >>> learn_refined(findings, schedule, start)
     Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)

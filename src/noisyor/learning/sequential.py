@@ -69,10 +69,11 @@ def learn_sequential(
 
     Examples
     --------
-    >>> from noisyor import count_moments, datasets, find_schedule, learn_sequential
-    >>> network = datasets.figure1(seed=0)
+    >>> from noisyor import count_moments, datasets, find_schedule
+    >>> from noisyor.learning import learn_sequential
+    >>> network = datasets.figure1(rng=0)
     >>> schedule = find_schedule(network.structure)
-    >>> learn_sequential(count_moments(network.sample(5000, seed=1), schedule.plan()), schedule)
+    >>> learn_sequential(count_moments(network.sample(5000, rng=1), schedule.plan()), schedule)
     Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure

@@ -43,8 +43,8 @@ def count_moments(
     and a warning names them.
 
     >>> from noisyor import datasets
-    >>> network = datasets.figure1(seed=0)
-    >>> moments = count_moments(network.sample(1000, seed=1), MomentPlan.coupled(network.structure))
+    >>> network = datasets.figure1(rng=0)
+    >>> moments = count_moments(network.sample(1000, rng=1), MomentPlan.coupled(network.structure))
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """

@@ -51,9 +51,9 @@ class Moments(ArrowSaved):
     Examples
     --------
     >>> from noisyor import datasets, MomentPlan, count_moments
-    >>> network = datasets.figure1(seed=0)
+    >>> network = datasets.figure1(rng=0)
     >>> plan = MomentPlan.coupled(network.structure)
-    >>> one, other = (count_moments(network.sample(1000, seed=seed), plan) for seed in (1, 2))
+    >>> one, other = (count_moments(network.sample(1000, rng=seed), plan) for seed in (1, 2))
     >>> (one + other).n_records
     2000
     >>> one + other == other + one

@@ -14,7 +14,7 @@ from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name
 from noisyor.network.csv_files import read_network, write_network
 from noisyor.network.joint import joint_distribution
-from noisyor.network.sampling import SampledBlock, Seed, sample_blocks
+from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
@@ -120,7 +120,7 @@ class NoisyOrNetwork(Immutable):
         """Return the joint distribution of up to 20 symptoms: entry [s_a, s_b, ...] is P(s).
 
         >>> from noisyor import datasets
-        >>> network = datasets.figure1(seed=0)
+        >>> network = datasets.figure1(rng=0)
         >>> joint = network.joint(["a", "b", "c"])
         >>> bool(np.isclose(joint[0, 0, 0], network.negative_moment(["a", "b", "c"])))
         True
@@ -137,20 +137,20 @@ class NoisyOrNetwork(Immutable):
 
     @overload
     def sample(
-        self, records: int, seed: Seed = None, return_diseases: Literal[False] = False
+        self, records: int, rng: Rng = None, return_diseases: Literal[False] = False
     ) -> Findings: ...
     @overload
     def sample(
-        self, records: int, seed: Seed = None, *, return_diseases: Literal[True]
+        self, records: int, rng: Rng = None, *, return_diseases: Literal[True]
     ) -> tuple[Findings, NDArray[np.bool_]]: ...
     def sample(
-        self, records: int, seed: Seed = None, return_diseases: bool = False
+        self, records: int, rng: Rng = None, return_diseases: bool = False
     ) -> Findings | tuple[Findings, NDArray[np.bool_]]:
         """Sample records; with `return_diseases` also which diseases each of them had.
 
-        The same seed gives the same records, whatever the number of cores.
+        The same seed as `rng` gives the same records, whatever the number of cores.
         """
-        sampled = list(self.iter_sample(records, seed, keep_diseases=return_diseases))
+        sampled = list(self.iter_sample(records, rng, keep_diseases=return_diseases))
         findings = Findings(self.structure, [each.block for each in sampled])
         if not return_diseases:
             return findings
@@ -158,13 +158,13 @@ class NoisyOrNetwork(Immutable):
         return findings, np.concatenate([none, *(each.diseases for each in sampled)])
 
     def iter_sample(
-        self, records: int, seed: Seed = None, *, keep_diseases: bool = False
+        self, records: int, rng: Rng = None, *, keep_diseases: bool = False
     ) -> Iterator[SampledBlock]:
         """Sample block after block: the same records as `sample`, in bounded memory."""
         if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
             raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
         return sample_blocks(
-            self.structure, self.parameters, int(records), seed, keep_diseases=keep_diseases
+            self.structure, self.parameters, int(records), rng, keep_diseases=keep_diseases
         )
 
     # --- files ---

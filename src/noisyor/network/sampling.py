@@ -15,8 +15,8 @@ from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
-Seed = int | np.random.Generator | np.random.SeedSequence | None
-"""A number, a generator to draw from, or None for a seed from the operating system."""
+Rng = int | np.random.Generator | np.random.SeedSequence | None
+"""A seed, a generator to draw from, or None for a seed from the operating system."""
 
 
 class SampledBlock(NamedTuple):
@@ -26,36 +26,45 @@ class SampledBlock(NamedTuple):
     diseases: NDArray[np.bool_]
 
 
-def seed_sequence(seed: Seed, purpose: str) -> np.random.SeedSequence:
-    """Turn what users call a seed into numpy's source of independent streams.
+def seed_sequence(rng: Rng, purpose: str) -> np.random.SeedSequence:
+    """Turn what users give as `rng` into numpy's source of independent streams.
 
     One seed may serve several purposes (draw a network, then sample it): each has streams of its
     own, so that their numbers are independent.
     """
     key = zlib.crc32(purpose.encode())
-    if isinstance(seed, np.random.SeedSequence):
-        return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, key))
-    if isinstance(seed, np.random.Generator):
-        return np.random.SeedSequence(seed.integers(2**63, size=2).tolist(), spawn_key=(key,))
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-        raise ParameterError(f"seed is a whole number or a numpy Generator, not {seed!r}.")
-    if seed is not None and seed < 0:
-        raise ParameterError(f"seed must not be negative, but is {seed}.")
-    return np.random.SeedSequence(seed, spawn_key=(key,))
+    if isinstance(rng, np.random.SeedSequence):
+        return np.random.SeedSequence(rng.entropy, spawn_key=(*rng.spawn_key, key))
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(rng.integers(2**63, size=2).tolist(), spawn_key=(key,))
+    return np.random.SeedSequence(None if rng is None else as_seed(rng), spawn_key=(key,))
+
+
+def as_seed(rng: Rng) -> int:
+    """Return a whole number below 2^63 to start from, drawn where a generator or None is given."""
+    if rng is None or isinstance(rng, np.random.SeedSequence):
+        rng = np.random.default_rng(rng)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or not 0 <= rng < 2**63:
+        raise ParameterError(
+            f"rng must be a whole number from 0 to 2^63 - 1 or a numpy Generator, not {rng!r}."
+        )
+    return int(rng)
 
 
 def sample_blocks(
     structure: Structure,
     parameters: Parameters,
     n_records: int,
-    seed: Seed,
+    rng: Rng,
     *,
     keep_diseases: bool = False,
     n_jobs: int | None = None,
 ) -> Iterator[SampledBlock]:
     """Sample records in blocks, in order; each block has a random stream of its own."""
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
-    streams = iter(seed_sequence(seed, "records").spawn(len(sizes)))
+    streams = iter(seed_sequence(rng, "records").spawn(len(sizes)))
     children = np.ascontiguousarray(structure.edges[:, 1])
 
     def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:
@@ -63,9 +72,9 @@ def sample_blocks(
 
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
-        rng = np.random.Generator(np.random.PCG64(stream))
+        generator = np.random.Generator(np.random.PCG64(stream))
         network = NetworkArrays(structure.child_offsets, children, *parameters.arrays)
-        sample_block(rng, size, network, present, diseases)
+        sample_block(generator, size, network, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
     n_threads = n_jobs or os.cpu_count() or 1

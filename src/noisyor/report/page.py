@@ -69,7 +69,7 @@ def write_report(
     >>> from pathlib import Path
     >>> from noisyor import NoisyOrLearner, datasets, write_report
     >>> clinic = datasets.clinic()
-    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(500, seed=0))
+    >>> learner = NoisyOrLearner(clinic.structure, method="pooled").fit(clinic.sample(500, rng=0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     size = write_report(learner.estimate_, Path(folder) / "report.html", truth=clinic)
     >>> 50_000 < size < 500_000

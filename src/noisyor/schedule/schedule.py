@@ -49,7 +49,7 @@ class Schedule(Immutable):
     Examples
     --------
     >>> from noisyor import datasets, find_schedule
-    >>> schedule = find_schedule(datasets.figure2(seed=0).structure)
+    >>> schedule = find_schedule(datasets.figure2(rng=0).structure)
     >>> schedule.is_complete
     False
     >>> print(schedule.unlearned()[0].reason)

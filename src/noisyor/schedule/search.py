@@ -49,7 +49,7 @@ def find_schedule(
     Examples
     --------
     >>> from noisyor import datasets
-    >>> schedule = find_schedule(datasets.figure1(seed=0).structure)
+    >>> schedule = find_schedule(datasets.figure1(rng=0).structure)
     >>> schedule.edges_per_round
     [4, 3]
     >>> print(schedule.step("A", "a"))

@@ -21,7 +21,7 @@ def is_singly_coupled(
     """Return True if a disease, and no other that is not removed, couples the symptoms (Def. 1).
 
     >>> from noisyor import datasets
-    >>> figure1 = datasets.figure1(seed=0).structure  # A is 0, B is 1; a to e are 0 to 4
+    >>> figure1 = datasets.figure1(rng=0).structure  # A is 0, B is 1; a to e are 0 to 4
     >>> is_singly_coupled(figure1, 1, [1, 3, 4])
     True
     >>> is_singly_coupled(figure1, 0, [0, 1, 2]), is_singly_coupled(figure1, 0, [0, 1, 2], [1])
