@@ -265,7 +265,7 @@ def test_fit_with_a_baseline_tells_how_it_converged(run, tmp_path, method):
     code, out, _ = run(*learn, "--n-init", 2)
     assert code == 0
     assert "log likelihood is -" in " ".join(out.split())
-    trace = json.loads(run(*learn, "--restarts", 3, "--json")[1])["trace"]
+    trace = json.loads(run(*learn, "--n-init", 3, "--json")[1])["trace"]
     assert len(trace["ends"]) == 3
     assert trace["value"] == max(trace["ends"])
 
