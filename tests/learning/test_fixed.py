@@ -47,7 +47,7 @@ def test_what_is_held_comes_back_as_it_was_given(method, rng):
         assert (part.flags[held] == Flag.FIXED).all()
         assert not (part.flags[~held] & Flag.FIXED).any()
     row = estimate.summary().to_pylist()[int(np.flatnonzero(fixed.mask.priors)[0])]
-    assert row["flags"] == "held at the value that was given"
+    assert row["flags"] == "fixed at the value that was given"
     assert row["lower"] == row["upper"] == row["value"]
 
 
