@@ -58,9 +58,10 @@ docs: $(READY) reference  ## build the documentation as a site, site/index.html
 reference: $(READY)  ## write the reference of the command line from the commands themselves
 	$(BIN)/python scripts/make_cli_reference.py
 
-bench: $(READY)  ## measure speed; prints the tables that stand in docs/results
-	$(BIN)/python -m benchmarks
+bench: $(READY)  ## measure speed anew; the page is bench/speed.md
+	rm -rf bench
+	$(BIN)/noisyor reproduce speed --out bench
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo
-	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo bench
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -128,6 +128,8 @@ def parts(folder):
 def whole(folder):
     """Return what counting the clinic's files in Python gives."""
     return count_moments(parts(folder), MomentPlan.coupled(datasets.clinic().structure))
+
+
 def with_unknown(findings, rng, share=0.1):
     """The same records, with some findings unknown."""
     rows = findings.to_numpy().astype(float)

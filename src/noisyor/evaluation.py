@@ -1,17 +1,19 @@
 """evaluate: how far one network is from another, in its parameters and in what it diagnoses."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError, some_of
 from noisyor.inference import posteriors
+from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -110,7 +112,7 @@ def compare_posteriors(
     records = truth.sample(n_records, seed=seed)
     right = posteriors(truth, records, budget=budget)
     found = posteriors(learned, records, budget=budget)
-    # What one of them holds for impossible has no posteriors.
+    # Records that one of them takes for impossible have no posteriors.
     known = np.isfinite(right.probabilities + found.probabilities).all(axis=1)
     if not known.any() or not truth.structure.n_diseases:
         return None
@@ -125,26 +127,51 @@ def compare_posteriors(
     )
 
 
+class Intervals(NamedTuple):
+    """The 95% intervals of one kind of parameter against the truth, one entry each."""
+
+    is_flagged: Bools
+    is_sound: Bools
+    """True where there is an interval, and no flag warns of it."""
+    holds: Bools
+    """True where the interval holds the true value."""
+    depths: Integers
+
+
+def check_intervals(estimate: Estimate, truth: NoisyOrNetwork) -> dict[str, Intervals]:
+    """Return which intervals of an estimate hold the true values, by kind of parameter."""
+    found = {}
+    truths = truth.priors, truth.failures, truth.leaks
+    for (kind, part), values in zip(estimate.parts.items(), truths, strict=True):
+        lower, upper = part.intervals()
+        is_flagged = part.flags != 0
+        found[kind] = Intervals(
+            is_flagged, np.isfinite(lower) & ~is_flagged, (lower <= values) & (values <= upper),
+            part.depths,
+        )  # fmt: skip
+    return found
+
+
 def in_order_of(network: NoisyOrNetwork, structure: Structure) -> NoisyOrNetwork:
     """Return a network with its diseases, symptoms and edges in the order of a structure."""
     if network.structure == structure:
         return network
-    diseases = _places(network.structure.diseases, structure.diseases, "diseases")
-    symptoms = _places(network.structure.symptoms, structure.symptoms, "symptoms")
+    diseases = _indices(network.structure.diseases, structure.diseases, "diseases")
+    symptoms = _indices(network.structure.symptoms, structure.symptoms, "symptoms")
     named = {
-        (network.structure.diseases[i], network.structure.symptoms[j]): place
-        for place, (i, j) in enumerate(network.structure.edges)
+        (network.structure.diseases[i], network.structure.symptoms[j]): index
+        for index, (i, j) in enumerate(network.structure.edges)
     }
     wanted = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
-    edges = _places(list(named), wanted, "edges")
+    edges = _indices(list(named), wanted, "edges")
     return NoisyOrNetwork(
         structure, network.priors[diseases], network.failures[edges], network.leaks[symptoms]
     )
 
 
-def _places(names: Any, wanted: Any, what: str) -> Integers:
+def _indices(names: Any, wanted: Any, what: str) -> Integers:
     """Return where each wanted name stands; both must have the same names."""
-    at = {name: place for place, name in enumerate(names)}
+    at = {name: index for index, name in enumerate(names)}
     missing = [name for name in wanted if name not in at]
     surplus = [name for name in names if name not in set(wanted)]
     for those, which in (missing, "second"), (surplus, "first"):

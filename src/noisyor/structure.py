@@ -313,6 +313,11 @@ class Structure(Immutable):
         j = self.symptom_index(symptom)
         return self.parent_diseases[self.parent_offsets[j] : self.parent_offsets[j + 1]]
 
+    @property
+    def parent_arrays(self) -> tuple[Indices, Indices, Indices]:
+        """The parents of all symptoms: offsets, diseases and edges."""
+        return self.parent_offsets, self.parent_diseases, self.parent_edges
+
     def edge_index(self, disease: Name, symptom: Name) -> int:
         """Return the index of an edge in the canonical order."""
         edges, j = self.edges_of(disease), self.symptom_index(symptom)

@@ -15,10 +15,10 @@ import pytest
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor.cluster import jobs as cluster_jobs
 from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
-from noisyor.findings import cluster_reading as finding_parts
+from noisyor.findings import cluster_reading
 from noisyor.io import parts as table_parts
 from noisyor.io.tables import ParquetFile
-from noisyor.moments import cluster_counting as moments_cluster
+from noisyor.moments import cluster_counting
 
 distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
 
@@ -63,8 +63,8 @@ def plan(clinic):
 @pytest.fixture
 def small_jobs(monkeypatch):
     """Have a few thousand rows make many jobs."""
-    monkeypatch.setattr(finding_parts, "FEWEST_ROWS", 500)
-    monkeypatch.setattr(finding_parts, "JOBS_PER_THREAD", 10)
+    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
+    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
 
 
 def write_groups(findings, path, n_rows):
@@ -134,7 +134,7 @@ def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ids_per_file", [False, True])
 def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatch, ids_per_file):
-    monkeypatch.setattr(moments_cluster, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
     table = clinic.sample(2000, seed=1).to_arrow(layout="long")
     frame = table.to_pandas().sample(frac=1.0, random_state=0)  # rows of a record stand apart
@@ -191,7 +191,7 @@ def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch
     path = write_groups(clinic.sample(100, seed=1), tmp_path / "a.parquet", 50)
     # What a worker runs travels by value here, since it cannot import this file.
     monkeypatch.setattr(
-        moments_cluster, "_count_parts", eval("lambda *_: __import__('os').abort()")
+        cluster_counting, "_count_parts", eval("lambda *_: __import__('os').abort()")
     )
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
@@ -382,7 +382,7 @@ def slow_square(number):
 
 
 def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(moments_cluster, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for number, path in enumerate(files):
         table = clinic.sample(1000, seed=number).to_arrow(layout="long")

@@ -7,7 +7,7 @@ from conftest import as_lists
 from inference.patients import grid, random_patient
 from noisyor import NoisyOrNetwork, Structure, datasets, posterior, posteriors
 from noisyor.inference.bounds import Settings, bound_record
-from noisyor.inference.records import block_records, flat_network
+from noisyor.inference.flat import block_records, flat_network
 
 
 def test_bounds_contain_the_exact_value(rng):

@@ -5,23 +5,20 @@ import pytest
 
 from inference.patients import random_patient
 from noisyor import Findings
-from noisyor.inference import kernels, piece_kernels
-from noisyor.inference.exact import ExactInference
-from noisyor.inference.records import flatten
+from noisyor.inference import piece_kernels, record_kernels
+from noisyor.inference.flat import distinct_records, flatten
 
 
 def local_piece(network, row):
     """Return the first piece of a record as the kernels see it, or None."""
     findings = Findings.from_numpy(np.array([row], dtype=float), network.structure)
-    inference = ExactInference(findings)
-    flat = flatten(network)
-    records = inference.records
-    desk = kernels.new_desk(flat)
-    kernels.weigh_absent(flat, records.symptoms, records.is_present, False, desk)
+    flat, records = flatten(network), distinct_records(findings)
+    workspace = record_kernels.new_workspace(flat)
+    record_kernels.weigh_absent(flat, records.symptoms, records.is_present, False, workspace)
     present = records.symptoms[records.is_present]
-    if not kernels.open_findings(flat, present, desk):
+    if not record_kernels.open_findings(flat, present, workspace):
         return None
-    return kernels.make_piece(flat, present, 0, desk)[0]
+    return record_kernels.make_piece(flat, present, 0, workspace)[0]
 
 
 def test_enumeration_and_elimination_agree(rng):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from noisyor.learning.polish.em import RecordSampler
 
 from noisyor import Findings, NoisyOrLearner, datasets
 from noisyor.errors import ParameterError, StructureError

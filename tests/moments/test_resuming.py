@@ -202,7 +202,7 @@ def test_resume_refuses_records_shared_with_finished_files(run, sites, monkeypat
 
 
 def test_a_file_that_changes_while_it_is_counted(run, sites, monkeypatch):
-    from noisyor.moments.counting import MomentCounter
+    from noisyor.moments.counter import MomentCounter
 
     original = MomentCounter.add_blocks
 

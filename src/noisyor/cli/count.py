@@ -13,6 +13,7 @@ from noisyor.cli.options import (
     IdsPerFile,
     IgnoreUnknown,
     Jobs,
+    MomentFiles,
     OnCluster,
     Quiet,
     ReadLayout,
@@ -122,9 +123,7 @@ def _read_plan(plan: Path | None, structure: str) -> "MomentPlan":
 
 
 def merge(
-    moments: Annotated[
-        list[str], typer.Argument(help="Files of moments, or patterns such as 'sites/*.moments'.")
-    ],
+    moments: MomentFiles,
     output: Annotated[Path, output_option("Where to write the sum.")],
     quiet: Quiet = False,
     as_json: AsJson = False,

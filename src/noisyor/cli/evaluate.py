@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,8 +48,6 @@ def evaluate(
 
 
 def _facts(found: "Comparison") -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {name: _without_nan(value) for name, value in asdict(found).items()}
 
 

@@ -1,6 +1,7 @@
 """`noisyor identify`: what can be known of a structure's parameters, before any data."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -122,8 +123,6 @@ def _facts(result: "Identifiability") -> dict[str, Any]:
 
 
 def _show(result: "Identifiability") -> None:
-    from collections import Counter
-
     titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)

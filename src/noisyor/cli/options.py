@@ -39,6 +39,9 @@ Seed = Annotated[
 StructureFile = Annotated[
     str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
 ]
+MomentFiles = Annotated[
+    list[str], typer.Argument(help="Files of moments, or patterns such as 'sites/*.moments'.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but notices and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 ReadLayout = Annotated[

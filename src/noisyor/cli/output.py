@@ -1,5 +1,6 @@
 """What commands print: tables on standard output, notes and progress on standard error."""
 
+import json
 import os
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -75,8 +76,6 @@ def tell(sentence: str, facts: Mapping[str, Any], *, quiet: bool, as_json: bool)
 
 def _echo_json(facts: Mapping[str, Any]) -> None:
     """Print facts with keys that are easy to type: spaces become underscores."""
-    import json
-
     typer.echo(json.dumps({name.replace(" ", "_"): value for name, value in facts.items()}))
 
 

@@ -13,6 +13,7 @@ from noisyor.cli.options import (
     AsJson,
     Choice,
     FixedTable,
+    MomentFiles,
     Pairs,
     Quiet,
     Seed,
@@ -168,9 +169,7 @@ def _show(predicted: "Precision", wanted: float) -> None:
 
 
 def plan_triplets(
-    moments: Annotated[
-        list[str], typer.Argument(help="Moments of all coupled pairs: what noisyor count writes.")
-    ],
+    moments: MomentFiles,
     output: Annotated[Path, output_option("Where to write the plan.")],
     pairs: Pairs = True,
     fixed: FixedTable = None,
@@ -178,6 +177,8 @@ def plan_triplets(
     as_json: AsJson = False,
 ) -> None:
     """Choose the triplets that tell most about the priors; count all records again with the plan.
+
+    The moments are those of all coupled pairs: what noisyor count writes without a plan.
 
     Example: noisyor plan-triplets all.moments -o triplets.plan
     """
@@ -191,9 +192,8 @@ def plan_triplets(
     try:
         structure = counted.plan.structure
         fixed_values = Fixed.load(fixed, structure) if fixed else None
-        found = choose(
-            counted, find_schedule(structure, pairs=pairs, fixed=fixed_values), fixed=fixed_values
-        )
+        schedule = find_schedule(structure, pairs=pairs, fixed=fixed_values)
+        found = choose(counted, schedule, fixed=fixed_values)
     except NoisyOrError as error:
         raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     found.save(output)

@@ -1,4 +1,4 @@
-"""`noisyor reproduce`: the paper's experiments, made anew."""
+"""`noisyor reproduce`: the paper's experiments, made anew, and this package's own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +10,14 @@ from noisyor.cli.options import AsJson, Quiet
 
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help="table1, figure3, figure4, timings, scoreboard, or all.")
-    ],
+        str | None, typer.Argument(help="An experiment of --list, or all.", show_default=False)
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A folder for CSV, PNG, SVG and Markdown files.")
-    ],
+    ] = Path("results"),
+    is_list: Annotated[
+        bool, typer.Option("--list", help="List the experiments, and how long they take.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Minutes instead of hours: fewer networks and records.")
     ] = False,
@@ -35,19 +38,25 @@ def reproduce(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce the paper's tables and figures, with our methods beside its own.
+    """Reproduce the paper's tables and figures, and this package's own measurements.
 
     What is finished is kept in the folder: an interrupted run goes on where it stopped.
 
     Example: noisyor reproduce figure3 --quick --out results
     """
-    from noisyor.cli.output import progress_bar, tell
+    from noisyor.cli.output import progress_bar, show_facts, tell
     from noisyor.errors import FileError
     from noisyor.experiments import EXPERIMENTS, Settings
     from noisyor.experiments import reproduce as run
-    from noisyor.experiments.experiment import experiment_named, missing_cells
-    from noisyor.experiments.networks import real_networks
+    from noisyor.experiments.experiment import experiment_named, missing_cells, summary_of
 
+    if is_list or what is None:
+        listed = {
+            name: f"{summary_of(name)} Full size: {experiment_named(name).LASTS}."
+            for name in EXPERIMENTS
+        }
+        show_facts(listed, as_json)
+        return
     names = EXPERIMENTS if what == "all" else (what,)
     for name in names:
         experiment_named(name)
@@ -56,7 +65,7 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise FileError(f"--out {out} is a file; give a folder.")
     settings = Settings(quick, seed, structures)
-    real_networks(structures)
+    settings.real_networks()
     for name in names:
         n_missing = len(missing_cells(name, out, settings))
         with progress_bar(name, n_missing, quiet or as_json, unit="cells") as advance:

@@ -1,6 +1,7 @@
 """`noisyor schedule`: what of a structure can be learned, in which order, and what not."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,8 +69,6 @@ def schedule(
 
 
 def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
-    from dataclasses import asdict
-
     from_pairs = found.pairs_per_round
     facts: dict[str, Any] = {
         "diseases": found.structure.n_diseases,

@@ -15,7 +15,7 @@ COLOURS = {
     "exact_em": "#E69F00",
     "maximum_likelihood": "#56B4E9",
     "observed": "#555555",
-    "seen": "#888888",
+    "observed_likelihood": "#888888",
     "uniform": "#999999",
 }
 LABELS = {
@@ -23,7 +23,7 @@ LABELS = {
     "exact_em": "exact EM",
     "maximum_likelihood": "maximum likelihood",
     "observed": "diseases seen",
-    "seen": "diseases seen: maximum likelihood",
+    "observed_likelihood": "diseases seen: maximum likelihood",
     "sequential": "sequential (the paper's)",
 }
 STYLE: Any = {
@@ -94,8 +94,8 @@ def records_axis(axis: Any, at: Sequence[int]) -> None:
 
 
 def line_of(method: str) -> str:
-    """Return dashes for methods that are no competitors: they see the diseases, or nothing."""
-    return "--" if method in ("observed", "seen", "uniform") else "-"
+    """Return dashes for methods that do not compete: they see the diseases, or nothing."""
+    return "--" if method in ("observed", "observed_likelihood", "uniform") else "-"
 
 
 def names_of_curves(axis: Any) -> set[str]:
@@ -127,15 +127,3 @@ def label_curves(axis: Any, names: set[str] | None = None) -> None:
             lines[number].get_label(), (right, y), (6, 0), textcoords="offset points",
             color=lines[number].get_color(), fontsize=8, va="center", annotation_clip=False,
         )  # fmt: skip
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows, the first of them the header, as a Markdown table."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    lines.insert(1, "|" + "---|" * len(rows[0]))
-    return "\n".join(lines)
-
-
-def shown(value: float, form: str = "{:.3f}") -> str:
-    """Return a number as text; nothing where there is none."""
-    return form.format(value) if np.isfinite(value) else ""

@@ -1,4 +1,10 @@
-"""Experiments: cells that are measured one by one, then a page, its tables and its pictures."""
+"""Experiments: cells that are measured one by one, then a page, its tables and its pictures.
+
+An experiment is a module of this room. The first line of its docstring says in a sentence what it
+shows, LASTS how long that takes on two cores; `cells` lists what is to be measured, `measure`
+measures one cell, `draw` (where there is something to see) and `page` make pictures, numbers and
+tables from the results alone. The text of the page, into which these are put, stands in `pages/`.
+"""
 
 import importlib
 import multiprocessing
@@ -7,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from noisyor.errors import NoisyOrWarning, ParameterError
 from noisyor.experiments.provenance import Provenance
@@ -15,11 +21,20 @@ from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.io.paths import replaced_when_done
 
-EXPERIMENTS = ("table1", "figure3", "figure4", "timings", "scoreboard")
+PAPER = ("table1", "figure3", "figure4", "timings")
+EXPERIMENTS = (
+    *PAPER, "scoreboard", "accuracy", "sequential", "identifiability", "robustness", "baselines",
+    "diagnosis", "speed",
+)  # fmt: skip
+TIMED = ("timings", "baselines", "diagnosis", "speed")
+"""These are measured one cell at a time: side by side they would disturb each other."""
 
 
 class Experiment(Protocol):
     """A module of this room."""
+
+    LASTS: str
+    """How long all of it takes on two cores."""
 
     def cells(self, settings: Settings) -> list[Cell]:
         """List what is to be measured, the quickest first."""
@@ -29,12 +44,8 @@ class Experiment(Protocol):
         """Measure one cell."""
         ...
 
-    def draw(self, results: Results, settings: Settings, folder: Path) -> list[str]:
-        """Draw pictures; return their names without ending."""
-        ...
-
-    def page(self, results: Results, settings: Settings) -> str:
-        """Return what the paper reports, what was found, and where they differ, in Markdown."""
+    def page(self, results: Results) -> dict[str, object]:
+        """Return the numbers and tables of the page, by the names that its text has for them."""
         ...
 
 
@@ -46,6 +57,11 @@ def experiment_named(name: str) -> Experiment:
         )
     module: Experiment = importlib.import_module(f"noisyor.experiments.{name}")
     return module
+
+
+def summary_of(name: str) -> str:
+    """Return what an experiment shows, in a sentence."""
+    return (experiment_named(name).__doc__ or "").partition("\n")[0]
 
 
 def reproduce(
@@ -60,7 +76,7 @@ def reproduce(
 
     `progress` is called with numbers of finished cells.
     """
-    experiment = experiment_named(name)
+    experiment_named(name)
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / f"{name}.csv")
     provenance = Provenance(name, folder, settings)
@@ -74,19 +90,43 @@ def reproduce(
                 progress(1)
     finally:
         provenance.keep(time.perf_counter() - start if missing else 0.0)
-    pictures = experiment.draw(results, settings, folder)
-    text = assembled(experiment.page(results, settings), pictures, provenance.sentence())
     page = folder / f"{name}.md"
-    with replaced_when_done(page) as part:
-        Path(part).write_text(text, encoding="utf-8")
+    _write(page, made_page(name, results, provenance.sentence(), folder))
+    _write(folder / "index.md", made_index(folder))
     return page
 
 
-def assembled(page: str, pictures: list[str], provenance: str) -> str:
-    """Return a page with its pictures below the title, and where it comes from at the end."""
-    title, _, rest = page.strip().partition("\n\n")
-    shown = [f"![{picture}]({picture}.png)" for picture in pictures]
-    return "\n\n".join([title, *shown, rest, provenance]) + "\n"
+def made_page(name: str, results: Results, provenance: str, folder: Path) -> str:
+    """Return a page: its pictures, which are drawn into the folder, stand below the title."""
+    experiment: Any = experiment_named(name)
+    pictures = experiment.draw(results, folder) if hasattr(experiment, "draw") else []
+    text = (Path(__file__).parent / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    values = experiment.page(results)
+    title, *paragraphs = [part.format_map(values) for part in text.strip().split("\n\n")]
+    images = [f"![{picture}]({picture}.png)" for picture in pictures]
+    return "\n\n".join(filter(None, [title, *images, *paragraphs, provenance])) + "\n"
+
+
+def made_index(folder: Path) -> str:
+    """Return a page that leads to all pages of a folder."""
+    parts = [
+        "# Results",
+        "Everything here was measured and written by a command, `noisyor reproduce`, which each "
+        "page names at its end, with the machine. The numbers stand in a CSV file beside the page.",
+    ]
+    for title, names in (
+        ("The paper's experiments", PAPER),
+        ("This package", [name for name in EXPERIMENTS if name not in PAPER]),
+    ):
+        found = [name for name in names if (folder / f"{name}.md").exists()]
+        lines = [f"- [{name}]({name}.md): {summary_of(name)}" for name in found]
+        parts += [f"## {title}", "\n".join(lines)] if lines else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced_when_done(path) as part:
+        Path(part).write_text(text, encoding="utf-8")
 
 
 def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:
@@ -98,11 +138,8 @@ def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:
 def _measured(
     name: str, cells: list[Cell], settings: Settings, jobs: int
 ) -> Iterator[tuple[Cell, dict[str, float]]]:
-    """Give each cell with what was measured, in processes of their own if there are several.
-
-    Timings are taken one at a time: side by side they would disturb each other.
-    """
-    if jobs < 2 or name == "timings":
+    """Give each cell with what was measured, in processes of their own if there are several."""
+    if jobs < 2 or name in TIMED:
         for cell in cells:
             yield cell, _measure(name, cell, settings)
         return

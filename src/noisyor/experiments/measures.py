@@ -1,61 +1,78 @@
-"""How far a learned network is from the truth, and what learning it took."""
+"""Quantities of a cell: errors, coverage, seconds and memory."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.evaluation import compare_posteriors
+from noisyor.evaluation import Comparison, Errors, check_intervals
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 
-Floats = NDArray[np.float64]
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Quantities = dict[str, float]
+
+ENOUGH = 100
+"""Parameters of one depth whose coverage is told."""
 
 
-def sums_of_errors(truth: NoisyOrNetwork, learned: NoisyOrNetwork) -> dict[str, float]:
+def sums_of_errors(found: Comparison) -> Quantities:
     """Return the sum of absolute errors of priors and failures, and that with the leaks."""
-    error = float(
-        np.abs(learned.priors - truth.priors).sum()
-        + np.abs(learned.failures - truth.failures).sum()
-    )
-    return {"l1": error, "l1_with_leaks": error + float(np.abs(learned.leaks - truth.leaks).sum())}
+    error = _sum(found.priors) + _sum(found.failures)
+    return {"l1": error, "l1_with_leaks": error + _sum(found.leaks)}
 
 
-def coverage(truth: NoisyOrNetwork, estimate: Estimate) -> dict[str, float]:
-    """Return how many 95% intervals without a flag hold the truth, and how many have a flag."""
-    held = known = flagged = total = 0
-    for part, values in zip(
-        estimate.parts.values(), (truth.priors, truth.failures, truth.leaks), strict=True
-    ):
-        lower, upper = part.intervals()
-        is_sound = np.isfinite(lower) & (part.flags == 0)
-        known += int(is_sound.sum())
-        held += int(((lower <= values) & (values <= upper))[is_sound].sum())
-        flagged += int((part.flags != 0).sum())
-        total += len(values)
-    found = {"flagged": flagged / total}
-    if known:
-        found["covered"] = held / known
+def _sum(errors: Errors) -> float:
+    return errors.mean * errors.n if errors.n else 0.0
+
+
+def mean_errors(found: Comparison) -> Quantities:
+    """Return mean absolute errors by kind, and of failures by the depth a schedule has for them."""
+    reached = [errors for depth, errors in found.by_depth.items() if depth >= 0]
+    n = sum(errors.n for errors in reached)
+    means = {"failures": found.failures.mean, "priors": found.priors.mean}
+    means["leaks"] = found.leaks.mean
+    if n:
+        means["failures reached"] = sum(map(_sum, reached)) / n
+    for depth, errors in found.by_depth.items():
+        if depth >= 0:
+            means[f"failures of depth {depth}"] = errors.mean
+    return means
+
+
+def coverage(estimate: Estimate, truth: NoisyOrNetwork) -> Quantities:
+    """Return how many 95% intervals without a flag hold the truth, by kind and depth."""
+    kinds = check_intervals(estimate, truth)
+    flagged = np.concatenate([each.is_flagged for each in kinds.values()])
+    sound = np.concatenate([each.is_sound for each in kinds.values()])
+    holds = np.concatenate([each.holds for each in kinds.values()])
+    found = {"flagged": float(flagged.mean())}
+    if sound.any():
+        found["covered"] = float(holds[sound].mean())
+    for kind, each in kinds.items():
+        found[f"sound {kind}"] = float(each.is_sound.sum())
+        found[f"held {kind}"] = float(each.holds[each.is_sound].sum())
+        if each.is_sound.any():
+            found[f"covered {kind}"] = float(each.holds[each.is_sound].mean())
+        for depth in np.unique(each.depths[each.is_sound]):
+            chosen = each.is_sound & (each.depths == depth)
+            if chosen.sum() >= ENOUGH:
+                found[f"covered {kind} {depth}"] = float(each.holds[chosen].mean())
     return found
 
 
-def posterior_error(
-    truth: NoisyOrNetwork, learned: NoisyOrNetwork, n_records: int, seed: int, budget: float
-) -> dict[str, float]:
-    """Return how far posteriors of new records differ under the learned and the true network."""
-    found = compare_posteriors(learned, truth, n_records, seed, budget)
-    return {} if found is None else {"posterior": found.mean, "same_top": found.same_top}
-
-
-def timed(work: Callable[[], Result]) -> tuple[Result, dict[str, float]]:
+def timed(
+    work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs
+) -> tuple[Result, Quantities]:
     """Return the result of work, its seconds, and the megabytes it needed at most."""
     before = _restart_peak()
     start = time.perf_counter()
-    result = work()
+    result = work(*args, **options)
     found = {"seconds": time.perf_counter() - start}
     if before is not None:
         found["megabytes"] = max(_memory("VmHWM") - before, 0.0)
@@ -74,3 +91,31 @@ def _restart_peak() -> float | None:
 def _memory(what: str) -> float:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.split(f"{what}:")[1].split()[0]) / 1024.0
+
+
+def seconds(
+    work: Callable[Arguments, Any], *args: Arguments.args, **options: Arguments.kwargs
+) -> float:
+    """Return the time of one run."""
+    start = time.perf_counter()
+    work(*args, **options)
+    return time.perf_counter() - start
+
+
+def best_of(
+    n: int, work: Callable[Arguments, Any], *args: Arguments.args, **options: Arguments.kwargs
+) -> float:
+    """Return the shortest time of some runs: other work on the machine only ever adds."""
+    return min(seconds(work, *args, **options) for _ in range(n))
+
+
+def in_new_process(code: str) -> tuple[float, float]:
+    """Run code that defines `work()`; return its seconds and the process's peak megabytes."""
+    script = (
+        f"{code}\nfrom noisyor.experiments.measures import _memory, seconds\n"
+        "print(seconds(work), _memory('VmHWM'))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    elapsed, peak = map(float, done.stdout.split()[-2:])
+    return elapsed, peak

@@ -1,5 +1,6 @@
 """Where results come from: settings, versions, machine and time, kept beside them."""
 
+import datetime
 import json
 import os
 import platform
@@ -11,7 +12,6 @@ import numpy as np
 
 from noisyor._version import __version__
 from noisyor.errors import FileError
-from noisyor.experiments.networks import real_networks
 from noisyor.experiments.settings import Settings
 from noisyor.io.paths import replaced_when_done
 
@@ -29,6 +29,8 @@ class Provenance:
             "experiment": name, "settings": _described(settings), "noisyor": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
             "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "seconds": 0.0,
         }  # fmt: skip
         results = folder / f"{name}.csv"
@@ -38,8 +40,10 @@ class Provenance:
     def _take_up(self, results: Path) -> None:
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
-            settings, self.content["seconds"] = earlier["settings"], float(earlier["seconds"])
-            made_with = {name: earlier[name] for name in MADE_WITH}
+            settings, made_with = earlier["settings"], {name: earlier[name] for name in MADE_WITH}
+            for name in ("date", "load", "note"):
+                self.content[name] = earlier.get(name)
+            self.content["seconds"] = float(earlier["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             raise FileError(
                 f"{results} holds results, but {self.path}, which says with what settings they "
@@ -61,7 +65,8 @@ class Provenance:
         """Write the file, with so many seconds more."""
         self.content["seconds"] = round(self.content["seconds"] + seconds, 1)
         with replaced_when_done(self.path) as part:
-            Path(part).write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+            told = {name: value for name, value in self.content.items() if value is not None}
+            Path(part).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
     def sentence(self) -> str:
         """Say how the page was made."""
@@ -75,19 +80,26 @@ def sentence_of(found: dict[str, Any]) -> str:
     options += f" --seed {settings['seed']}" if settings["seed"] else ""
     options += " --structures FOLDER" if settings["structures"] else ""
     return (
-        f"Made by `noisyor reproduce {name}{options} --out DIR` in "
+        f"Made by `noisyor reproduce {name}{options} --out DIR`"
         f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
         f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
-        f"{found['cores']} cores ({found['machine']}). All numbers stand in "
+        f"{found['cores']} cores ({found['machine']}){_circumstances(found)}. All numbers stand in "
         f"[{name}.csv]({name}.csv), settings in [{name}.json]({name}.json)."
     )
+
+
+def _circumstances(found: dict[str, Any]) -> str:
+    """Say when, and beside how much other work: times are to be read with it."""
+    date = f", begun on {found['date']}" if found.get("date") else ""
+    load = f" at a load of {found['load']:.1f}" if found.get("load") is not None else ""
+    return date + load + (f"; {found['note']}" if found.get("note") else "")
 
 
 def _described(settings: Settings) -> dict[str, Any]:
     return {
         "quick": settings.quick,
         "seed": settings.seed,
-        "structures": list(real_networks(settings.structures)),
+        "structures": list(settings.real_networks()),
     }
 
 
@@ -96,4 +108,6 @@ def _worded(settings: dict[str, Any]) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+    if not seconds:  # taken over from elsewhere
+        return ""
+    return f" in {seconds:.0f} s" if seconds < 120.0 else f" in {seconds / 60.0:.0f} min"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError
+from noisyor.experiments.settings import NETWORKS
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +18,7 @@ COLUMNS = ("network", "records", "seed", "method", "quantity", "value")
 
 
 class Cell(NamedTuple):
-    """One measurement: a method on a sample of a network."""
+    """One measurement: a method, or another piece of work, on a sample of a network."""
 
     network: str
     n_records: int
@@ -52,7 +53,7 @@ class Results:
                     value = float(row["value"])
                 except (TypeError, ValueError):
                     raise FileError(
-                        f"{path}, line {reader.line_num}: this is no result; delete the line "
+                        f"{path}, line {reader.line_num}: this is not a result; delete the line "
                         "or the file."
                     ) from None
                 self._values.setdefault(cell, {})[row["quantity"]] = value
@@ -79,6 +80,29 @@ class Results:
     def cells(self) -> Iterable[Cell]:
         """All that was measured."""
         return self._values.keys()
+
+    def networks(self) -> list[str]:
+        """Return the networks that were measured, the known ones first and in their order."""
+        found = dict.fromkeys(cell.network for cell in self._values)
+        return [name for name in NETWORKS if name in found] + [
+            name for name in found if name not in NETWORKS
+        ]
+
+    def sizes(self, network: str | None = None) -> list[int]:
+        """Return the numbers of records that were measured."""
+        of = {cell.n_records for cell in self._values if network in (None, cell.network)}
+        return sorted(of - {0})
+
+    def numbers(self, network: str, quantity: str) -> list[int]:
+        """Return all numbers that end the name of a quantity: the depths of `failures of depth`."""
+        names = {
+            name.removeprefix(f"{quantity} ")
+            for cell, found in self._values.items()
+            if cell.network == network
+            for name in found
+            if name.startswith(f"{quantity} ")
+        }
+        return sorted(map(int, names))
 
     def all(self, network: str, n_records: int, method: str, quantity: str) -> Floats:
         """Return a quantity over all seeds."""

@@ -1,27 +1,26 @@
-"""The scoreboard: all methods on all networks: errors, coverage, posteriors, time, memory."""
+"""All methods on all networks: errors, coverage, posteriors, time and memory."""
 
 import functools
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from noisyor import datasets
+from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import (
     curve,
     label_curves,
     line_of,
-    markdown_table,
     names_of_curves,
     picture,
     records_axis,
-    shown,
 )
-from noisyor.experiments.measures import coverage, posterior_error, timed
-from noisyor.experiments.networks import network_named, real_networks
+from noisyor.experiments.learners import fit
+from noisyor.experiments.measures import coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.learner import NoisyOrLearner
+from noisyor.experiments.settings import NETWORKS, Settings
+from noisyor.experiments.tables import SAMPLES, network_tables
 
+LASTS = "two hours"
 METHODS = (
     "refined", "pooled", "sequential", "maximum_likelihood", "variational_em", "observed",
     "uniform",
@@ -37,20 +36,6 @@ ONLY_SIZES = {"health_knowledge_graph": (1000, 10_000), "orphanet570": (10_000,)
 IN_A_ROW = 4
 HELD_OUT = 10**6 + 7
 """The seed of the records whose posteriors are compared."""
-
-
-def networks(settings: Settings) -> list[str]:
-    """Return the networks, the small ones first."""
-    real = real_networks(settings.structures)
-    if settings.quick:
-        real = {name: folder for name, folder in real.items() if name not in SLOW}
-    found = ["figure1", "figure2", *(name for name in real if name != "orphanet570"), "qmr_shaped"]
-    return found + [name for name in real if name == "orphanet570"]
-
-
-def sizes(settings: Settings) -> tuple[int, ...]:
-    """Return the numbers of records."""
-    return (500, 5000) if settings.quick else (1000, 10_000, 100_000)
 
 
 def methods(name: str, n_records: int, settings: Settings) -> list[str]:
@@ -71,12 +56,15 @@ def methods(name: str, n_records: int, settings: Settings) -> list[str]:
 
 def cells(settings: Settings) -> list[Cell]:
     """List networks, records and methods."""
+    others = [name for name in settings.real_networks() if name not in NETWORKS]
+    names = [*settings.available(*NETWORKS), *others]
+    left_out = ("clinic", *settings.pick((), SLOW))
     found = []
-    for n_records in sizes(settings):
-        for name in networks(settings):
-            if n_records not in ONLY_SIZES.get(name, (n_records,)):
+    for n_records in settings.pick((1000, 10_000, 100_000), (500, 5000)):
+        for name in names:
+            if name in left_out or n_records not in ONLY_SIZES.get(name, (n_records,)):
                 continue
-            for seed in range(settings.seed, settings.seed + n_samples(name, n_records, settings)):
+            for seed in settings.seeds(n_samples(name, n_records, settings)):
                 chosen = methods(name, n_records, settings)
                 found += [Cell(name, n_records, seed, method) for method in chosen]
     return found
@@ -93,38 +81,40 @@ def n_samples(name: str, n_records: int, settings: Settings) -> int:
 
 def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, and compare with the truth."""
-    network = network_named(cell.network, cell.seed, settings.structures)
+    network = settings.network(cell.network, cell.seed)
     _compile(cell.method)
-    restarts = 1 if settings.quick else 4
-    learner = NoisyOrLearner(network.structure, method=cell.method, n_init=restarts)
     records, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
-    _, found = timed(lambda: learner.fit(records, diseases).estimate_)
-    estimate = learner.estimate_
-    found |= {
-        "failures": float(np.abs(estimate.failures.values - network.failures).mean()),
-        "priors": float(np.abs(estimate.priors.values - network.priors).mean()),
-        "leaks": float(np.abs(estimate.leaks.values - network.leaks).mean()),
-    }
-    found |= coverage(network, estimate)
-    is_easy = cell.network in (*SMALL, *MIDDLE)
-    n_held_out, budget = (10, 0.05) if settings.quick else (50, 0.1)
-    if is_easy:
+    structure, restarts = network.structure, settings.pick(4, 1)
+    estimate, found = timed(
+        fit, records, structure, cell.method, diseases=diseases, n_init=restarts
+    )
+    n_held_out, budget = settings.pick((50, 0.1), (10, 0.05))
+    if cell.network in (*SMALL, *MIDDLE):
         n_held_out *= 10
-    found |= posterior_error(network, estimate.network, n_held_out, HELD_OUT, budget)
+    compared = evaluate(
+        estimate.network, network, n_records=n_held_out, seed=HELD_OUT, budget=budget
+    )
+    errors, intervals = mean_errors(compared), coverage(estimate, network)
+    found |= {name: errors[name] for name in ("failures", "priors", "leaks")}
+    found |= {name: intervals[name] for name in ("flagged", "covered") if name in intervals}
+    if compared.posteriors is not None:
+        found |= {
+            "posterior": compared.posteriors.mean, "same_top": compared.posteriors.same_top
+        }  # fmt: skip
     return found
 
 
 @functools.cache
 def _compile(method: str) -> None:
     """Have a method's compiled parts ready before it is timed."""
-    small = network_named("figure1", 0, None)
-    learner = NoisyOrLearner(small.structure, method=method)
-    learner.fit(*small.sample(50, seed=0, return_diseases=True))
+    small = datasets.figure1(0)
+    records, diseases = small.sample(50, seed=0, return_diseases=True)
+    fit(records, small.structure, method, diseases=diseases)
 
 
-def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
+def draw(results: Results, folder: Path) -> list[str]:
     """Draw the error of the failures against records, a panel for each network."""
-    names, at = networks(settings), sizes(settings)
+    names, at = results.networks(), results.sizes()
     n_rows = -(-len(names) // IN_A_ROW)
     in_a_row = -(-len(names) // n_rows)
     size = 2.7 * in_a_row + 1.2, 2.9 * n_rows
@@ -149,39 +139,13 @@ def _label_row(axes: Any) -> None:
         named |= names_of_curves(axis)
 
 
-def page(results: Results, settings: Settings) -> str:
+def page(results: Results) -> dict[str, object]:
     """Return a table for each network."""
-    parts = [
-        "# Scoreboard",
-        "All methods on the same samples. Errors are mean absolute ones. *Covered*: 95% "
-        "intervals without a flag that hold the truth. *Posterior*: the mean absolute difference "
-        "of disease posteriors under the learned and the true network, on new records; *top*: "
-        "how often the most probable disease is the same. `observed` sees the diseases; "
-        "`uniform` looks at nothing. The paper has no such table.",
-    ]
-    quantities = {
-        "failures": "{:.4f}", "priors": "{:.4f}", "leaks": "{:.4f}", "covered": "{:.1%}",
-        "flagged": "{:.0%}", "posterior": "{:.5f}", "same_top": "{:.0%}", "seconds": "{:.2f}",
-        "megabytes": "{:,.0f}",
+    columns = {
+        "failures": ("failures", "{:.4f}"), "priors": ("priors", "{:.4f}"),
+        "leaks": ("leaks", "{:.4f}"), "covered": ("covered", "{:.1%}"),
+        "flagged": ("flagged", "{:.0%}"), "posterior": ("posterior", "{:.5f}"),
+        "top": ("same_top", "{:.0%}"), "s": ("seconds", "{:.2f}"),
+        "MB": ("megabytes", "{:,.0f}"), "samples": ("failures", SAMPLES),
     }  # fmt: skip
-    titles = ["failures", "priors", "leaks", "covered", "flagged", "posterior", "top", "s", "MB"]
-    for name in networks(settings):
-        rows = [["records", "method", *titles, "samples"]]
-        for n_records in sizes(settings):
-            for method in METHODS:
-                n = len(results.all(name, n_records, method, "failures"))
-                if n:
-                    cells_of_row = [
-                        shown(results.mean(name, n_records, method, quantity), form)
-                        for quantity, form in quantities.items()
-                    ]
-                    rows.append([f"{n_records:,}", method, *cells_of_row, str(n)])
-        if len(rows) > 1:
-            parts += [f"## {name}", markdown_table(rows)]
-    parts.append(
-        "Left out: exact EM ends where maximum likelihood does; maximum likelihood and "
-        "variational EM on the large networks take too long, and so do many records of "
-        "health_knowledge_graph and orphanet570 (Figure 4 has more of it). Times were taken beside "
-        "other work if the run had several jobs."
-    )
-    return "\n\n".join(parts)
+    return {"networks": network_tables(results, columns, METHODS)}

@@ -1,7 +1,17 @@
-"""How large an experiment is."""
+"""How large an experiment is, and on which networks it runs."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from noisyor import datasets
+from noisyor.errors import FileError
+from noisyor.network import NoisyOrNetwork
+
+REAL = ("tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570")
+NETWORKS = ("clinic", "figure1", "figure2", *REAL[:-1], "qmr_shaped", REAL[-1])
+"""As pages list them: the small ones first."""
+
+Choice = TypeVar("Choice")
 
 
 class Settings(NamedTuple):
@@ -13,3 +23,46 @@ class Settings(NamedTuple):
     """Where the seeds of networks and samples start."""
     structures: Path | None = None
     """A folder of real networks; or one network: a folder with edges.csv."""
+
+    def pick(self, full: Choice, quick: Choice) -> Choice:
+        """Return the one or the other."""
+        return quick if self.quick else full
+
+    def seeds(self, n: int) -> range:
+        """Return so many seeds."""
+        return range(self.seed, self.seed + n)
+
+    def network(self, name: str, seed: int = 0) -> NoisyOrNetwork:
+        """Return a network by name; parameters of the paper's figures are drawn with the seed."""
+        if name == "figure1":
+            return datasets.figure1(seed)
+        if name == "figure2":
+            return datasets.figure2(seed)
+        if name == "clinic":
+            return datasets.clinic()
+        if name == "qmr_shaped":
+            return datasets.qmr_shaped(0)
+        folder = self.real_networks().get(name)
+        if folder is None:
+            raise FileError(f"there is no network {name!r}: give its folder with --structures.")
+        return datasets.from_folder(folder, seed=1)
+
+    def real_networks(self) -> dict[str, Path]:
+        """Return the folders of real networks: those in a folder, or this one itself."""
+        if self.structures is None:
+            return {}
+        if (self.structures / "edges.csv").exists():
+            return {self.structures.name: self.structures}
+        folders = sorted(path.parent for path in self.structures.glob("*/edges.csv"))
+        found = {folder.name: folder for folder in folders}
+        if not found:
+            raise FileError(
+                f"{self.structures} has no edges.csv, and no folders with one: give a folder of "
+                "networks."
+            )
+        return {name: found[name] for name in (*REAL, *found) if name in found}
+
+    def available(self, *names: str) -> list[str]:
+        """Return those of the networks that are built in or given."""
+        real = self.real_networks()
+        return [name for name in names if name not in REAL or name in real]

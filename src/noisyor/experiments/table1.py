@@ -1,14 +1,17 @@
-"""Table 1: from moments of which order fully connected networks can be identified."""
+"""Table 1 of the paper: moments of which order identify fully connected networks."""
 
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisyor.experiments.drawing import markdown_table, picture
+from noisyor.experiments.drawing import picture
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
-from noisyor.identifiability import smallest_order
+from noisyor.experiments.tables import markdown_table
+from noisyor.identifiability.check import smallest_order
 
+LASTS = "10 s"
 PAPER = np.array(
     [
         [-1, -1, 3, 3, 3, 3, 3],
@@ -25,14 +28,9 @@ HIGHEST_ORDER = 5
 FILLS = {-1: "#eeeeee", 3: "#0072B2", 4: "#56B4E9", 5: "#F0E442"}
 
 
-def size(settings: Settings) -> int:
-    """Return the largest number of diseases and symptoms."""
-    return 7 if settings.quick else 10
-
-
 def cells(settings: Settings) -> list[Cell]:
     """List all sizes of networks."""
-    numbers = range(1, size(settings) + 1)
+    numbers = range(1, settings.pick(10, 7) + 1)
     return [Cell(f"{i} x {j}", 0, 0, "rank") for i in numbers for j in numbers]
 
 
@@ -43,19 +41,17 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     return {"order": float(smallest_order(n_diseases, n_symptoms, highest))}
 
 
-def _orders(results: Results, n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _orders(results: Results) -> NDArray[np.int64]:
+    numbers = range(1, max(int(name.split(" x ")[0]) for name in results.networks()) + 1)
     return np.array(
-        [
-            [int(results.mean(f"{i} x {j}", 0, "rank", "order")) for j in range(1, n + 1)]
-            for i in range(1, n + 1)
-        ]
+        [[int(results.mean(f"{i} x {j}", 0, "rank", "order")) for j in numbers] for i in numbers]
     )
 
 
-def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
-    """Draw the table with a colour for each order."""
-    n = size(settings)
-    orders = _orders(results, n)
+def draw(results: Results, folder: Path) -> list[str]:
+    """Draw the table in shades: which order is needed where."""
+    orders = _orders(results)
+    n = len(orders)
     with picture(folder / "table1", 1, (4.4, 4.0)) as (axis,):
         for i in range(n):
             for j in range(n):
@@ -73,26 +69,17 @@ def draw(results: Results, settings: Settings, folder: Path) -> list[str]:
     return ["table1"]
 
 
-def page(results: Results, settings: Settings) -> str:
+def page(results: Results) -> dict[str, object]:
     """Return the table, compared with the printed one."""
-    n = size(settings)
-    orders = _orders(results, n)
+    orders = _orders(results)
+    n = len(orders)
     rows = [["diseases / symptoms", *map(str, range(1, n + 1))]]
     rows += [[str(i + 1), *map(str, orders[i])] for i in range(n)]
     same = int((orders[: len(PAPER), : len(PAPER)] == PAPER).sum())
-    differ = (
-        "Nowhere." if same == PAPER.size else f"In {PAPER.size - same} of {PAPER.size} entries."
-    )
-    return "\n\n".join(
-        [
-            "# Table 1: identifiability of fully connected networks",
-            "**The paper:** the order of moments that makes a fully connected network locally "
-            "identifiable, by the rank of the Jacobian, for up to 7 diseases and 7 symptoms; -1: "
-            "no order.",
-            f"**Here:** {same} of its {PAPER.size} entries are the same. The rank is found "
-            "exactly, modulo a prime, at random parameters"
-            + (f"; beyond 7 symptoms up to order {HIGHEST_ORDER}." if n > len(PAPER) else "."),
-            markdown_table(rows),
-            f"**Where they differ:** {differ}",
-        ]
-    )
+    return {
+        "same": same,
+        "n": PAPER.size,
+        "beyond": f"; beyond 7 symptoms up to order {HIGHEST_ORDER}" if n > len(PAPER) else "",
+        "orders": markdown_table(rows),
+        "differ": "Nowhere." if same == PAPER.size else f"In {PAPER.size - same} entries.",
+    }

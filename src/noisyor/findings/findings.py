@@ -1,7 +1,7 @@
 """Findings: the symptoms of records, present, absent or unknown, as bit-packed columns."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack
+from typing import Any, Literal, NoReturn, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +16,12 @@ from noisyor.findings.reading import (
     blocks_with_like_ids,
 )
 from noisyor.findings.wide import wide_blocks
+from noisyor.findings.writing import RecordWriter, check_distinct_ids
 from noisyor.immutable import Immutable
-from noisyor.io.columns import PRESENT, UNKNOWN
+from noisyor.io.columns import PRESENT, UNKNOWN, ids_array
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import open_table
 from noisyor.structure import Structure
-
-if TYPE_CHECKING:
-    from noisyor.findings.writing import RecordWriter
 
 
 class Findings(Immutable):
@@ -219,9 +217,7 @@ class Findings(Immutable):
         """Write a CSV file with 0, 1 and nothing for unknown (wide), or a row per finding."""
         self._writer(layout, record).write(path, "csv", self.blocks)
 
-    def _writer(self, layout: str, record: str) -> "RecordWriter":
-        from noisyor.findings.writing import RecordWriter, check_distinct_ids
-
+    def _writer(self, layout: str, record: str) -> RecordWriter:
         ids = self.record_ids
         if ids is not None and layout == "long":
             check_distinct_ids(ids)
@@ -328,8 +324,6 @@ def _chosen_columns(block: Block, chosen: NDArray[np.int64]) -> Block:
 def _ids_array(record_ids: Any, n_records: int) -> Any:
     if record_ids is None:
         return None
-    from noisyor.io.columns import ids_array
-
     ids = ids_array(record_ids, "record_ids")
     if len(ids) != n_records:
         raise FindingsError(f"{len(ids)} record ids for {n_records} records.")

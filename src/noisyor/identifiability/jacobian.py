@@ -24,12 +24,9 @@ Residues = NDArray[np.uint64]
 
 MOST_SETS = 20_000
 """Of more sets of a disease and order a random sample is taken."""
-SKETCHED = 4
-"""With so many times more equations than unknowns, a sketch is reduced instead of all."""
-EXTRA = 50
-"""Rows of a sketch beyond the number of unknowns."""
-DRAWS = 2
-"""The rank is the largest over so many draws of parameters."""
+SKETCHED, EXTRA = 4, 50
+"""With SKETCHED times more equations than unknowns, a sketch is reduced instead of all of them; it
+has EXTRA more rows than there are unknowns."""
 
 
 class Unknowns(NamedTuple):
@@ -84,13 +81,15 @@ class NullSpace(NamedTuple):
 
 
 def null_space(unknowns: Unknowns, order: int, seed: int = 0) -> NullSpace:
-    """Return what moments up to an order leave open, at random parameters."""
+    """Return what moments up to an order leave open, at random parameters.
+
+    Where they leave anything open a second draw of parameters is asked as well.
+    """
     found = _null_space_of_draw(unknowns, order, seed)
-    for draw in range(1, DRAWS):
-        if len(found.basis):
-            another = _null_space_of_draw(unknowns, order, seed + draw)
-            found = min(found, another, key=lambda each: len(each.basis))
-    return found
+    if not len(found.basis):
+        return found
+    another = _null_space_of_draw(unknowns, order, seed + 1)
+    return min(found, another, key=lambda each: len(each.basis))
 
 
 def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:

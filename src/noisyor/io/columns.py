@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,34 +60,33 @@ class BadCellError(Exception):
         self.value = value
 
 
-class Table(Protocol):
+class Table:
     """Anything that gives its columns by name, batch after batch, as often as asked."""
 
     name: str
     column_names: tuple[str, ...]
-    path: Path | None
+    path: Path | None = None
     """The file on this machine, if it is one."""
-    file_name: str
+    file_name = ""
     """The name of the file without its directories; empty for a table in memory."""
-    first_row: int
+    first_row = 0
     """The number of the first row, where this is a part of a larger table."""
-    n_rows: int | None
+    n_rows: int | None = None
     """How many rows there are, where that is known beforehand."""
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
         """Give the wanted columns, converted to their kinds, in batches of rows."""
-        ...
+        raise NotImplementedError
 
     def place(self, row: int) -> str:
         """Say where a row (0 is the first row of data) stands, for an error message."""
-        ...
+        return f"{self.name}, row {self.first_row + row + 1}"
 
-
-def check_no_duplicates(table: Table) -> None:
-    """Raise an error that names the columns which stand more than once in a table."""
-    twice = [name for name, count in Counter(table.column_names).items() if count > 1]
-    if twice:
-        raise FileError(f"{table.name} has more than one column named {some_of(twice)}.")
+    def _check_no_duplicates(self) -> None:
+        """Raise an error that names the columns which stand there more than once."""
+        twice = [name for name, count in Counter(self.column_names).items() if count > 1]
+        if twice:
+            raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
 
 
 def convert_batch(

@@ -22,7 +22,7 @@ from noisyor.io.columns import (
     NULL_TEXTS,
     TRUE_TEXTS,
     ColumnKind,
-    check_no_duplicates,
+    Table,
     convert_batch,
 )
 from noisyor.io.paths import Location, PathLike, unreadable
@@ -41,7 +41,7 @@ _ARROW_TYPES = {
 }
 
 
-class CsvFile:
+class CsvFile(Table):
     """A CSV (or tab-separated) file with a header, plain or gzipped, in UTF-8."""
 
     def __init__(self, source: PathLike, span: "Span | None" = None) -> None:
@@ -50,11 +50,10 @@ class CsvFile:
         self.file_name = self._location.file_name
         self._span = span
         self.first_row = span.first_row if span is not None else 0
-        self.n_rows: int | None = None
         self.delimiter = "\t" if ".tsv" in self._location.file_name.lower() else ","
-        self.column_names: tuple[str, ...] = ("",)
+        self.column_names = ("",)
         self.column_names = self._header()
-        check_no_duplicates(self)
+        self._check_no_duplicates()
 
     def _header(self) -> tuple[str, ...]:
         with closing(self._rows()) as rows:
@@ -106,7 +105,7 @@ class CsvFile:
             for number, (line, _) in enumerate(rows, start=-1):
                 if number == self.first_row + row:
                     return f"{self.name}, line {line}"
-        return f"{self.name}, row {self.first_row + row + 1}"
+        return super().place(row)
 
     @contextmanager
     def _arrow_errors(self, columns: Mapping[str, ColumnKind]) -> Iterator[None]:

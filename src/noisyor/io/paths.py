@@ -5,7 +5,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any
 
 from noisyor.errors import FileError
@@ -124,23 +124,11 @@ class Location:
     """
 
     def __init__(self, source: Any) -> None:
-        self.is_remote = is_uri(source)
-        if self.is_remote:
-            self.name = str(source)
-            self._path: Path | PurePosixPath = PurePosixPath(self.name)
-        else:
-            self._path = existing_file(source)
-            self.name = str(self._path)
-
-    @property
-    def file_name(self) -> str:
-        """The name without its directories."""
-        return self._path.name
-
-    @property
-    def path(self) -> Path | None:
+        self.path = None if is_uri(source) else existing_file(source)
         """The path on this machine, if it is there."""
-        return None if self.is_remote or not isinstance(self._path, Path) else self._path
+        self.name = str(self.path or source)
+        self.file_name = PurePath(self.name).name
+        """The name without its directories."""
 
     @property
     def size(self) -> int:

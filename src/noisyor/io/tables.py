@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, some_of
-from noisyor.io.columns import ColumnKind, Table, check_no_duplicates, convert_batch, is_text
+from noisyor.io.columns import ColumnKind, Table, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.paths import (
     Location,
@@ -115,7 +115,7 @@ def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
     return np.concatenate(parts)
 
 
-class ParquetFile:
+class ParquetFile(Table):
     """A Parquet file, or some of its row groups, read a row group at a time."""
 
     def __init__(self, source: PathLike, groups: tuple[int, int] | None = None) -> None:
@@ -132,8 +132,8 @@ class ParquetFile:
         first, last = groups or (0, len(self.group_rows))
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
-        self.n_rows: int | None = sum(self.group_rows[first:last])
-        check_no_duplicates(self)
+        self.n_rows = sum(self.group_rows[first:last])
+        self._check_no_duplicates()
 
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._location.open(), **options)
@@ -167,25 +167,18 @@ class ParquetFile:
                 yield convert_batch(batch, columns, row, self)
                 row += batch.num_rows
 
-    def place(self, row: int) -> str:
-        """Say where a row stands."""
-        return f"{self.name}, row {self.first_row + row + 1}"
 
-
-class ArrowTable:
+class ArrowTable(Table):
     """An object with the Arrow stream interface: pandas, polars, pyarrow or duckdb."""
 
     def __init__(self, source: Any, first_row: int = 0) -> None:
         self.name = f"the {type(source).__name__}"
-        self.path: Path | None = None
-        self.file_name = ""
         self.first_row = first_row
-        self.n_rows: int | None = None
         with self._stream_errors():
             self._source = _rereadable(source)
             names = self._reader().schema.names
         self.column_names = _without_pandas_index(names)
-        check_no_duplicates(self)
+        self._check_no_duplicates()
 
     def _reader(self) -> Any:
         if isinstance(self._source, Spool):
@@ -202,10 +195,6 @@ class ArrowTable:
                     part = wanted.slice(start, BATCH_ROWS)
                     yield convert_batch(part, columns, row, self)
                     row += part.num_rows
-
-    def place(self, row: int) -> str:
-        """Say where a row stands."""
-        return f"{self.name}, row {row + 1}"
 
     @contextmanager
     def _stream_errors(self) -> Iterator[None]:

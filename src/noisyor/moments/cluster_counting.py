@@ -23,7 +23,7 @@ from noisyor.findings.findings import open_records
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import hash_ids, ids_array
 from noisyor.io.parts import Part, read_columns
-from noisyor.moments.counting import MomentCounter
+from noisyor.moments.counter import MomentCounter
 from noisyor.moments.moments import Margins, Moments, sum_moments
 from noisyor.moments.plan import MomentPlan
 

@@ -13,6 +13,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from noisyor.network.network_kernels import ParentArrays, next_parent
+
 Words = NDArray[np.uint64]
 Sets = NDArray[np.int32]
 Counts = NDArray[Any]
@@ -204,9 +206,7 @@ def scatter_records(
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def log_ratios(
     sets: NDArray[np.int64],
-    parent_offsets: NDArray[np.int64],
-    parent_diseases: NDArray[np.int64],
-    parent_edges: NDArray[np.int64],
+    parents: ParentArrays,
     priors: NDArray[np.float64],
     failures: NDArray[np.float64],
     ratios: NDArray[np.float64],
@@ -221,21 +221,18 @@ def log_ratios(
     none = len(priors)
     for row in range(sets.shape[0]):
         for k in range(order):
-            cursors[k] = parent_offsets[sets[row, k]]
+            cursors[k] = parents.offsets[sets[row, k]]
         total = 0.0
         while True:
-            disease = none
-            for k in range(order):
-                if cursors[k] < parent_offsets[sets[row, k] + 1]:
-                    disease = min(disease, parent_diseases[cursors[k]])
+            disease = next_parent(sets[row], cursors, parents, none)
             if disease == none:
                 break
             p = priors[disease]
             first = second = third = 0.0  # elementary symmetric sums of t over the set
             for k in range(order):
                 at = cursors[k]
-                if at < parent_offsets[sets[row, k] + 1] and parent_diseases[at] == disease:
-                    cause = 1.0 - failures[parent_edges[at]]
+                if at < parents.offsets[sets[row, k] + 1] and parents.diseases[at] == disease:
+                    cause = 1.0 - failures[parents.edges[at]]
                     t = cause / (1.0 - p * cause)
                     third += second * t
                     second += first * t

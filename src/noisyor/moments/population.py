@@ -43,14 +43,13 @@ class PopulationMoments(Moments):
 
     def _log_ratios(self, sets: Integers) -> Floats:
         from noisyor.moments.count_kernels import log_ratios
+        from noisyor.network.network_kernels import ParentArrays
 
         structure = self._network.structure
         logarithms = np.empty(len(sets))
         log_ratios(
             np.ascontiguousarray(sets),
-            structure.parent_offsets,
-            structure.parent_diseases,
-            structure.parent_edges,
+            ParentArrays(*structure.parent_arrays),
             self._network.priors,
             self._network.failures,
             logarithms,

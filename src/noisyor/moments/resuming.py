@@ -16,7 +16,7 @@ from noisyor.errors import FileError, NoisyOrError, NoisyOrWarning
 from noisyor.findings.findings import open_records
 from noisyor.findings.reading import RecordFormat, RecordStream
 from noisyor.io import documents
-from noisyor.moments.counting import MomentCounter, Progress
+from noisyor.moments.counter import MomentCounter, Progress
 from noisyor.moments.groups import N_GROUPS
 from noisyor.moments.moments import Moments
 from noisyor.moments.plan import MomentPlan

@@ -21,7 +21,7 @@ from noisyor.moments.plan import MomentPlan
 TILE_SYMPTOMS = 32
 """Pairs are visited tile by tile, so that the rows of a tile stay in the caches nearby."""
 DENSE_WORD_SECONDS = 0.2e-9
-"""Time of one thread to combine and count a word of two columns (measured by benchmarks)."""
+"""Time of one thread to combine and count a word of two columns (`noisyor reproduce speed`)."""
 LISTED_PAIR_SECONDS = 14e-9
 """Time a record, over the square of its findings, to look up all pairs (measured likewise)."""
 MOST_TABLE_SYMPTOMS = 8192

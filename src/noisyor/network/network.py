@@ -91,18 +91,12 @@ class NoisyOrNetwork(Immutable):
 
     def negative_moments(self, sets: ArrayLike) -> Floats:
         """Return the negative moment of each row of symptom indices; a row repeats none."""
-        from noisyor.network.network_kernels import negative_moments
+        from noisyor.network.network_kernels import ParentArrays, negative_moments
 
         rows = _checked_sets(sets, self.structure.n_symptoms)
         moments = np.empty(len(rows))
-        negative_moments(
-            rows,
-            self.structure.parent_offsets,
-            self.structure.parent_diseases,
-            self.structure.parent_edges,
-            *self.parameters.arrays,
-            moments,
-        )
+        parents = ParentArrays(*self.structure.parent_arrays)
+        negative_moments(rows, parents, *self.parameters.arrays, moments)
         return moments
 
     def pair_moments(self, pairs: ArrayLike) -> Floats:

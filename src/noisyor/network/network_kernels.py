@@ -14,23 +14,29 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-class NetworkArrays(NamedTuple):
-    """What sampling needs of a network."""
+class ParentArrays(NamedTuple):
+    """The parents of each symptom, in increasing order, as arrays of a structure."""
 
-    child_offsets: Indices
-    children: Indices
-    """The symptom of each edge."""
-    priors: Floats
-    failures: Floats
-    leaks: Floats
+    offsets: Indices
+    """The parents of symptom j are those from entry j to entry j + 1 of the next two."""
+    diseases: Indices
+    edges: Indices
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def next_parent(symptoms: Indices, cursors: Indices, parents: ParentArrays, none: int) -> int:
+    """Return the smallest disease at the cursors into the symptoms' parents; `none` at the end."""
+    disease = none
+    for k in range(len(cursors)):
+        if cursors[k] < parents.offsets[symptoms[k] + 1]:
+            disease = min(disease, parents.diseases[cursors[k]])
+    return disease
 
 
 @numba.njit(nogil=True, cache=True)
 def negative_moments(
     sets: Indices,
-    parent_offsets: Indices,
-    parent_diseases: Indices,
-    parent_edges: Indices,
+    parents: ParentArrays,
     priors: Floats,
     failures: Floats,
     leaks: Floats,
@@ -47,22 +53,19 @@ def negative_moments(
     for row in range(sets.shape[0]):
         moment = 1.0
         for k in range(order):
-            cursors[k] = parent_offsets[sets[row, k]]
+            cursors[k] = parents.offsets[sets[row, k]]
             moment *= 1.0 - leaks[sets[row, k]]
         while True:
-            disease = none
-            for k in range(order):
-                if cursors[k] < parent_offsets[sets[row, k] + 1]:
-                    disease = min(disease, parent_diseases[cursors[k]])
+            disease = next_parent(sets[row], cursors, parents, none)
             if disease == none:
                 break
             all_fail = 1.0
             for k in range(order):
                 if (
-                    cursors[k] < parent_offsets[sets[row, k] + 1]
-                    and parent_diseases[cursors[k]] == disease
+                    cursors[k] < parents.offsets[sets[row, k] + 1]
+                    and parents.diseases[cursors[k]] == disease
                 ):
-                    all_fail *= failures[parent_edges[cursors[k]]]
+                    all_fail *= failures[parents.edges[cursors[k]]]
                     cursors[k] += 1
             moment *= 1.0 - priors[disease] + priors[disease] * all_fail
         moments[row] = moment
@@ -89,6 +92,18 @@ def _events(rng: np.random.Generator, p: float, n: int, events: Indices) -> int:
         count += 1
         at = trial + 1 + math.floor(math.log(1.0 - rng.random()) * per_log)
     return count
+
+
+class NetworkArrays(NamedTuple):
+    """What sampling needs of a network."""
+
+    child_offsets: Indices
+    """The edges of disease i are those from entry i to entry i + 1."""
+    children: Indices
+    """The symptom of each edge."""
+    priors: Floats
+    failures: Floats
+    leaks: Floats
 
 
 @numba.njit(nogil=True, cache=True)

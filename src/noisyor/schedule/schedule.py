@@ -21,11 +21,9 @@ from noisyor.parameters import Fixed
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
 from noisyor.schedule.steps import (
     FixedMasks,
-    NamedStep,
     Step,
     StepArrays,
-    check_numbers,
-    step_from_list,
+    read_step,
 )
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
@@ -132,7 +130,7 @@ class Schedule(Immutable):
         """Whether every prior and failure is learned: then all are identifiable (Theorem 1)."""
         return bool((self.depths >= 0).all() and (self.prior_depths >= 0).all())
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[Step[int]]:
         """Yield all steps in order."""
         learned = _grouped(self.edge_steps, self.structure.edges[:, 1], self.n_steps)
         removed = _grouped(self.removed[:, 0], self.removed[:, 1], self.n_steps)
@@ -148,17 +146,17 @@ class Schedule(Immutable):
             symptoms = (a, b) if c < 0 else (a, b, c)
             yield Step(round_, disease, symptoms, taught, without)
 
-    def step(self, disease: Name, symptom: Name) -> NamedStep | None:
+    def step(self, disease: Name, symptom: Name) -> Step[str] | None:
         """Return the step that teaches an edge, in names; None if the edge is not learned."""
         number = int(self.edge_steps[self.structure.edge_index(disease, symptom)])
         return None if number < 0 else self.named_step(number)
 
-    def named_step(self, number: int) -> NamedStep:
+    def named_step(self, number: int) -> Step[str]:
         """Return a step in names."""
         symptoms, diseases = self.structure.symptoms, self.structure.diseases
         edges = np.flatnonzero(self.edge_steps == number)
         removed = self.removed[self.removed[:, 0] == number, 1]
-        return NamedStep(
+        return Step(
             int(self.step_rounds[number]),
             diseases[self.step_diseases[number]],
             tuple(symptoms[j] for j in self.step_symptoms[number] if j >= 0),
@@ -229,12 +227,11 @@ class Schedule(Immutable):
     def _from_steps(
         cls, structure: Structure, listed: list[Any], document: Mapping[str, Any]
     ) -> Self:
-        steps = [step_from_list(step) for step in listed]
+        steps = [read_step(step, structure) for step in listed]
         symptoms = np.full((len(steps), 3), -1, dtype=np.int64)
         edge_steps = np.full(structure.n_edges, -1, dtype=np.int64)
         removed = []
         for number, step in enumerate(steps):
-            check_numbers(step, structure)
             symptoms[number, : len(step.symptoms)] = step.symptoms
             for symptom in step.learned:
                 edge_steps[structure.edge_index(step.disease, symptom)] = number

@@ -18,28 +18,6 @@ Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
-class SearchState(NamedTuple):
-    """What is searched, and what is known so far."""
-
-    child_offsets: Integers
-    edge_order: Integers
-    """The edges of each disease in the order in which they are tried."""
-    edge_symptoms: Integers
-    parents: Words
-    unknown: Words
-    depths: Integers
-    """The round in which each edge was learned, -1 where it was not."""
-
-
-class FoundSteps(NamedTuple):
-    """The steps that were found, with room for more, and the step that teaches each edge."""
-
-    diseases: Integers
-    symptoms: Integers
-    edge_steps: Integers
-    """-1 where none does."""
-
-
 @numba.njit(nogil=True, cache=True, inline="always")
 def is_admissible(parents: Words, unknown: Words, x: int, y: int, disease: int) -> bool:
     """Return True if no unlearned disease but the given one couples two symptoms."""
@@ -100,6 +78,28 @@ def first_triangle(near: Words, a: int) -> tuple[int, int]:
             if c >= 0:
                 return b, c
     return -1, -1
+
+
+class SearchState(NamedTuple):
+    """What is searched, and what is known so far."""
+
+    child_offsets: Integers
+    edge_order: Integers
+    """The edges of each disease in the order in which they are tried."""
+    edge_symptoms: Integers
+    parents: Words
+    unknown: Words
+    depths: Integers
+    """The round in which each edge was learned, -1 where it was not."""
+
+
+class FoundSteps(NamedTuple):
+    """The steps that were found, with room for more, and the step that teaches each edge."""
+
+    diseases: Integers
+    symptoms: Integers
+    edge_steps: Integers
+    """-1 where none does."""
 
 
 @numba.njit(nogil=True, cache=True)

@@ -1,6 +1,6 @@
 """The steps of a schedule: from which symptoms an edge is learned, and what is removed first."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,8 @@ from noisyor.errors import ScheduleError
 from noisyor.names import Indices
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
+
+Key = TypeVar("Key")
 
 
 class FixedMasks(NamedTuple):
@@ -60,27 +62,17 @@ class StepArrays(NamedTuple):
     """Rows (step, disease), in order of steps: which diseases are removed before a step."""
 
 
-class Step(NamedTuple):
-    """One step, by numbers of diseases and symptoms."""
+class Step(NamedTuple, Generic[Key]):
+    """One step, by the indices of diseases and symptoms, or by their names."""
 
     round: int
-    disease: int
-    symptoms: tuple[int, ...]
+    disease: Key
+    symptoms: tuple[Key, ...]
     """Three for a triplet. Two for a pair: the one that is learned, then the other."""
-    learned: tuple[int, ...]
+    learned: tuple[Key, ...]
     """The symptoms whose edges from the disease this step teaches."""
-    removed: tuple[int, ...]
+    removed: tuple[Key, ...]
     """Diseases whose influence is removed first."""
-
-
-class NamedStep(NamedTuple):
-    """One step, by names."""
-
-    round: int
-    disease: str
-    symptoms: tuple[str, ...]
-    learned: tuple[str, ...]
-    removed: tuple[str, ...]
 
     @property
     def kind(self) -> str:
@@ -95,29 +87,26 @@ class NamedStep(NamedTuple):
         )
 
 
-def step_from_list(listed: Any) -> Step:
-    """Return a step of a file, whose numbers are still to be checked."""
+def read_step(listed: Any, structure: Structure) -> Step[int]:
+    """Return a step of a file, or raise an error where it is not made of indices that exist."""
     if not isinstance(listed, list) or len(listed) != len(Step._fields):
         raise ScheduleError(f"the step {listed!r} is not a list of {', '.join(Step._fields)}.")
-    return Step(*listed)
-
-
-def check_numbers(step: Step, structure: Structure) -> None:
-    """Raise an error if a step from a file has anything but numbers that exist."""
-    lists = (step.symptoms, step.learned, step.removed)
+    round_, disease, *lists = listed
     if not all(isinstance(each, list) for each in lists):
-        raise ScheduleError(f"the step {list(step)} has no lists.")
-    if len(step.symptoms) not in (2, 3):
-        raise ScheduleError(f"the step {list(step)} has neither two nor three symptoms.")
+        raise ScheduleError(f"the step {listed} has no lists.")
+    symptoms, learned, removed = lists
+    if len(symptoms) not in (2, 3):
+        raise ScheduleError(f"the step {listed} has neither two nor three symptoms.")
     limits = (
-        ([step.round], structure.n_edges),
-        ([step.disease, *step.removed], structure.n_diseases),
-        ([*step.symptoms, *step.learned], structure.n_symptoms),
+        ([round_], structure.n_edges),
+        ([disease, *removed], structure.n_diseases),
+        ([*symptoms, *learned], structure.n_symptoms),
     )
-    for numbers, limit in limits:
-        if not all(type(number) is int and 0 <= number < limit for number in numbers):
-            raise ScheduleError(f"the step {list(step)} names what does not exist.")
+    for indices, limit in limits:
+        if not all(type(index) is int and 0 <= index < limit for index in indices):
+            raise ScheduleError(f"the step {listed} names what does not exist.")
+    return Step(round_, disease, tuple(symptoms), tuple(learned), tuple(removed))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _listed(names: tuple[object, ...]) -> str:
     return ", ".join(map(repr, names))

@@ -1,1 +1,0 @@
-"""Measurements of speed, printed as Markdown tables: `make bench`, or `python -m benchmarks`."""

@@ -1,0 +1,247 @@
+"""What people would use instead: EM by exact and variational inference, and other packages.
+
+The other packages are an optional extra, `pip install 'noisyor[peers]'`; what is not installed is
+not measured. Neither can learn a noisy-or: both learn a table with a row for each combination of a
+symptom's parents.
+"""
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisyor import datasets
+from noisyor.datasets.qmr import random_leaks, zipf_priors
+from noisyor.evaluation import evaluate
+from noisyor.experiments.drawing import COLOURS, picture
+from noisyor.experiments.learners import fit
+from noisyor.experiments.measures import mean_errors, seconds, timed
+from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
+from noisyor.experiments.tables import SAMPLES, Column, table
+from noisyor.findings import Findings
+from noisyor.inference import posterior
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+LASTS = "six minutes"
+AGREEMENT = ("exact_em", "maximum_likelihood")
+SHAPE = (50, 400)
+LARGE = "{} diseases, {} symptoms".format(*SHAPE)
+METHODS = ("variational_em", "refined", "pooled", "observed")
+PGMPY_STEPS = 100
+PYAGRUM_STEPS = 2
+PARENTS = (12, 16, 20, 24)
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List likelihoods, a larger network, and the packages that are installed."""
+    n_records = settings.pick(10_000, 1000)
+    seeds = settings.seeds(settings.pick(16, 2))
+    found = [Cell("figure1", n_records, seed, "agreement") for seed in seeds]
+    found += [Cell(LARGE, n_records, 0, method) for method in METHODS]
+    installed = [name for name in EM if importlib.util.find_spec(name) is not None]
+    found += [Cell("figure1", n_records, 0, name) for name in installed]
+    if "pyagrum" in installed:
+        sizes = settings.pick(PARENTS, PARENTS[:2])
+        found += [Cell(f"{n} parents", 0, 0, "pyagrum") for n in sizes]
+    return found
+
+
+def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+    """Run two methods, or two packages, on the same."""
+    if cell.method == "agreement":
+        return _agreement(cell)
+    if cell.network == LARGE:
+        return _large(cell)
+    if cell.network == "figure1":
+        return _em(cell)
+    return _diagnosis(int(cell.network.split()[0]))
+
+
+def _agreement(cell: Cell) -> dict[str, float]:
+    """Reach the same maximum in two ways."""
+    network = datasets.figure1(cell.seed)
+    findings = network.sample(cell.n_records, seed=cell.seed + 10**6)
+    found, ends = {}, []
+    for method in AGREEMENT:
+        fit(findings, network.structure, method, n_init=1)  # compile
+        estimate, of_run = timed(fit, findings, network.structure, method, seed=cell.seed)
+        assert estimate.trace is not None
+        ends.append(estimate.trace.values[-1])
+        found[method] = of_run["seconds"]
+    return {"difference": abs(ends[0] - ends[1]) / abs(ends[1]), **found}
+
+
+def _large(cell: Cell) -> dict[str, float]:
+    """Learn where exact EM is out of reach."""
+    rng = np.random.default_rng(0)
+    structure = Structure.from_matrix(rng.random(SHAPE) < 0.1)
+    network = NoisyOrNetwork(
+        structure,
+        zipf_priors(SHAPE[0], rng),
+        rng.uniform(0.2, 0.9, structure.n_edges),
+        random_leaks(SHAPE[1], rng),
+    )
+
+    def learn(n_records: int, seed: int) -> Any:
+        findings, diseases = network.sample(n_records, seed=seed, return_diseases=True)
+        return timed(fit, findings, structure, cell.method, diseases=diseases, n_init=1)
+
+    learn(100, 0)  # compile
+    estimate, of_run = learn(cell.n_records, 1)
+    error = mean_errors(evaluate(estimate.network, network, n_records=0))["failures"]
+    found = {"seconds": of_run["seconds"], "error": error}
+    if estimate.trace is not None:
+        found |= {"steps": len(estimate.trace.values), "settled": estimate.trace.is_settled}
+    return found
+
+
+def _em(cell: Cell) -> dict[str, float]:
+    """Run EM by another package and by `exact_em`, from one start."""
+    network = datasets.figure1(0)
+    findings = network.sample(cell.n_records, seed=1)
+    fit(findings, network.structure, "exact_em", n_init=1)  # compile
+    estimate, ours = timed(fit, findings, network.structure, "exact_em", n_init=1)
+    assert estimate.trace is not None
+    n_steps = 3 * (len(estimate.trace.values) - 1)  # each has two steps of EM and a leap
+    elapsed = seconds(EM[cell.method](network.structure, findings))
+    steps = PGMPY_STEPS if cell.method == "pgmpy" else PYAGRUM_STEPS
+    times = elapsed / ours["seconds"]
+    return {
+        "its steps": float(steps), "its seconds": elapsed, "our steps": float(n_steps),
+        "our seconds": ours["seconds"], "times as long": times,
+        "times as long, a step": times * n_steps / steps,
+    }  # fmt: skip
+
+
+def _pgmpy_em(structure: Structure, findings: Findings) -> Callable[[], object]:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy.estimators import ExpectationMaximization
+        from pgmpy.models import DiscreteBayesianNetwork
+
+    names = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
+    model = DiscreteBayesianNetwork(names, latents=set(structure.diseases))
+    rows = findings.to_numpy().astype(int)
+    table = pd.DataFrame(rows, columns=list(structure.symptoms))
+
+    def work() -> object:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ExpectationMaximization(model, table).get_parameters(
+                latent_card=dict.fromkeys(structure.diseases, 2), max_iter=PGMPY_STEPS, atol=0.0,
+                seed=0, init_cpds="random", show_progress=False,
+            )  # fmt: skip
+
+    return work
+
+
+def _pyagrum_em(structure: Structure, findings: Findings) -> Callable[[], object]:
+    import pandas as pd
+    import pyagrum
+
+    model = pyagrum.BayesNet()
+    names = [*structure.diseases, *structure.symptoms]
+    for name in names:
+        model.add(pyagrum.LabelizedVariable(name, "", ["0", "1"]))
+    for i, j in structure.edges.tolist():
+        model.addArc(structure.diseases[i], structure.symptoms[j])
+    pyagrum.initRandom(0)
+    model.generateCPTs()
+    rows = findings.to_numpy().astype(int).astype(str)
+    hidden = np.full((len(rows), structure.n_diseases), "?")
+    table = pd.DataFrame(np.hstack([hidden, rows]), columns=names)
+    learner = pyagrum.BNLearner(table, model, ["?"])
+    learner.useEM(1e-9)
+    learner.EMsetMaxIter(PYAGRUM_STEPS)
+    return lambda: learner.learnParameters(model)
+
+
+EM = {"pgmpy": _pgmpy_em, "pyagrum": _pyagrum_em}
+
+
+def _diagnosis(n: int) -> dict[str, float]:
+    """Find the posteriors of all parents of one present finding."""
+    structure = Structure.from_matrix(np.ones((n, 1)))
+    network = NoisyOrNetwork(
+        structure, np.linspace(0.01, 0.1, n), np.linspace(0.1, 0.9, n), np.array([0.01])
+    )
+    posterior(network, [0])  # compile
+    ours = float(np.median([seconds(posterior, network, [0]) for _ in range(100)]))
+    theirs, of_run = timed(_pyagrum_posterior, network)
+    wrong = np.abs(posterior(network, [0]).probabilities - theirs).max()
+    return {
+        "our ms": ours * 1e3, "its ms": of_run["seconds"] * 1e3,
+        "times as long": of_run["seconds"] / ours, "largest difference": wrong,
+    }  # fmt: skip
+
+
+def _pyagrum_posterior(network: NoisyOrNetwork) -> Any:
+    """Make the model and return the posteriors."""
+    import pyagrum
+
+    structure = network.structure
+    model = pyagrum.BayesNet()
+    leak = float(network.leaks[0])
+    model.addNoisyORNet(pyagrum.LabelizedVariable("symptom", "", ["0", "1"]), leak)
+    for disease, p, f in zip(structure.diseases, network.priors, network.failures, strict=True):
+        model.add(pyagrum.LabelizedVariable(disease, "", ["0", "1"]))
+        model.cpt(disease)[:] = [1.0 - p, p]
+        model.addWeightedArc(disease, "symptom", 1.0 - f)
+    engine = pyagrum.LazyPropagation(model)
+    engine.setEvidence({"symptom": "1"})
+    engine.makeInference()
+    return np.array([float(engine.posterior(disease)[1]) for disease in structure.diseases])
+
+
+def draw(results: Results, folder: Path) -> list[str]:
+    """Draw error against time on the larger network."""
+    [n_records] = results.sizes(LARGE)
+    with picture(folder / "baselines", 1, (5.0, 3.2)) as (axis,):
+        for method in METHODS:
+            run = LARGE, n_records, method
+            point = results.mean(*run, "seconds"), results.mean(*run, "error")
+            axis.plot(*point, "o", color=COLOURS[method])
+            axis.annotate(method, point, (6, 4), fontsize=8, textcoords="offset points")
+        axis.set(xscale="log", xlabel="seconds", ylabel="mean error of failures", title=LARGE)
+        axis.margins(0.25)
+    return ["baselines"]
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables and what they show."""
+    [n_records] = results.sizes(LARGE)
+    of_run = "figure1", n_records, "agreement"
+    agreement: dict[str, Column] = {f"{m}, s": (m, "{:.2f}") for m in AGREEMENT}
+    agreement["networks"] = "difference", SAMPLES
+    large: dict[str, Column] = {
+        "seconds": "{:.1f}", "steps": "{:.0f}", "settled": "{:.0%}",
+        "mean error of failures": ("error", "{:.4f}"),
+    }  # fmt: skip
+    em: dict[str, Column] = {
+        "its steps": "{:.0f}", "its seconds": "{:.2f}", "our steps": "{:.0f}",
+        "our seconds": "{:.2f}", "times as long": "{:,.0f}", "times as long, a step": "{:,.0f}",
+    }  # fmt: skip
+    em_runs = [([name], ("figure1", n_records, name)) for name in EM]
+    diagnosis: dict[str, Column] = {
+        "our ms": "{:.2f}", "its ms": "{:,.0f}", "times as long": "{:,.0f}",
+        "largest difference": "{:.0e}",
+    }  # fmt: skip
+    parents = [([str(n)], (f"{n} parents", 0, "pyagrum")) for n in PARENTS]
+    absent = "Not installed when this page was made: `pip install 'noisyor[peers]'`."
+    runs = [([method], (LARGE, n_records, method)) for method in METHODS]
+    return {
+        "n_records": n_records,
+        "shape": LARGE,
+        "largest": results.all(*of_run, "difference").max(),
+        "agreement": table(results, ["records"], agreement, [([f"{n_records:,}"], of_run)]),
+        "large": table(results, ["method"], large, runs),
+        "em": table(results, ["package"], em, em_runs) or absent,
+        "diagnosis": table(results, ["parents"], diagnosis, parents) or absent,
+    }

@@ -1,0 +1,223 @@
+"""What real structures allow to be known, and what the clean-up learns of what schedules leave."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.evaluation import evaluate
+from noisyor.experiments.learners import clean_up_exactly, fit
+from noisyor.experiments.measures import sums_of_errors, timed
+from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
+from noisyor.experiments.tables import SAMPLES, Run, markdown_table, shown, table
+from noisyor.identifiability import check_identifiability
+from noisyor.learning import Flag
+from noisyor.names import Indices
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import find_schedule
+
+LASTS = "two hours"
+UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
+DRAWN = "orphanet570, failures drawn"
+NETWORKS = ("figure2", "qmr_shaped", "tcc4e", "orphanet570")
+VERDICTS = ("certified", "local", "not identifiable")
+FIGURE2 = ("refined", "pooled", "sequential", "maximum_likelihood")
+SAMPLES_OF = {
+    ("qmr_shaped", 1_000_000): {"refined": 3, "pooled": 3},
+    ("tcc4e", 1_000_000): {"pooled": 3},
+    ("orphanet570", 100_000): {"refined": 1, "pooled": 1},
+    ("orphanet570", 1_000_000): {"pooled": 1},
+    (DRAWN, 100_000): {"refined": 3, "pooled": 3},
+    (DRAWN, 1_000_000): {"pooled": 1},
+}
+"""Few where one takes minutes, or where not one value is certain."""
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List checks, the clean-up from exact moments, and samples."""
+    names = settings.available(*NETWORKS)
+    found = [Cell(name, 0, 0, "check") for name in names]
+    # orphanet570's own frequencies leave a minimum without curvature.
+    exact = [DRAWN if name == "orphanet570" else name for name in names]
+    found += [Cell(name, 0, 0, "clean-up") for name in exact]
+    n_records, n_networks = settings.pick((1_000_000, 64), (1000, 2))
+    for seed in settings.seeds(n_networks):
+        found += [Cell("figure2", n_records, seed, method) for method in FIGURE2]
+    for (name, size), samples in SAMPLES_OF.items():
+        is_wanted = name in (*names, *exact) and not (settings.quick and name != "tcc4e")
+        for method, n in samples.items() if is_wanted else ():
+            seeds = settings.seeds(settings.pick(n, 1))
+            found += [Cell(name, settings.pick(size, 1000), seed, method) for seed in seeds]
+    return found
+
+
+def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+    """Check a structure, or learn."""
+    network = settings.network("orphanet570" if cell.network == DRAWN else cell.network, cell.seed)
+    if cell.network == DRAWN:  # its own frequencies are the very same in subtypes of diseases
+        failures = np.random.default_rng(5).uniform(0.1, 0.9, network.structure.n_edges)
+        structure = network.structure
+        network = NoisyOrNetwork(structure, network.priors, failures, network.leaks)
+    if cell.method == "check":
+        return _checked(network)
+    if cell.method == "clean-up":
+        return _cleaned(network)
+    if cell.network == "figure2":
+        findings = network.sample(cell.n_records, seed=cell.seed + 10**6)
+        learned = fit(findings, network.structure, cell.method).network
+        return {"l1": sums_of_errors(evaluate(learned, network, n_records=0))["l1"]}
+    return _left_and_learned(network, cell)
+
+
+def _checked(network: NoisyOrNetwork) -> dict[str, float]:
+    result, found = timed(check_identifiability, network.structure)
+    counts = Counter(result.verdicts()["verdict"].to_pylist())
+    found |= {verdict: float(counts[verdict]) for verdict in VERDICTS}
+    return found | {f"group {k}": float(len(group)) for k, group in enumerate(result.swaps)}
+
+
+def _cleaned(network: NoisyOrNetwork) -> dict[str, float]:
+    """Learn what the schedule leaves from exact moments, everything else known."""
+    left = find_schedule(network.structure).depths < 0
+    cleaned, found = timed(clean_up_exactly, network)
+    swaps = cleaned.identifiability.swaps
+    failures = cleaned.failures[matching_edges(network, swaps, cleaned.failures)]
+    wrong = np.abs(failures - network.failures)[cleaned.edges]
+    identifiable = left & (cleaned.identifiability.orders.failures >= 0)
+    return {
+        "left": float(left.sum()), "identifiable": float(identifiable.sum()),
+        "learned": float(wrong.size), "largest error": wrong.max(),
+        "weak": float(cleaned.n_weak), "seconds": found["seconds"],
+    }  # fmt: skip
+
+
+def matching_edges(
+    network: NoisyOrNetwork, swaps: list[tuple[int, ...]], failures: NDArray[np.float64]
+) -> Indices:
+    """Return for each edge the one that stands for it, in groups that may be swapped."""
+    structure = network.structure
+    edges = np.arange(structure.n_edges)
+    for group in swaps:
+
+        def distance(order: tuple[int, ...], group: tuple[int, ...] = group) -> float:
+            return sum(
+                float(
+                    np.abs(
+                        failures[structure.edges_of(found)]
+                        - network.failures[structure.edges_of(disease)]
+                    ).sum()
+                )
+                for disease, found in zip(group, order, strict=True)
+            )
+
+        best = min(itertools.permutations(group), key=distance)
+        for disease, found in zip(group, best, strict=True):
+            where = structure.edges_of(found)
+            edges[structure.edges_of(disease)] = np.arange(where.start, where.stop)
+    return edges
+
+
+def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
+    """Learn from records; compare what no schedule learns with what is learned of seen diseases."""
+    structure = network.structure
+    schedule = find_schedule(structure)
+    result = check_identifiability(structure, schedule=schedule)
+    findings, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
+    observed = fit(findings, structure, "observed", diseases=diseases).network
+    seen = np.abs(observed.failures - network.failures)
+    chosen = (schedule.depths < 0) & (result.orders.failures >= 0)
+    estimate, found = timed(fit, findings, structure, cell.method)
+    part = estimate.failures
+    edges = matching_edges(network, result.swaps, part.values)
+    wrong = np.abs(part.values[edges] - network.failures)
+    flags, errors = part.flags[edges], part.standard_errors[edges]
+    learned = chosen & part.is_learned[edges] & (part.depths[edges] >= 0)
+    sure = learned & ((flags & UNSURE) == 0) & np.isfinite(errors)
+    return {
+        "identifiable": float(chosen.sum()), "learned": float(learned.sum()),
+        "sure": float(sure.sum()), "error": wrong[learned].mean(),
+        "observed": seen[learned].mean(), "held": float((wrong <= 1.96 * errors)[sure].sum()),
+        "sure error": wrong[sure].sum(), "sure observed": seen[sure].sum(),
+        "seconds": found["seconds"],
+    }  # fmt: skip
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables and what they show."""
+    names = results.networks()
+    checks = table(
+        results,
+        ["network"],
+        {
+            **{verdict: (verdict, "{:,.0f}") for verdict in VERDICTS},
+            "seconds": ("seconds", "{:.1f}"),
+        },
+        [([name], (name, 0, "check")) for name in names],
+    )
+    groups = {
+        name: [results.mean(name, 0, "check", f"group {k}") for k in results.numbers(name, "group")]
+        for name in names
+    }
+    told = [
+        f"{name} has groups of {', '.join(f'{size:.0f}' for size in sizes)} diseases with the same "
+        "symptoms."
+        for name, sizes in groups.items()
+        if sizes
+    ]
+    cleaned = table(
+        results,
+        ["network"],
+        {
+            "edges left": ("left", "{:,.0f}"), "identifiable": ("identifiable", "{:,.0f}"),
+            "learned": ("learned", "{:,.0f}"), "largest error": ("largest error", "{:.1e}"),
+            "weakly identified": ("weak", "{:.0f} diseases"), "seconds": ("seconds", "{:.1f}"),
+        },
+        [([name], (name, 0, "clean-up")) for name in names],
+    )  # fmt: skip
+    figure2 = table(
+        results,
+        ["records", "method"],
+        {"sum of errors": ("l1", "{:.4f}"), "networks": ("l1", SAMPLES)},
+        [
+            ([f"{n:,}", method], ("figure2", n, method))
+            for n in results.sizes("figure2")
+            for method in FIGURE2
+        ],
+    )
+    return {
+        "checks": checks,
+        "groups": " ".join(told),
+        "cleaned": cleaned,
+        "figure2": figure2,
+        "records": _record_table(results),
+    }
+
+
+def _record_table(results: Results) -> str:
+    rows = [
+        ["network", "records", "method", "samples", "learned", "error over observed",
+         "unflagged", "theirs over observed", "covered", "seconds"]
+    ]  # fmt: skip
+    for name in results.networks():
+        for n_records, method in itertools.product(results.sizes(name), ("refined", "pooled")):
+            run: Run = name, n_records, method
+            n = len(results.all(*run, "error"))
+            if not n:
+                continue
+            mean = {
+                what: results.mean(*run, what)
+                for what in ("learned", "error", "observed", "sure", "sure error",
+                             "sure observed", "held", "seconds")
+            }  # fmt: skip
+            cells_of_row = [f"{mean['learned']:,.0f}", f"{mean['error'] / mean['observed']:.2f}"]
+            cells_of_row.append(f"{mean['sure']:,.0f}")
+            if mean["sure"]:
+                theirs = mean["sure error"] / mean["sure observed"]
+                cells_of_row += [f"{theirs:.2f}", f"{mean['held'] / mean['sure']:.1%}"]
+            else:
+                cells_of_row += ["", ""]
+            elapsed = shown(mean["seconds"], "{:.0f}")
+            rows.append([name, f"{n_records:,}", method, str(n), *cells_of_row, elapsed])
+    return markdown_table(rows)

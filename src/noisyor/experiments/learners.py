@@ -1,0 +1,102 @@
+"""The learners as experiments call them: the one place that knows how they are called."""
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.findings import Findings
+from noisyor.identifiability import Identifiability
+from noisyor.learner import NoisyOrLearner
+from noisyor.learning import Estimate, learn_pooled, learn_sequential, plan_triplets
+from noisyor.learning.cleanup.cleaned import clean_up
+from noisyor.learning.cleanup.components import find_components, plan_of
+from noisyor.learning.decompose import (
+    Influences,
+    edge_strengths,
+    failures_of,
+    lambdas_of,
+    priors_of,
+)
+from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed
+from noisyor.schedule import Schedule, find_schedule
+from noisyor.structure import Structure
+
+Floats = NDArray[np.float64]
+
+
+def fit(
+    records: Any,
+    structure: Structure,
+    method: str,
+    *,
+    diseases: Any = None,
+    n_init: int = 4,
+    max_iter: int | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """Learn from records; methods that see the diseases are given them."""
+    learner = NoisyOrLearner(
+        structure, method=method, n_init=n_init, max_iter=max_iter, random_state=seed
+    )
+    return learner.fit(records, diseases).estimate_
+
+
+def fit_moments(moments: Moments, schedule: Schedule, standard_errors: bool = True) -> Estimate:
+    """Learn as the paper does, from what its schedule counts."""
+    return learn_sequential(moments, schedule, standard_errors=standard_errors)
+
+
+def fit_chunks(
+    chunks: Callable[[], Iterator[Findings]], structure: Structure, method: str
+) -> Estimate:
+    """Learn by `sequential` or `pooled` from more records than fit into memory: moments add up.
+
+    `chunks` gives the same records each time it is called.
+    """
+
+    def counted(plan: MomentPlan) -> Moments:
+        return functools.reduce(operator.add, (count_moments(chunk, plan) for chunk in chunks()))
+
+    if method == "sequential":
+        learner = NoisyOrLearner(structure, method=method)
+        return learner.fit(counted(learner.find_plan())).estimate_
+    schedule = find_schedule(structure)
+    pairs = counted(MomentPlan.coupled(structure))
+    triplets = counted(plan_triplets(pairs, schedule))
+    return learn_pooled(pairs, schedule, triplets=triplets)
+
+
+class CleanedUp(NamedTuple):
+    """What the clean-up learned where everything else was known."""
+
+    failures: Floats
+    """Of all edges."""
+    edges: NDArray[np.bool_]
+    """True where it learned one."""
+    n_weak: int
+    """Diseases that the moments hardly identify."""
+    identifiability: Identifiability
+
+
+def clean_up_exactly(network: NoisyOrNetwork) -> CleanedUp:
+    """Let the clean-up learn what the schedule leaves, from exact moments."""
+    structure = network.structure
+    schedule = find_schedule(structure)
+    components, identifiability = find_components(schedule, Fixed(structure))
+    plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
+    moments = Moments.exact(network, plan | plan_of(structure, components))
+    owners = structure.edges[:, 0]
+    strengths = edge_strengths(network.priors[owners], network.failures)
+    lambdas = lambdas_of(network.priors)
+    strengths[schedule.depths < 0], lambdas[schedule.prior_depths < 0] = 0.0, np.nan
+    cleaned = clean_up(moments, components, Influences(strengths, lambdas), {})
+    p = priors_of(lambdas)[owners]
+    failures = failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
+    n_weak = sum(len(each.weakly_identified) for each in cleaned.explained)
+    return CleanedUp(failures, cleaned.edges, n_weak, identifiability)

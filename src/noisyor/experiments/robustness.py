@@ -1,0 +1,184 @@
+"""When assumptions fail: dependent diseases, missing edges, and how often that is noticed."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from noisyor.experiments.drawing import curve, label_curves, picture
+from noisyor.experiments.learners import fit
+from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
+from noisyor.experiments.tables import SAMPLES, span, table
+from noisyor.findings import Findings
+from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
+
+LASTS = "ten minutes"
+NETWORK = "clinic"
+METHODS = ("refined", "pooled", "sequential")
+CORRELATIONS = (0.0, 0.2, 0.4, 0.6)
+RIGHT = (("pooled", 5000), ("pooled", 20_000), ("refined", 5000), ("sequential", 20_000))
+LEVEL = 0.05
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List samples of dependent diseases, of the right network, and with an edge deleted."""
+    n_records = settings.pick(20_000, 2000)
+    found = [
+        Cell(NETWORK, n_records, seed, f"{method}, correlation {correlation}")
+        for correlation in CORRELATIONS
+        for seed in settings.seeds(settings.pick(3, 1))
+        for method in METHODS
+    ]
+    for method, n_records in RIGHT:
+        n = settings.pick(50 if method == "refined" else 100, 5)
+        found += [Cell(NETWORK, n_records, s, f"{method}, right") for s in settings.seeds(n)]
+    n_edges = settings.network(NETWORK).structure.n_edges
+    n = settings.pick(40, 4)
+    deleted = np.random.default_rng(settings.seed).choice(n_edges, n, replace=False).tolist()
+    return found + [
+        Cell(NETWORK, n_records, edge, "edge deleted")
+        for n_records in (2000, 10_000)
+        for edge in deleted
+    ]
+
+
+def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+    """Learn from one sample; see what is wrong, and what misfits tell."""
+    network = settings.network(cell.network)
+    if cell.method == "edge deleted":
+        return _without_edge(network, cell)
+    method, _, kind = cell.method.partition(", ")
+    if kind == "right":
+        findings = network.sample(cell.n_records, seed=cell.seed)
+        misfits = fit(findings, network.structure, method).misfits()
+        return {
+            "pairs": float(misfits.p_value < LEVEL), "edges": float(misfits.edges.p_value < LEVEL)
+        }  # fmt: skip
+    correlation = float(kind.split()[1])
+    records = sample_correlated(network, cell.n_records, correlation, cell.seed)
+    estimate = fit(records, network.structure, method)
+    misfits = estimate.misfits()
+    priors = estimate.priors.values / network.priors - 1.0
+    failures = estimate.failures.values - network.failures
+    return {
+        "bias of priors": float(np.median(priors)),
+        "error of priors": float(np.median(np.abs(priors))),
+        "bias of failures": failures.mean(),
+        "error of failures": np.abs(failures).mean(),
+        "noticed": float(misfits.p_value < LEVEL),
+        "pairs": float(misfits.n_found),
+    }
+
+
+def sample_correlated(
+    network: NoisyOrNetwork, n_records: int, correlation: float, seed: int
+) -> NDArray[np.uint8]:
+    """Sample records whose diseases depend on each other along a random tree.
+
+    Each disease is a threshold on a normal variable, correlated with that of its parent in the
+    tree; the priors stay as they are.
+    """
+    rng = np.random.default_rng(seed)
+    n = network.structure.n_diseases
+    latent = np.empty((n_records, n))
+    for disease in range(n):
+        latent[:, disease] = rng.normal(size=n_records)
+        if disease:
+            parent = latent[:, rng.integers(disease)]
+            latent[:, disease] *= np.sqrt(1 - correlation**2)
+            latent[:, disease] += correlation * parent
+    diseases = latent < ndtri(network.priors)
+    log_failures = np.zeros((n, network.structure.n_symptoms))
+    log_failures[*network.structure.edges.T] = np.log(network.failures)
+    absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
+    return (rng.random(absent.shape) > absent).astype(np.uint8)
+
+
+def _without_edge(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
+    """Delete an edge from the structure, whose number is the seed; learn with what is left."""
+    structure = network.structure
+    disease, symptom = structure.edges[cell.seed].tolist()
+    left = np.delete(structure.edges, cell.seed, axis=0)
+    cut = Structure(structure.diseases, structure.symptoms, left)
+    records = network.sample(cell.n_records, seed=cell.seed).to_numpy()
+    misfits = fit(Findings.from_numpy(records, cut), cut, "pooled").misfits()
+    pairs, edges = (each.found(LEVEL) for each in (misfits.pairs, misfits.edges))
+    concerned = set(structure.children(disease).tolist())
+    first = set(misfits.pairs.members[pairs[0]].tolist()) if len(pairs) else set()
+    is_named = len(edges) and misfits.edges.members[edges[0]].tolist() == [disease, symptom]
+    return {
+        "noticed": float(misfits.n_found > 0 or len(edges) > 0),
+        "pair first": float(symptom in first and first <= concerned),
+        "edge first": float(bool(is_named)),
+    }
+
+
+def draw(results: Results, folder: Path) -> list[str]:
+    """Draw what dependence does to the parameters."""
+    n_records = _n_dependent(results)
+    with picture(folder / "robustness", 2, (8.5, 3.0)) as axes:
+        for axis, quantity in zip(axes, ("error of priors", "error of failures"), strict=True):
+            for method in METHODS:
+                errors = [
+                    results.mean(NETWORK, n_records, f"{method}, correlation {c}", quantity)
+                    for c in CORRELATIONS
+                ]
+                curve(axis, CORRELATIONS, errors, method)
+            axis.set(xlabel="correlation of diseases", ylabel=quantity, ylim=(0.0, None))
+        label_curves(axes[-1])
+    return ["robustness"]
+
+
+def _n_dependent(results: Results) -> int:
+    return next(cell.n_records for cell in results.cells if "correlation" in cell.method)
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables and what they show."""
+    n_records, share = _n_dependent(results), "{:.0%}"
+    rejected = [
+        results.mean(NETWORK, n, f"{method}, right", what)
+        for method, n in RIGHT
+        if method != "sequential"
+        for what in ("pairs", "edges")
+    ]
+    deleted = {
+        what: span((results.mean(NETWORK, n, "edge deleted", what) for n in results.sizes()), share)
+        for what in ("noticed", "edge first")
+    }
+    dependent = {
+        "bias of priors": ("bias of priors", "{:+.1%}"),
+        "error of priors": ("error of priors", "{:.1%}"),
+        "bias of failures": ("bias of failures", "{:+.3f}"),
+        "error of failures": ("error of failures", "{:.3f}"),
+        "samples with misfits": ("noticed", share),
+        "pairs that deviate": ("pairs", "{:.1f}"),
+        "samples": ("noticed", SAMPLES),
+    }
+    right = {
+        "pairs: p < 0.05": ("pairs", share), "missing edges: p < 0.05": ("edges", share),
+        "samples": ("pairs", SAMPLES),
+    }  # fmt: skip
+    without = {
+        "edges": ("noticed", SAMPLES), "noticed": ("noticed", share),
+        "a pair of it is first": ("pair first", share), "the edge is first": ("edge first", share),
+    }  # fmt: skip
+    return {
+        "n_records": n_records,
+        "rejected": span(rejected, share),
+        "noticed": deleted["noticed"],
+        "named": deleted["edge first"],
+        "dependent": table(results, ["correlation", "method"], dependent, [
+            ([f"{c}", method], (NETWORK, n_records, f"{method}, correlation {c}"))
+            for c in CORRELATIONS for method in METHODS
+        ]),
+        "right": table(results, ["method", "records"], right, [
+            ([method, f"{n:,}"], (NETWORK, n, f"{method}, right")) for method, n in RIGHT
+        ]),
+        "deleted": table(results, ["records"], without, [
+            ([f"{n:,}"], (NETWORK, n, "edge deleted")) for n in results.sizes()
+        ]),
+    }  # fmt: skip

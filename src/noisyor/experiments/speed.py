@@ -1,0 +1,311 @@
+"""Speed: starting, sampling, files, counting against the machine's own limits, a cluster."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from noisyor.experiments.drawing import curve, picture, records_axis
+from noisyor.experiments.measures import best_of, in_new_process, seconds
+from noisyor.experiments.results import Cell, Results
+from noisyor.experiments.settings import Settings
+from noisyor.experiments.tables import Column, runs_of, table
+from noisyor.findings import Findings
+from noisyor.findings.writing import RecordWriter
+from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.moments.moments import sum_moments
+from noisyor.network import NoisyOrNetwork
+from noisyor.schedule import find_schedule
+from noisyor.structure import Structure
+
+LASTS = "fifteen minutes"
+LARGE = "qmr_shaped"
+PAPER_SECONDS = 2.5e-4
+"""A record, for 36,506 triplets, 7,682 pairs and 4,013 singles (Section 4.2)."""
+CHUNK = 1_000_000
+"""Records that are held at once."""
+STARTS = ("import noisyor", "from noisyor import NoisyOrNetwork", "noisyor --help",
+          "noisyor info clinic")  # fmt: skip
+PLANS = ("as the paper", "of a schedule", "all coupled pairs")
+N_FILES = 8
+IN_A_PROCESS = """
+from noisyor import Findings, MomentPlan, count_moments, datasets
+structure = datasets.qmr_shaped(0).structure
+def work():
+    return {}
+"""
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List what is timed."""
+    n = settings.pick(1_000_000, 20_000)
+    sizes = {
+        "sample": [n], "long Parquet": [n], "wide Parquet": [n],
+        "count, as the paper": [n // 100, n // 10, n, 10 * n], "count, all coupled pairs": [n],
+        "count a file, all coupled pairs": [n, 10 * n],
+        "one core, of a schedule": [n // 5], "one core, all coupled pairs": [n // 5],
+        f"merge, {settings.pick(1000, 20)} parts": [0],
+    }  # fmt: skip
+    return [
+        *(Cell("clinic", 0, 0, start) for start in STARTS),
+        *(Cell(LARGE, size, 0, method) for method, found in sizes.items() for size in found),
+        Cell("clinic", settings.pick(10_000_000, 80_000), 0, "cluster"),
+    ]
+
+
+def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+    """Time one piece of work."""
+    if cell.method in STARTS:
+        return _start(cell.method)
+    work, _, what = cell.method.partition(", ")
+    with tempfile.TemporaryDirectory() as folder:
+        network = settings.network(cell.network)
+        found = WORK[work](network, cell.n_records, what, Path(folder))
+    if cell.n_records and "seconds" in found:
+        found["us a record"] = found["seconds"] / cell.n_records * 1e6
+    return found
+
+
+def _start(what: str) -> dict[str, float]:
+    """Time a command or an import in a process of its own, beside Python that does nothing."""
+    python = [sys.executable, "-c"]
+    is_command = what.startswith("noisyor")
+    command = [sys.executable, "-m", *what.split()] if is_command else [*python, what]
+
+    def elapsed(arguments: list[str]) -> float:
+        return best_of(5, subprocess.run, arguments, check=True, capture_output=True)
+
+    return {"seconds": elapsed(command), "Python alone": elapsed([*python, "pass"])}
+
+
+def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+    """Sample, beside the obvious sampler that draws a random number for each cell."""
+    structure, n_plain = network.structure, 2000
+
+    def plainly() -> Any:
+        rng = np.random.default_rng(0)
+        log_failures = np.zeros((structure.n_diseases, structure.n_symptoms))
+        log_failures[tuple(structure.edges.T)] = np.log(network.failures)
+        diseases = rng.random((n_plain, structure.n_diseases)) < network.priors
+        absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
+        return rng.random(absent.shape) >= absent
+
+    network.sample(1000, seed=0)  # compile
+    return {
+        "seconds": best_of(3, network.sample, n_records, seed=1),
+        "plainly": seconds(plainly) / n_plain * n_records,
+        "findings": float(network.sample(n_plain, seed=1).count_present().sum() / n_plain),
+    }
+
+
+def _long_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
+    return _file(network.sample(n, seed=1), "long", folder)
+
+
+def _wide_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
+    return _file(network.sample(n, seed=1), "wide", folder)
+
+
+def _file(findings: Findings, layout: Literal["long", "wide"], folder: Path) -> dict[str, float]:
+    """Write records, and read them in a process of its own, compiled code included."""
+    path = folder / "records.parquet"
+    writing = seconds(findings.to_parquet, path, layout=layout)
+    work = IN_A_PROCESS.format(f"Findings.from_arrow({str(path)!r}, structure)")
+    reading, peak = in_new_process(work)
+    size = path.stat().st_size / 1e6
+    return {"write, s": writing, "read, s": reading, "MB": size, "peak memory, MB": peak}
+
+
+def plan_named(name: str, structure: Structure) -> MomentPlan:
+    """Return a plan; that of the paper's size has sets drawn among children of one disease.
+
+    A triplet is counted with its three pairs, as its joint distribution needs.
+    """
+    if name == "of a schedule":
+        return find_schedule(structure).plan()
+    if name == "all coupled pairs":
+        return MomentPlan.coupled(structure)
+    rng = np.random.default_rng(0)
+    children = [structure.children(i) for i in range(structure.n_diseases)]
+
+    def draw_sets(order: int, n: int) -> list[tuple[int, ...]]:
+        drawn: set[tuple[int, ...]] = set()
+        while len(drawn) < n:
+            disease = rng.integers(structure.n_diseases)
+            drawn.add(tuple(sorted(rng.choice(children[disease], order, replace=False).tolist())))
+        return sorted(drawn)
+
+    return MomentPlan(
+        structure, symptoms=np.arange(4013), pairs=draw_sets(2, 7682), triplets=draw_sets(3, 36_506)
+    )
+
+
+def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
+    """Count in memory; compare with words that the cores combine in their level-1 caches."""
+    plan = plan_named(name, network.structure)
+    count_moments(network.sample(1000, seed=0), plan)  # compile
+    elapsed = 0.0
+    for first in range(0, n_records, CHUNK):
+        findings = network.sample(min(CHUNK, n_records - first), seed=first)
+        elapsed += best_of(3, count_moments, findings, plan)
+    n_sets = len(plan.pairs) + len(plan.triplets) + len(plan.symptoms)
+    operations = n_sets * n_records / 64
+    return {
+        "seconds": elapsed, "of the peak": operations / _words_per_second() / elapsed,
+        "pairs": float(len(plan.pairs)), "triplets": float(len(plan.triplets)),
+    }  # fmt: skip
+
+
+def _words_per_second() -> float:
+    """Return how many words all cores combine and count in a second, from the level-1 caches."""
+    from noisyor.moments import count_kernels
+
+    rng = np.random.default_rng(0)
+    small = rng.integers(0, 2**63, (8, 128)).astype(np.uint64)
+    pairs = rng.integers(0, 8, (200_000, 2)).astype(np.int32)
+    cores = os.cpu_count() or 1
+    counts = [np.zeros(len(pairs), dtype=np.uint32) for _ in range(cores)]
+    with ThreadPoolExecutor(cores) as pool:
+
+        def work() -> None:
+            list(pool.map(lambda c: count_kernels.count_pairs(small, 0, 128, pairs, c), counts))
+
+        work()
+        return cores * len(pairs) * 128 / best_of(30, work)
+
+
+def _blocks(network: NoisyOrNetwork, n_records: int, seed: int) -> Iterator[Any]:
+    return (each.block for each in network.iter_sample(n_records, seed=seed))
+
+
+def _count_file(
+    network: NoisyOrNetwork, n_records: int, name: str, folder: Path
+) -> dict[str, float]:
+    """Count a long file in a process of its own, compiled code included."""
+    records, plan = folder / "records.parquet", folder / "moments.plan"
+    writer = RecordWriter(network.structure.symptoms, layout="long")
+    writer.write(records, "parquet", _blocks(network, n_records, 1))
+    plan_named(name, network.structure).save(plan)
+    work = f"count_moments({str(records)!r}, MomentPlan.load({str(plan)!r}))"
+    elapsed, peak = in_new_process(IN_A_PROCESS.format(work))
+    return {"seconds": elapsed, "peak memory, MB": peak}
+
+
+def _one_core(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
+    """Read and count a wide file on one core."""
+    path, plan = folder / "records.parquet", plan_named(name, network.structure)
+    network.sample(n_records, seed=1).to_parquet(path)
+    moments = count_moments(path, plan, n_jobs=1)
+    elapsed = best_of(2, count_moments, path, plan, n_jobs=1)
+    counts = sum(each.nbytes for each in moments.present) / 2**20
+    size = path.stat().st_size / n_records
+    return {"seconds": elapsed, "bytes a record": size, "megabytes of counts": counts}
+
+
+def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+    """Count files with threads, and with a cluster's worker for each core."""
+    import distributed
+
+    cluster_of: Any = distributed.LocalCluster
+    client_of: Any = distributed.Client
+    plan = MomentPlan.all_pairs(network.structure)
+    files = [folder / f"{number}.parquet" for number in range(N_FILES)]
+    for number, file in enumerate(files):
+        writer = RecordWriter(network.structure.symptoms)
+        writer.write(file, "parquet", _blocks(network, n_records // N_FILES, number))
+    with (
+        cluster_of(os.cpu_count(), threads_per_worker=1, dashboard_address=":0") as cluster,
+        client_of(cluster) as client,
+    ):
+        if count_moments(files, plan, client=client) != count_moments(files, plan):
+            raise AssertionError("a cluster counted something else than threads")
+        times = [
+            [seconds(count_moments, files, plan, client=each) for each in (None, client)]
+            for _ in range(3)
+        ]
+    return dict(zip(("threads, s", "cluster, s"), np.min(times, axis=0).tolist(), strict=True))
+
+
+def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+    """Merge partial counts as a tree, eight at a time, on one core."""
+    plan = plan_named("of a schedule", network.structure)
+    one = count_moments(network.sample(2000, seed=1), plan)
+    # The same eight stand for all: what is added is as much.
+    parts = [
+        Moments(plan, one.group_records, tuple(counts.copy() for counts in one.present))
+        for _ in range(8)
+    ]
+
+    def work() -> None:
+        n_left = int(what.partition(" ")[0])
+        while n_left > 1:
+            n_left = -(-n_left // 8)
+            for _ in range(n_left):
+                sum_moments(parts)
+
+    size = sum(counts.nbytes for counts in one.present) / 2**20
+    return {"seconds": seconds(work), "MB each": size}
+
+
+Work = Callable[[NoisyOrNetwork, int, str, Path], dict[str, float]]
+WORK: dict[str, Work] = {
+    "sample": _sample, "long Parquet": _long_file, "wide Parquet": _wide_file, "count": _count,
+    "count a file": _count_file, "one core": _one_core, "cluster": _cluster, "merge": _merge,
+}  # fmt: skip
+
+
+def draw(results: Results, folder: Path) -> list[str]:
+    """Draw microseconds a record: the fixed costs wear off."""
+    with picture(folder / "speed", 1, (5.0, 3.0)) as (axis,):
+        method = "count, as the paper"
+        at = [n for n in results.sizes(LARGE) if results.all(LARGE, n, method, "seconds").size]
+        times = [results.mean(LARGE, n, method, "seconds") / n * 1e6 for n in at]
+        curve(axis, at, times, "refined")
+        axis.set(
+            yscale="log", ylabel="microseconds a record", title="a plan as large as the paper's"
+        )
+        records_axis(axis, at)
+    return ["speed"]
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables and what they show."""
+
+    def listed(columns: dict[str, Column], *methods: str) -> str:
+        runs = [([m, f"{run[1]:,}"], run) for m in methods for run in runs_of(results, m)]
+        return table(results, ["what", "records"], columns, runs)
+
+    [sampled], [cluster] = runs_of(results, "sample"), runs_of(results, "cluster")
+    [paper] = [run for run in runs_of(results, "count, as the paper") if run[1] == sampled[1]]
+    [merged] = {cell.method for cell in results.cells if cell.method.startswith("merge")}
+    times: dict[str, Column] = {"seconds": "{:.2f}", "us a record": "{:.2f}"}
+    pairs = "all coupled pairs"
+    return {
+        "starts": listed({"seconds": "{:.3f}", "Python alone": "{:.3f}"}, *STARTS),
+        "findings": results.mean(*sampled, "findings"),
+        "plainly": results.mean(*sampled, "plainly") / results.mean(*sampled, "seconds"),
+        "sampled": listed(times, "sample"),
+        "written": listed({
+            "write, s": "{:.1f}", "read, s": "{:.1f}", "MB": "{:.0f}", "peak memory, MB": "{:,.0f}",
+        }, "long Parquet", "wide Parquet"),
+        "pairs": results.mean(*paper, "pairs"),
+        "triplets": results.mean(*paper, "triplets"),
+        "paper": PAPER_SECONDS * paper[1] / results.mean(*paper, "seconds"),
+        "counted": listed(
+            {**times, "of the peak": "{:.0%}"}, *(f"count, {plan}" for plan in PLANS)
+        ),
+        "files": listed({**times, "peak memory, MB": "{:,.0f}"}, f"count a file, {pairs}"),
+        "one_core": listed({
+            **times, "bytes a record": "{:.0f}", "megabytes of counts": "{:.0f}",
+        }, *(f"one core, {plan}" for plan in PLANS)),
+        "n_files": N_FILES,
+        "overhead": results.mean(*cluster, "cluster, s") / results.mean(*cluster, "threads, s"),
+        "cluster": listed({"threads, s": "{:.2f}", "cluster, s": "{:.2f}"}, "cluster"),
+        "merged": listed({"MB each": "{:.0f}", "seconds": "{:.1f}"}, merged),
+    }  # fmt: skip

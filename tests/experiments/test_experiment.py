@@ -1,0 +1,157 @@
+"""The engine of the experiments: a tiny version of each, resumed where it stopped."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from noisyor import NoisyOrError
+from noisyor.cli import main
+from noisyor.experiments import (
+    EXPERIMENTS,
+    Settings,
+    accuracy,
+    baselines,
+    experiment,
+    figure3,
+    figure4,
+    reproduce,
+    sequential,
+    speed,
+    table1,
+    timings,
+)
+from noisyor.experiments.provenance import sentence_of
+from noisyor.experiments.results import Cell, Results
+
+QUICK = Settings(quick=True)
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def cells_of(network, sizes, methods, n_seeds=1):
+    return [Cell(network, n, s, m) for n in sizes for m in methods for s in range(n_seeds)]
+
+
+TINY = {
+    "table1": table1.cells(QUICK),
+    "figure3": cells_of("figure1", (200, 2000), figure3.METHODS, 2),
+    "figure4": cells_of("figure1", [0], figure4.SCHEDULES)
+    + cells_of("figure1", (500, 2000), figure4.METHODS),
+    "timings": cells_of("figure1", [500], timings.PAPER),
+    "scoreboard": cells_of("figure1", [500], ("pooled", "observed", "uniform"))
+    + cells_of("figure2", [500], ["pooled"]),
+    "accuracy": cells_of("figure1", (300, 3000), (*accuracy.SEEN, *accuracy.METHODS))
+    + cells_of("figure1", [3000], accuracy.ROUNDS),
+    "sequential": cells_of("figure1", [0], ("schedule", "exact moments"))
+    + cells_of("figure1", [2000], sequential.CHOICES),
+    "identifiability": cells_of("figure2", [0], ("check", "clean-up"))
+    + cells_of("figure2", [1000], ("refined", "pooled")),
+    "robustness": cells_of("clinic", [2000], ("pooled, correlation 0.4", "edge deleted"))
+    + cells_of("clinic", [5000], ["pooled, right"]),
+    "baselines": cells_of("figure1", [300], ["agreement"])
+    + cells_of(baselines.LARGE, [300], baselines.METHODS),
+    "diagnosis": cells_of("clinic", [5], ("exact, 5 present, others absent", "whole records",
+        "gibbs, 8 present, others unknown", "leaves 8, 1e+04 operations",
+        "questions, whole record"))
+    + cells_of("clinic", [2000], ("learned", "calibration")),
+    "speed": cells_of("clinic", [0], ["import noisyor"]) + cells_of("clinic", [800], ["cluster"])
+    + cells_of("qmr_shaped", [1000], ("sample", "count, as the paper"))
+    + cells_of("qmr_shaped", [0], ["merge, 9 parts"]),
+}  # fmt: skip
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Make every experiment a matter of seconds."""
+    for name, cells in TINY.items():
+        module = experiment.experiment_named(name)
+        monkeypatch.setattr(module, "cells", lambda settings, cells=cells: cells)
+    monkeypatch.setattr(figure3, "RESTARTS", {})
+    monkeypatch.setattr(accuracy, "LARGE", ("figure1",))
+    monkeypatch.setattr(baselines, "SHAPE", (4, 15))
+    times = {"threads, s": 1.0, "cluster, s": 1.2}
+    monkeypatch.setitem(speed.WORK, "cluster", lambda *_: dict(times))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_tiny_version_of_each(name, tiny, tmp_path):
+    done = []
+    page = reproduce(name, tmp_path, QUICK, progress=done.append)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert "nan" not in text
+    assert "{" not in text
+    assert f"noisyor reproduce {name} --quick" in text
+    for picture in (line for line in text.splitlines() if line.startswith("![")):
+        stem = picture.split("](")[1].removesuffix(".png)")
+        for ending in ".png", ".svg":
+            assert 1000 < (tmp_path / f"{stem}{ending}").stat().st_size < 300_000
+    # A second run has nothing left to measure, and writes the same page.
+    assert len(done) == len(TINY[name])
+    reproduce(name, tmp_path, QUICK, progress=done.append)
+    assert len(done) == len(TINY[name])
+    assert page.read_text(encoding="utf-8") == text
+    index = (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert f"[{name}]({name}.md): {experiment.summary_of(name)}" in index
+
+
+def test_what_is_finished_is_kept(tiny, tmp_path, monkeypatch):
+    measure, n_done = figure3.measure, []
+
+    def interrupted(cell, settings):
+        if len(n_done) == 5:
+            raise KeyboardInterrupt
+        n_done.append(cell)
+        return measure(cell, settings)
+
+    monkeypatch.setattr(figure3, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("figure3", tmp_path, QUICK)
+    assert not (tmp_path / "figure3.md").exists()
+    missing = experiment.missing_cells("figure3", tmp_path, QUICK)
+    assert len(missing) == len(TINY["figure3"]) - 5
+    assert not set(missing) & set(n_done)
+
+
+def test_several_processes_find_the_same():
+    cells = [cell for cell in table1.cells(QUICK) if cell.network in ("1 x 3", "2 x 4", "4 x 5")]
+    found = dict(experiment._measured("table1", cells, QUICK, jobs=2))
+    assert [found[cell]["order"] for cell in sorted(cells)] == [3.0, 3.0, 4.0]
+
+
+def test_unknown_names_are_refused(tmp_path):
+    with pytest.raises(NoisyOrError, match="there is no experiment 'figure9'"):
+        reproduce("figure9", tmp_path, QUICK)
+
+
+def test_the_list(capsys):
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--list", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert list(listed) == list(EXPERIMENTS)
+    assert all(text.endswith(".") and "Full size" in text for text in listed.values())
+
+
+def test_every_page_in_the_docs_has_its_experiment():
+    pages = {path.stem for path in RESULTS.glob("*.md")}
+    assert pages == {"index", *EXPERIMENTS}
+    assert (RESULTS / "index.md").read_text(encoding="utf-8") == experiment.made_index(RESULTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures, tmp_path):
+    content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    settings = Settings(content["settings"]["quick"], structures=real_structures)
+    assert experiment.missing_cells(name, RESULTS, settings) == []
+    results = Results(RESULTS / f"{name}.csv")
+    page = experiment.made_page(name, results, sentence_of(content), tmp_path)
+    assert page == (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert all((RESULTS / each).exists() for each in drawn)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("quick", [False, True])
+def test_cells_are_distinct(name, quick):
+    cells = experiment.experiment_named(name).cells(Settings(quick))
+    assert len(set(cells)) == len(cells) > 0

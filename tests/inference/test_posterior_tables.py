@@ -1,0 +1,70 @@
+"""Posteriors of many records as tables."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from noisyor import Findings, NoisyOrNetwork, Structure, datasets, posteriors
+from noisyor.errors import FileError
+from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
+
+
+def table_of(network, findings, top, id_type=None, first=0):
+    """Return the table that is written, and how many records were solved in which way."""
+    writer, counts = PosteriorWriter(network, id_type, top), MethodCounts()
+    batches = list(writer.batches(iter(findings.blocks), counts, first=first))
+    return pa.Table.from_batches(batches, writer.schema), counts
+
+
+def test_a_row_for_each_record():
+    clinic = datasets.clinic()
+    findings = clinic.sample(150, seed=0)
+    expected = posteriors(clinic, findings)
+    table, counts = table_of(clinic, findings, None, first=1000)
+    assert table.column_names[1:21] == list(clinic.structure.diseases)
+    assert table["record"].to_pylist() == list(range(1000, 1150))
+    found = np.column_stack([table[name].to_numpy() for name in clinic.structure.diseases])
+    assert np.array_equal(found, expected.probabilities)
+    assert table["method"].to_pylist() == expected.method_names
+    assert np.array_equal(table["log_evidence"].to_numpy(), expected.log_evidences)
+    assert counts.counts == {"exact": 150}
+
+
+def test_a_row_for_each_of_the_most_probable_diseases():
+    clinic = datasets.clinic()
+    ids = [f"patient {number}" for number in range(40)]
+    rows = clinic.sample(40, seed=0).to_numpy()
+    findings = Findings.from_numpy(rows, clinic.structure, record_ids=ids)
+    expected = posteriors(clinic, findings).probabilities
+    table, _ = table_of(clinic, findings, 3, pa.string())
+    assert table["record"].to_pylist() == [each for each in ids for _ in range(3)]
+    assert table["rank"].to_pylist() == [1, 2, 3] * 40
+    best = -np.sort(-expected, axis=1)[:, :3]
+    assert np.array_equal(table["probability"].to_numpy(), best.ravel())
+    for name, record, p in zip(
+        table["disease"].to_pylist(), np.repeat(np.arange(40), 3), best.ravel(), strict=True
+    ):
+        assert expected[record, clinic.structure.disease_index(name)] == p
+
+
+def test_impossible_records_have_no_answer():
+    structure = Structure.from_edges([("flu", "fever")])
+    network = NoisyOrNetwork(structure, [0.2], [0.5], [0.0])
+    findings = Findings.from_numpy(np.array([[1], [0]]), structure)
+    never = NoisyOrNetwork(structure, [0.0], [0.5], [0.0])
+    table, counts = table_of(never, findings, 1)
+    assert table["disease"].to_pylist() == [None, "flu"]
+    assert table["probability"].to_pylist() == [None, 0.0]
+    assert (counts.n_records, counts.n_impossible, counts.n_refused) == (2, 1, 0)
+    total = counts + table_of(network, findings, 1)[1]
+    assert total.counts == {"impossible": 1, "exact": 3}
+    assert str(total) == "3 exact, 1 impossible"
+    assert str(MethodCounts()) == "none"
+
+
+def test_a_disease_named_like_a_column_needs_rows():
+    structure = Structure.from_edges([("method", "fever")])
+    network = NoisyOrNetwork(structure, [0.2], [0.5], [0.1])
+    with pytest.raises(FileError, match="the disease 'method' is named like a column"):
+        PosteriorWriter(network, None, None)
+    assert PosteriorWriter(network, None, 1).schema.names[1:4] == ["rank", "disease", "probability"]

@@ -1,0 +1,89 @@
+"""Methods that climb the likelihood: starts, checks, flags; and the guess that looks at nothing."""
+
+import numpy as np
+import pytest
+
+from em.small_networks import CLIMBERS
+from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
+from noisyor.errors import ParameterError, StructureError
+from noisyor.learning import EMSettings, Flag, learn_exact_em, learn_uniform, learn_variational_em
+
+
+@pytest.mark.parametrize("learn", CLIMBERS)
+def test_seeds_fixed_values_and_progress(learn):
+    network = datasets.figure1(0)
+    findings = network.sample(500, seed=0)
+    fixed = Fixed(network.structure, priors={"A": 0.4}, failures={("B", "c"): 0.7})
+    seen = []
+    one, same, other = (
+        learn(
+            findings,
+            network.structure,
+            settings=EMSettings(n_init=1, seed=seed),
+            fixed=fixed,
+            progress=seen.append,
+        )
+        for seed in (0, 0, 1)
+    )
+    assert (one.failures.values == same.failures.values).all()
+    assert one.trace.values[0] != other.trace.values[0]
+    assert one.priors.values[0] == 0.4
+    assert one.priors.flags[0] == Flag.FIXED
+    edge = network.structure.edges.tolist().index([1, network.structure.symptoms.index("c")])
+    assert one.failures.values[edge] == 0.7
+    assert set(seen) == {500}
+
+
+@pytest.mark.parametrize("learn", CLIMBERS)
+def test_wrong_records_are_told(learn):
+    network = datasets.figure1(0)
+    findings = network.sample(50, seed=0)
+    with pytest.raises(ParameterError, match="there are no records"):
+        learn(network.sample(0, seed=0), network.structure)
+    with pytest.raises(StructureError, match="other symptoms"):
+        learn(findings, datasets.clinic().structure)
+
+
+@pytest.mark.parametrize("learn", CLIMBERS)
+def test_threads_do_not_matter(learn):
+    network = datasets.clinic()
+    findings = network.sample(1500, seed=0)
+    one, two = (
+        learn(
+            findings, network.structure, settings=EMSettings(n_init=1, max_iter=5, n_jobs=n_jobs)
+        ).network
+        for n_jobs in (1, 3)
+    )
+    assert one == two
+
+
+def test_no_edges_are_no_trouble():
+    structure = Structure.from_matrix(np.zeros((2, 3)))
+    network = NoisyOrNetwork(structure, [0.5, 0.5], [], [0.1, 0.2, 0.3])
+    for learn in CLIMBERS:
+        learned = learn(
+            network.sample(500, seed=0), structure, settings=EMSettings(n_init=1)
+        ).network
+        assert np.abs(learned.leaks - network.leaks).max() < 0.1
+
+
+def test_what_cannot_be_known_is_flagged_by_baselines_too():
+    structure = Structure.from_matrix(np.ones((1, 2)))
+    network = NoisyOrNetwork(structure, [0.3], [0.4, 0.6], [0.05, 0.05])
+    estimate = learn_exact_em(network.sample(1000, seed=0), structure)
+    assert (estimate.failures.flags & Flag.UNCERTIFIED).all()
+    assert np.isnan(estimate.failures.standard_errors).all()
+    twins = NoisyOrNetwork(
+        Structure.from_matrix(np.ones((2, 5))), [0.3, 0.2], np.linspace(0.2, 0.8, 10), [0.05] * 5
+    )
+    estimate = learn_variational_em(twins.sample(500, seed=0), twins.structure)
+    assert (estimate.failures.flags & Flag.SWAPPABLE).all()
+
+
+def test_uniform_looks_at_nothing():
+    network = datasets.figure1(0)
+    estimate = learn_uniform(network.sample(50, seed=0), network.structure)
+    assert (estimate.network.failures == 0.5).all()
+    assert (estimate.network.priors == 0.5).all()
+    assert (estimate.network.leaks == 1e-6).all()
+    assert not estimate.failures.is_learned.any()
