@@ -8,7 +8,7 @@ import numpy as np
 
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import COLOURS, curve, label_curves, line_of, picture
-from noisyor.experiments.learners import fit, fit_in_rounds
+from noisyor.experiments.learners import fit_in_rounds, fit_sample
 from noisyor.experiments.measures import coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
@@ -42,13 +42,14 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, with or without the diseases."""
     network = settings.network(cell.network)
     structure = network.structure
-    findings, diseases = network.sample(cell.n_records, seed=cell.seed + 1, return_diseases=True)
-    fit(network.sample(200, seed=0), structure, "refined")  # compile
+    fit_sample(network, "refined", 200, seed=0)  # compile
+    sample = cell.n_records, cell.seed + 1
     if cell.method in ROUNDS:
+        findings = network.sample(sample[0], seed=sample[1])
         n_rounds = int(cell.method.split()[1])
         estimate, found = timed(fit_in_rounds, findings, structure, n_rounds)
     else:
-        estimate, found = timed(fit, findings, structure, cell.method, diseases=diseases)
+        estimate, found = fit_sample(network, cell.method, *sample)
     schedule = find_schedule(structure)
     reached, reached_priors = schedule.depths >= 0, schedule.prior_depths >= 0
     relative = np.abs(estimate.priors.values / network.priors - 1.0)

@@ -160,7 +160,7 @@ def page(results: Results) -> dict[str, object]:
         name: [results.mean(name, 0, "check", f"group {k}") for k in results.numbers(name, "group")]
         for name in names
     }
-    told = [
+    sentences = [
         f"{name} has groups of {', '.join(f'{size:.0f}' for size in sizes)} diseases with the same "
         "symptoms."
         for name, sizes in groups.items()
@@ -188,7 +188,7 @@ def page(results: Results) -> dict[str, object]:
     )
     return {
         "checks": checks,
-        "groups": " ".join(told),
+        "groups": " ".join(sentences),
         "cleaned": cleaned,
         "figure2": figure2,
         "records": _record_table(results),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.experiments.measures import Quantities, timed
 from noisyor.findings import Findings
 from noisyor.fixed import Fixed
 from noisyor.identifiability import Identifiability
@@ -37,6 +38,15 @@ def fit(
     """Learn from records; methods that see the diseases are given them."""
     learner = NoisyOrLearner(structure, method=method, restarts=restarts, seed=seed)
     return learner.fit(records, diseases).estimate_
+
+
+def fit_sample(
+    network: NoisyOrNetwork, method: str, n_records: int, seed: int, restarts: int = 4
+) -> tuple[Estimate, Quantities]:
+    """Learn from a sample of a network; return the seconds and megabytes of learning, too."""
+    records, diseases = network.sample(n_records, seed=seed, return_diseases=True)
+    structure = network.structure
+    return timed(fit, records, structure, method, diseases=diseases, restarts=restarts)
 
 
 def fit_in_rounds(records: Findings, structure: Structure, n_rounds: int) -> Estimate:
