@@ -15,7 +15,7 @@ from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import SAMPLES, markdown_table, network_tables, shown, span, table
 from noisyor.schedule import find_schedule
 
-LASTS = "five hours"
+LASTS = "an hour and a half"
 LARGE = ("qmr_shaped", "orphanet570")
 WEAK = "health_knowledge_graph"
 SEEN = ("observed", "observed_likelihood")

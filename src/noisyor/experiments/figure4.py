@@ -15,7 +15,7 @@ from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 
-LASTS = "an hour"
+LASTS = "50 minutes"
 METHODS = ("sequential", "pooled", "refined", "observed")
 SCHEDULES = {"triplets only": False, "triplets and pairs": True}
 CHUNK = 1_000_000

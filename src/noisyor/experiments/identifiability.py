@@ -18,7 +18,7 @@ from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 
-LASTS = "two hours"
+LASTS = "an hour or two"
 UNSURE = Flag.WEAK | Flag.ENTANGLED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 NETWORKS = ("figure2", "qmr_shaped", "tcc4e", "orphanet570")

@@ -20,7 +20,7 @@ from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import NETWORKS, Settings
 from noisyor.experiments.tables import SAMPLES, network_tables
 
-LASTS = "two hours"
+LASTS = "50 minutes"
 METHODS = (
     "refined", "pooled", "sequential", "maximum_likelihood", "variational_em", "observed",
     "uniform",
