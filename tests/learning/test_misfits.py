@@ -16,9 +16,9 @@ from noisyor import (
     count_moments,
     datasets,
     find_schedule,
-    learn_sequential,
 )
 from noisyor.errors import ParameterError
+from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
 
 
@@ -27,7 +27,7 @@ def test_quiet_at_its_nominal_rate_when_the_network_is_right():
     plan = MomentPlan.all_pairs(network.structure)
     rejected, small = [], []
     for seed in range(60):
-        misfits = Misfits(network, count_moments(network.sample(2000, seed=seed), plan, n_groups=1))
+        misfits = Misfits(network, count_moments(network.sample(2000, rng=seed), plan, n_groups=1))
         rejected.append([misfits.p_value <= 0.05, misfits.edges.p_value <= 0.05])
         small.append((misfits.pairs.p_values < 0.05).mean())
     assert (np.mean(rejected, axis=0) < 0.15).all()  # 9 of 60, if 5% are expected, by 1 in 300
@@ -36,7 +36,7 @@ def test_quiet_at_its_nominal_rate_when_the_network_is_right():
 
 def test_expectations_equal_the_definition():
     network = datasets.figure1(3)
-    records = network.sample(500, seed=0)
+    records = network.sample(500, rng=0)
     misfits = Misfits(network, count_moments(records, MomentPlan.all_pairs(network.structure)))
     cells = records.to_numpy().astype(bool)
     for (a, b), observed, expected in zip(
@@ -58,7 +58,7 @@ def test_a_deleted_edge_shows_at_the_top(method):
         cut = Structure(
             structure.diseases, structure.symptoms, np.delete(structure.edges, number, axis=0)
         )
-        records = Findings.from_numpy(network.sample(5000, seed=number).to_numpy(), cut)
+        records = Findings.from_numpy(network.sample(5000, rng=number).to_numpy(), cut)
         misfits = NoisyOrLearner(cut, method=method).fit(records).estimate_.misfits()
         first = misfits.table().to_pylist()[0]
         names = {first["first"], first["second"]}
@@ -76,7 +76,7 @@ def test_a_deleted_edge_shows_at_the_top(method):
 def test_pairs_of_unlearned_diseases_are_not_tested():
     structure = Structure.from_matrix([[1, 1, 1, 0], [0, 1, 1, 1]])
     network = NoisyOrNetwork(structure, [0.3, 0.4], np.full(6, 0.5), np.full(4, 0.01))
-    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, seed=0))
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(network.sample(2000, rng=0))
     misfits = estimate.estimate_.misfits()
     apart = [
         [a, b]
@@ -112,7 +112,7 @@ def test_known_values_that_contradict_the_records_show(method):
     network = datasets.clinic()
     wrong = Fixed(network.structure, leaks=5 * network.leaks)
     learner = NoisyOrLearner(network.structure, method=method)
-    misfits = learner.fit(network.sample(3000, seed=0), fixed=wrong).estimate_.misfits()
+    misfits = learner.fit(network.sample(3000, rng=0), fixed=wrong).estimate_.misfits()
     assert misfits.p_value < 1e-3
     assert misfits.symptoms.p_value < 1e-3
 
@@ -123,12 +123,12 @@ def test_what_cannot_be_compared_is_refused():
     exact = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
     with pytest.raises(ParameterError, match="these have none"):
         exact.misfits()
-    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, seed=0)).estimate_
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(300, rng=0)).estimate_
     with pytest.raises(ParameterError, match="between 0 and 1"):
         estimate.misfits(level=5)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         estimate.misfits(level="high")
     with pytest.raises(ParameterError, match="not Findings"):
-        estimate.misfits(network.sample(10, seed=0))
+        estimate.misfits(network.sample(10, rng=0))
     with pytest.raises(ParameterError, match="other symptoms"):
         estimate.misfits(Moments.exact(datasets.clinic(), MomentPlan(datasets.clinic().structure)))
