@@ -137,7 +137,7 @@ class DiagnosisOptions:
     def inference(self, seconds: float) -> dict[str, Any]:
         """Return the arguments of inference; `seconds` is the budget where none is given."""
         budget = seconds if self.budget is None else self.budget
-        return {"method": self.method, "budget": budget, "seed": self.seed}
+        return {"method": self.method, "budget": budget, "rng": self.seed}
 
 
 # --- one patient ---
