@@ -629,10 +629,10 @@ def posteriors_of_many(title):
 def explaining(name):
     network = network_of(name)
     present, absent = asked(name, network)
-    found = explain(network, present[:6], absent[:6], rng=1)
+    found = explain(network, present[:6], absent[:6], seed=1)
     facts = prefixed("contributions", table_facts(found.contributions))
     facts |= prefixed("causes", table_facts(found.causes))
-    sampled = explain(network, present[:3], absent[:2], method="gibbs", rng=1)
+    sampled = explain(network, present[:3], absent[:2], method="gibbs", seed=1)
     facts |= prefixed("gibbs contributions", table_facts(sampled.contributions))
     return facts | prefixed("gibbs causes", table_facts(sampled.causes))
 
@@ -643,7 +643,7 @@ def asking(name):
     present, absent = asked(name, network)
     facts = {}
     for about in None, network.structure.diseases[1]:
-        found = best_questions(network, present[:2], absent[:1], about, rng=6)
+        found = best_questions(network, present[:2], absent[:1], about, seed=6)
         facts |= prefixed(str(about), {"symptoms": found.symptoms, "gains": found.gains,
                                        "probabilities": found.probabilities})  # fmt: skip
     return facts
