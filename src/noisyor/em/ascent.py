@@ -1,33 +1,22 @@
 """Climbing the likelihood, or a bound of it.
 
 Plain EM crawls where two diseases explain the same findings. With exact expectations two EM steps
-and a leap make a step: a step of Fisher scoring on small networks, else one in the direction of
-both (Varadhan and Roland 2008). A leap that loses likelihood is not made, so the likelihood never
-falls. Or the gradient, which the E-step gives, goes to a quasi-Newton method (L-BFGS).
+and a leap make a step: a step of Fisher scoring on networks of up to 300 parameters, else one in
+the direction of both (Varadhan and Roland 2008). A leap that loses likelihood is not made, so the
+likelihood never falls. Or the gradient, which the E-step gives, goes to a quasi-Newton method (L-BFGS).
 """
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import Expected, RecordTotals, inside, maximise
 from noisyor.em.runs import Limits, Run
+from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
-
-Floats = NDArray[np.float64]
-
-LONGEST_LEAP = 1e4
-MOST_SCORED = 300
-"""Up to so many parameters, a leap is a step of Fisher scoring..."""
-LONGEST_MOVE = 3.0
-"""... which changes no log odds by more than this."""
-RIDGE, LARGEST_DAMPING = 1e-9, 1e4
-LARGEST_LOG_ODDS, LARGEST_BY_GRADIENT = 30.0, 14.0
-
 
 # --- plain EM ---
 
@@ -93,8 +82,7 @@ class ExactAscent:
         """Climb by EM steps and leaps."""
         network, expected = start, self.expect(start)
         values = [expected.log_likelihood]
-        is_small = self._structure.n_parameters <= MOST_SCORED
-        damping = 1.0
+        is_small, damping = self._structure.n_parameters <= 300, 1.0
         for _ in range(limits.max_iter):
             one = maximise(expected.trials, network, self._fixed)
             after_one = self.expect(one)
@@ -107,7 +95,7 @@ class ExactAscent:
             damping /= 4.0
             if not expected.log_likelihood >= after_one.log_likelihood:
                 network, expected = two, self.expect(two)
-                damping = min(32.0 * damping, LARGEST_DAMPING)
+                damping = min(32.0 * damping, 1e4)
             values.append(expected.log_likelihood)
             if _is_small(values, limits.tol):
                 return Run(network, values, True)
@@ -122,10 +110,11 @@ class ExactAscent:
         information = self._expectation.information(network)
         information *= scale * scale[:, np.newaxis]
         diagonal = np.diag(information)
-        ridge = RIDGE * diagonal.max(initial=1e-300)
+        ridge = 1e-9 * diagonal.max(initial=1e-300)
         information.flat[:: len(position) + 1] += damping * diagonal + ridge
         move = np.linalg.solve(information, expected.trials.derivatives(network))
-        position += move * min(1.0, LONGEST_MOVE / max(np.abs(move).max(), 1e-300))
+        longest = max(np.abs(move).max(), 1e-300)  # no log odds change by more than 3
+        position += move * min(1.0, 3.0 / longest)
         return self._network(position)
 
     def _leap(
@@ -135,7 +124,7 @@ class ExactAscent:
         at, then, last = (_position(network) for network in (start, one, two))
         first, change = then - at, last - 2.0 * then + at
         curve = max(float(np.linalg.norm(change)), 1e-300)
-        length = min(float(np.linalg.norm(first)) / curve, LONGEST_LEAP)
+        length = min(float(np.linalg.norm(first)) / curve, 1e4)
         if length <= 1.0:
             return two
         return self._network(at + 2.0 * length * first + length**2 * change)
@@ -164,16 +153,16 @@ class ExactAscent:
         def keep(intermediate_result: Any) -> None:  # scipy looks at the name
             values.append(-float(intermediate_result.fun) * n_records)
 
-        largest, n = LARGEST_BY_GRADIENT, limits.max_iter
+        n = limits.max_iter
         found = minimize(
             downhill, _position(start)[is_free], jac=True, method="L-BFGS-B", callback=keep,
-            bounds=[(-largest, largest)] * int(is_free.sum()),
+            bounds=[(-14.0, 14.0)] * int(is_free.sum()),
             options={"maxiter": n, "maxfun": 2 * n, "ftol": limits.tol, "gtol": 1e-9},
         )  # fmt: skip
         return Run(network_at(found.x), values, bool(found.success))
 
     def _network(self, position: Floats) -> NoisyOrNetwork:
-        values = from_log_odds(position, LARGEST_LOG_ODDS)
+        values = from_log_odds(position, 30.0)
         parameters = inside(Parameters.split(self._structure, values))
         return NoisyOrNetwork(self._structure, *parameters).with_fixed(self._fixed)
 

@@ -1,23 +1,16 @@
 """ExactExpectation: sums over all that the diseases of each record may be."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.exact_kernels import cost_of_records, expect_records, score_records
-from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials
+from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials, total_of
 from noisyor.em.runs import MAX_OPERATIONS
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.flat import CHUNK, distinct_records, flatten
+from noisyor.inference.flat import CHUNK, Floats, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
 from noisyor.parameters import Parameters
-from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
-
-SCORED_TOGETHER = 1024
-"""Records whose scores are held at once."""
 
 
 class ExactExpectation:
@@ -41,7 +34,9 @@ class ExactExpectation:
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
         costs = np.empty(len(self.records.weights))
-        cost_of_records(flatten(_possible(self.structure)), self.records, costs)
+        # In a network in which everything is possible: costs do not depend on parameters.
+        possible = NoisyOrNetwork(self.structure, *Parameters.full(self.structure, 0.999))
+        cost_of_records(flatten(possible), self.records, costs)
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
@@ -77,7 +72,7 @@ class ExactExpectation:
         parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._n_jobs)
         if np.isnan(evidences).any():
             raise AssertionError("a record was neither solved nor refused")
-        return ExpectedCounts.total(parts), evidences
+        return total_of(parts), evidences
 
     def information(self, network: NoisyOrNetwork) -> Floats:
         """Return the sum of the products of the records' scores.
@@ -88,14 +83,9 @@ class ExactExpectation:
         size = self.structure.n_parameters
         information = np.zeros((size, size))
         n = len(records.weights)
-        for first in range(0, n, SCORED_TOGETHER):
-            last = min(first + SCORED_TOGETHER, n)
+        for first in range(0, n, 1024):  # scores of so many records are in memory at once
+            last = min(first + 1024, n)
             scores = np.empty((last - first, size))
             score_records(flat, records, first, last, scores)
             information += (scores * records.weights[first:last, np.newaxis]).T @ scores
         return information
-
-
-def _possible(structure: Structure) -> NoisyOrNetwork:
-    """Return a network in which everything is possible: costs do not depend on parameters."""
-    return NoisyOrNetwork(structure, *Parameters.full(structure, 0.999))

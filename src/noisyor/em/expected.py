@@ -12,17 +12,17 @@ derivative of the log likelihood is successes - trials * value (Fisher's identit
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.findings import Findings
+from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import Structure
 
-Floats = NDArray[np.float64]
+Sums = TypeVar("Sums", bound=tuple[Any, ...])
 
 SMALLEST = 1e-6
 """Without priors, values stay this far from 0 and 1: EM could not leave them again."""
@@ -47,10 +47,11 @@ class ExpectedCounts(NamedTuple):
         sizes = structure.n_diseases, structure.n_edges, structure.n_edges, structure.n_symptoms
         return cls(*(np.zeros(size) for size in sizes))
 
-    @classmethod
-    def total(cls, parts: Sequence["ExpectedCounts"]) -> "ExpectedCounts":
-        """Add up, in the order of the parts."""
-        return cls(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+
+def total_of(parts: Sequence[Sums]) -> Sums:
+    """Add up tuples of the same kind, in the order of the parts."""
+    kind: Any = type(parts[0])
+    return cast(Sums, kind(*(np.sum(each, axis=0) for each in zip(*parts, strict=True))))
 
 
 class RecordTotals(NamedTuple):
@@ -161,7 +162,7 @@ def maximise(
 
 def inside(values: Parameters) -> Parameters:
     """Return parameters that keep off 0 and 1."""
-    least = SMALLEST, SMALLEST, SMALLEST_LEAK
+    p, f, leaks = (np.minimum(each, 1.0 - SMALLEST) for each in values)
     return Parameters(
-        *(np.clip(each, low, 1.0 - SMALLEST) for each, low in zip(values, least, strict=True))
+        *(np.maximum(p, SMALLEST), np.maximum(f, SMALLEST), np.maximum(leaks, SMALLEST_LEAK))
     )

@@ -50,12 +50,12 @@ def disease_errors(
     weak = BetaPriors.weak(network, share)
     mean, size = weak.means.failures, weak.sizes.failures
     of_prior = size * mean / f**2 + size * (1.0 - mean) / (1.0 - f) ** 2
-    priors, failures = np.empty(structure.n_diseases), np.empty(structure.n_edges)
+    priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
     for disease in range(structure.n_diseases):
         edges = structure.edges_of(disease)
         m = edges.stop - edges.start + 1
-        rows = slice(information.offsets[disease], information.offsets[disease + 1])
-        matrix = information.matrices[rows].reshape(m, m).copy()
+        matrix = information.matrices[first : first + m * m].reshape(m, m).copy()
+        first += m * m
         matrix += np.tril(matrix, -1).T
         matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
         matrix[-1, -1] += totals.n_records / (p[disease] * (1.0 - p[disease]))

@@ -4,16 +4,15 @@ A step takes a sampler and gives a new one, so that it can be done again if its 
 what travels are networks and sums.
 """
 
-from collections.abc import Callable, Sequence
+import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.cluster.jobs import Cluster
-from noisyor.em.expected import ExpectedCounts
-from noisyor.em.sampled import RecordSampler, Scores, sum_information, sum_scores, with_all_absent
-from noisyor.em.sampling_kernels import DiseaseInformation
+from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
+from noisyor.em.sampled import RecordSampler, with_all_absent
+from noisyor.em.sampling_kernels import DiseaseInformation, Scores
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
@@ -25,11 +24,10 @@ from noisyor.findings.cluster_reading import (
     split_records,
 )
 from noisyor.findings.reading import RecordFormat
+from noisyor.inference.flat import Floats
 from noisyor.io.parts import Part
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 
 class ClusterSampler:
@@ -46,92 +44,84 @@ class ClusterSampler:
         self.structure = structure
         self._cluster = cluster
         found = _loaded(cluster, source, structure, form, skip_broken)
-        sizes = cluster.fetch([cluster.keep(_size_of, each) for each in found])
-        filled = [(each, *size) for each, size in zip(found, sizes, strict=True) if size[0]]
+        totals = cluster.fetch([cluster.keep(RecordTotals.of, each) for each in found])
+        filled = [each for each in zip(found, totals, strict=True) if each[1].n_records]
         if not filled:
             raise ParameterError("there is nothing to learn from: there are no records.")
-        self.starts = np.concatenate([[0], np.cumsum([n for _, n, _ in filled])])
-        self.known: Floats = np.sum([known for *_, known in filled], axis=0)
-        self._samplers = [
-            cluster.keep(_start, each, first)
-            for (each, *_), first in zip(filled, self.starts[:-1].tolist(), strict=True)
-        ]
+        self.starts = np.concatenate([[0], np.cumsum([int(each.n_records) for _, each in filled])])
+        self.known: Floats = np.sum([each.known for _, each in filled], axis=0)
+        firsts = zip(filled, self.starts[:-1].tolist(), strict=True)
+        self._samplers = [cluster.keep(_start, each, first) for (each, _), first in firsts]
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> ExpectedCounts:
         """Sample the diseases of the first jobs' records; return the expectations."""
-        step = _expect, network, must_screen, n_sweeps, seed
-        return ExpectedCounts(*self._summed(self._stepped(n_blocks, *step), ExpectedCounts.total))
+        options = {"n_blocks": sys.maxsize, "must_screen": must_screen}  # all blocks of a job
+        options |= {"n_sweeps": n_sweeps, "seed": seed}
+        return ExpectedCounts(*self._stepped("expect", network, options, n_blocks))
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
-        shared = self._cluster.share(network)
-        informed = [
-            self._cluster.keep(_inform, each, shared, n_sweeps, seed) for each in self._samplers
-        ]
-        return DiseaseInformation(*self._summed(informed, sum_information))
+        options = {"n_sweeps": n_sweeps, "seed": seed}
+        return DiseaseInformation(*self._stepped("inform", network, options, is_kept=False))
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
-        shares = self._cluster.fetch([self._cluster.keep(_share, each) for each in self._samplers])
-        return float(np.average(shares, weights=np.diff(self.starts)))
+        shares = [self._cluster.keep(RecordSampler.share_enumerated, s) for s in self._samplers]
+        return float(np.average(self._cluster.fetch(shares), weights=np.diff(self.starts)))
 
     def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
         """Return the derivatives of the log likelihood, and the information of the records."""
-        scores = self._stepped(len(self._samplers), _score, network, n_sweeps, seed)
-        found = Scores(*self._summed(scores, sum_scores))
+        options = {"n_sweeps": n_sweeps, "seed": seed}
+        found = Scores(*self._stepped("score_findings", network, options))
         return with_all_absent(found, network, int(self.starts[-1]))
 
     def _stepped(
-        self, n: int, work: Callable[..., Any], network: NoisyOrNetwork, *options: Any
-    ) -> list[Any]:
-        """Let the first samplers go a step further; return what each has found."""
-        shared = self._cluster.share(network)
-        steps = [self._cluster.keep(work, each, shared, *options) for each in self._samplers[:n]]
-        self._samplers[:n] = [self._cluster.pick(step, 0) for step in steps]
-        return [self._cluster.pick(step, 1) for step in steps]
-
-    def _summed(self, parts: list[Any], add: Callable[[Sequence[Any]], Any]) -> Any:
-        return self._cluster.fetch([self._cluster.tree(add, parts)])[0]
+        self,
+        method: str,
+        network: NoisyOrNetwork,
+        options: dict[str, Any],
+        n: int | None = None,
+        is_kept: bool = True,
+    ) -> Any:
+        """Return the sum of what the first samplers find in a step; they stay where it ends."""
+        cluster, shared = self._cluster, self._cluster.share(network)
+        steps = [cluster.keep(_step, s, method, shared, options) for s in self._samplers[:n]]
+        if is_kept:
+            self._samplers[:n] = [cluster.pick(step, 0) for step in steps]
+        parts = [cluster.pick(step, 1) for step in steps]
+        return cluster.fetch([cluster.tree(total_of, parts)])[0]
 
 
 def _loaded(
     cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
 ) -> list[Any]:
-    """Have workers read all records; without files that cannot be read, if that is wanted."""
-    how = cluster.share((structure, form))
+    """Have workers read all records; if asked, without files that cannot be read."""
+    shared = cluster.share((structure, form))
     if is_frame(source):
-        return [
-            cluster.keep(_load_frame, how, *job.arguments) for job in frame_jobs(cluster, source)
-        ]
+        jobs = frame_jobs(cluster, source)
+        return [cluster.keep(_load_frame, shared, *job.arguments) for job in jobs]
     split = split_records(cluster, source, structure, form, one_file_a_job=skip_broken)
     if split.is_long:
         raise ParameterError(
             "records with a row per finding cannot stay on a cluster's workers yet: learn with "
             "method='pooled', or write them with a column per symptom."
         )
-    found = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
-    # What is left out was told when pairs were counted.
+    found = [cluster.keep(_load_rows, shared, *job.arguments) for job in split.jobs]
+    # A warning has named what is left out when pairs were counted.
     return cluster.without_broken(found, split.jobs)[0] if skip_broken else found
 
 
 # --- what workers do ---
 
 
-def _load_rows(how: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
-    structure, form = how
-    return Findings(structure, part_blocks(parts, structure, form))
+def _load_rows(shared: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
+    return Findings(shared[0], part_blocks(parts, *shared))
 
 
-def _load_frame(how: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
-    structure, form = how
-    return Findings(structure, frame_blocks(frame, first_row, structure, form))
-
-
-def _size_of(findings: Findings) -> tuple[int, Floats]:
-    known = findings.n_records - findings.count_unknown().astype(np.float64)
-    return findings.n_records, known
+def _load_frame(shared: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
+    return Findings(shared[0], frame_blocks(frame, first_row, *shared))
 
 
 def _start(findings: Findings, first_record: int) -> RecordSampler:
@@ -142,28 +132,8 @@ def _start(findings: Findings, first_record: int) -> RecordSampler:
     )
 
 
-def _expect(
-    sampler: RecordSampler, network: NoisyOrNetwork, must_screen: bool, n_sweeps: int, seed: int
-) -> tuple[RecordSampler, ExpectedCounts]:
+def _step(
+    sampler: RecordSampler, method: str, network: NoisyOrNetwork, options: dict[str, Any]
+) -> tuple[RecordSampler, Any]:
     after = sampler.copied()
-    n_blocks = len(after.blocks)
-    return after, after.expect(
-        network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
-    )
-
-
-def _inform(
-    sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int
-) -> DiseaseInformation:
-    return sampler.copied().inform(network, n_sweeps, seed)
-
-
-def _score(
-    sampler: RecordSampler, network: NoisyOrNetwork, n_sweeps: int, seed: int
-) -> tuple[RecordSampler, Scores]:
-    after = sampler.copied()
-    return after, after.score_findings(network, n_sweeps, seed)
-
-
-def _share(sampler: RecordSampler) -> float:
-    return sampler.share_enumerated()
+    return after, getattr(after, method)(network, **options)

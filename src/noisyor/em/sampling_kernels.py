@@ -10,6 +10,7 @@ from noisyor.em.candidate_kernels import MOST_ENUMERATED, OpenRecord, SampledRec
 from noisyor.em.expected import ExpectedCounts
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.gibbs_kernels import random_of
+from noisyor.structure import Structure
 
 NOTHING = 1e-7
 """Probabilities that are not worth the time to count them."""
@@ -120,10 +121,15 @@ def gather_sums(
 class DiseaseInformation(NamedTuple):
     """What records say of each disease, its prior and its failures, and of the leaks."""
 
-    offsets: Integers
     matrices: Floats
     """One for each disease, row by row, the prior last; only the lower triangles."""
     leaks: Floats
+
+    @classmethod
+    def zeros(cls, structure: Structure) -> "DiseaseInformation":
+        """Return no information."""
+        sizes = np.diff(structure.child_offsets) + 1
+        return cls(np.zeros((sizes * sizes).sum()), np.zeros(structure.n_symptoms))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -135,6 +141,8 @@ def gather_information(
     Were the diseases seen, a record would bring P s^2 for each failure, s its score. What is
     missing is the variance of the scores given the record: P (1 - P) s s^T.
     """
+    offsets, sizes = np.zeros_like(net.child_offsets), np.diff(net.child_offsets) + 1
+    offsets[1:] = np.cumsum(sizes * sizes)
     n_sweeps = sweeps.n_sweeps
     workspace = candidate_kernels.new_open_record(net)
     for record in range(len(records.offsets) - 1):
@@ -145,7 +153,6 @@ def gather_information(
             for disease in workspace.chosen[:n_chosen]:
                 probability = candidate_kernels.probability_of(net, disease, workspace)
                 if probability > NOTHING:
-                    offsets = information.offsets
                     matrix = information.matrices[offsets[disease] : offsets[disease + 1]]
                     candidate_kernels.score(net, disease, workspace)
                     inform(net, disease, probability, 1.0 / n_sweeps, workspace, matrix)
@@ -188,9 +195,22 @@ def inform(
 # --- the scores of all parameters of a small network ---
 
 
+class Scores(NamedTuple):
+    """Derivatives of the log likelihood by all parameters, and the products of each two."""
+
+    total: Floats
+    information: Floats
+
+    @classmethod
+    def zeros(cls, structure: Structure) -> "Scores":
+        """Return scores of no record."""
+        size = structure.n_parameters
+        return cls(np.zeros(size), np.zeros((size, size)))
+
+
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def gather_scores(
-    net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, total: Floats, products: Floats
+    net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, scores: Scores
 ) -> None:
     """Add up the records' expected scores, and the products of each two of them.
 
@@ -199,7 +219,7 @@ def gather_scores(
     expectations over two halves of the sweeps are multiplied, so that the noise of sampling does
     not add to the products.
     """
-    n_sweeps = sweeps.n_sweeps
+    n_sweeps, (total, products) = sweeps.n_sweeps, scores
     workspace = candidate_kernels.new_open_record(net)
     halves = np.zeros((2, len(total)))
     touched = np.empty(len(total), dtype=np.int64)

@@ -9,22 +9,19 @@ smaller and the results are averaged (Robbins and Monro). On the scale of log od
 value stays inside of its bounds.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, maximise
 from noisyor.em.information import information_errors, scale_of, without
 from noisyor.em.sampled import Sampler
+from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
-
-LARGEST_LOG_ODDS = 14.0
 
 
 @dataclass(frozen=True)
@@ -76,70 +73,52 @@ class ScoringSettings:
     longest_step: float = 0.5
 
 
-MOST_TOGETHER = 3000
-"""Parameters whose information is inverted together; of more, each disease's on its own."""
-
-
 def is_small(structure: Structure) -> bool:
-    """Return True if the information on all parameters of a network is inverted together."""
-    return structure.n_parameters <= MOST_TOGETHER
+    """Return True if the information on all parameters of a network is inverted together.
+
+    Of more than 3,000, each disease's is inverted on its own.
+    """
+    return structure.n_parameters <= 3000
 
 
-class StochasticEM:
-    """Rounds of stochastic EM over the records of a sampler, one after the other."""
+def stochastic_em(
+    sampler: Sampler,
+    start: NoisyOrNetwork,
+    seed: int,
+    fixed: Fixed,
+    share: float,
+    settings: StochasticSettings,
+    progress: Callable[[int], None],
+) -> NoisyOrNetwork:
+    """Return the mean of the last rounds' networks.
 
-    def __init__(
-        self,
-        sampler: Sampler,
-        fixed: Fixed,
-        settings: StochasticSettings,
-        seed: int,
-        share: float,
-        progress: Callable[[int], None],
-    ) -> None:
-        self._sampler = sampler
-        self._fixed = fixed
-        self._settings = settings
-        self._seed = seed
-        self._share = share
-        """The weak priors count for this share of their usual sizes."""
-        self._progress = progress
-        self._n_done = 0
+    The weak priors count for a `share` of their usual sizes.
+    """
+    n_blocks, numbers = len(sampler.starts) - 1, itertools.count(seed * 1000 + 1)
 
-    def run(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
-        """Return the mean of the last rounds' networks."""
-        settings, starts = self._settings, self._sampler.starts
-        n_blocks = len(starts) - 1
-        n_warm = int(np.searchsorted(starts, settings.warm_up_records))
-        network, n_rounds = start.with_fixed(self._fixed), settings.rounds
-        if n_warm < n_blocks:
-            network = self._rounds(network, settings.warm_up_rounds, n_warm)[-1]
-            n_rounds = max(n_rounds // 2, 1)
-        last = self._rounds(network, n_rounds, n_blocks)[n_rounds // 2 :]
-        mean = np.mean([each.parameters.vector for each in last], axis=0)
-        return network.with_parameters(Parameters.split(network.structure, mean))
-
-    def _rounds(self, network: NoisyOrNetwork, n: int, n_blocks: int) -> list[NoisyOrNetwork]:
+    def rounds(network: NoisyOrNetwork, n: int, n_blocks: int) -> list[NoisyOrNetwork]:
         """Return the networks after each of n rounds over the first blocks."""
-        settings, n_records = self._settings, int(self._sampler.starts[n_blocks])
-        part = n_records / self._sampler.starts[-1]
-        totals = RecordTotals(n_records, part * self._sampler.known)
-        found = []
+        n_records, found = int(sampler.starts[n_blocks]), []
+        totals = RecordTotals(n_records, n_records / sampler.starts[-1] * sampler.known)
         for number in range(n):
-            self._n_done += 1
-            counts = self._sampler.expect(
-                network,
-                n_blocks,
-                must_screen=number % settings.screen_every == 0,
-                n_sweeps=settings.sweeps,
-                seed=self._seed * 1000 + self._n_done,
-            )
+            counts = sampler.expect(
+                network, n_blocks, must_screen=number % settings.screen_every == 0,
+                n_sweeps=settings.sweeps, seed=next(numbers),
+            )  # fmt: skip
             trials = Trials.of(network.structure, counts, totals)
-            weak = BetaPriors.weak(network, self._share)
-            network = maximise(trials, network, self._fixed, weak)
-            self._progress(n_records)
+            network = maximise(trials, network, fixed, BetaPriors.weak(network, share))
+            progress(n_records)
             found.append(network)
         return found
+
+    network, n_rounds = start.with_fixed(fixed), settings.rounds
+    n_warm = int(np.searchsorted(sampler.starts, settings.warm_up_records))
+    if n_warm < n_blocks:
+        network = rounds(network, settings.warm_up_rounds, n_warm)[-1]
+        n_rounds = max(n_rounds // 2, 1)
+    last = rounds(network, n_rounds, n_blocks)[n_rounds // 2 :]
+    mean = np.mean([each.parameters.vector for each in last], axis=0)
+    return network.with_parameters(Parameters.split(network.structure, mean))
 
 
 def fisher_scoring(
@@ -157,7 +136,7 @@ def fisher_scoring(
     last_move, damping, is_exact = np.zeros(len(position)), 1.0, False
 
     def network_at(position: Floats) -> NoisyOrNetwork:
-        values = from_log_odds(position, LARGEST_LOG_ODDS)
+        values = from_log_odds(position, 14.0)
         return NoisyOrNetwork(structure, *Parameters.split(structure, values)).with_fixed(fixed)
 
     for step in range(settings.most_steps):

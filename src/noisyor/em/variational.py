@@ -14,8 +14,8 @@ the bound. It converges, but not to the truth: it prunes edges (Section 4.1).
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisyor.em import variational_kernels
 from noisyor.em.expected import (
     SMALLEST,
     SMALLEST_LEAK,
@@ -23,26 +23,14 @@ from noisyor.em.expected import (
     ExpectedCounts,
     RecordTotals,
     Trials,
+    total_of,
 )
-from noisyor.em.variational_kernels import (
-    SharedFindings,
-    Strengths,
-    bound_records,
-    raise_edges,
-    raise_leaks,
-)
+from noisyor.em.variational_kernels import SharedFindings, Strengths
 from noisyor.findings import Findings
-from noisyor.inference.flat import CHUNK, distinct_records, flatten
+from noisyor.inference.flat import CHUNK, FlatNetwork, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
 from noisyor.parameters import Fixed
-
-Floats = NDArray[np.float64]
-
-TURNS = 2
-"""Of posteriors and shares in one E-step."""
-WORTH_A_THREAD = 100_000
-"""With fewer findings and parents, starting threads takes longer than the work."""
 
 
 class VariationalExpectation:
@@ -54,7 +42,8 @@ class VariationalExpectation:
         self._present = findings.count_present().astype(np.float64)
         self._records = distinct_records(findings)
         self._shared = self._lay_out()
-        self._n_jobs = n_jobs if len(self._shared.edges) >= WORTH_A_THREAD else 1
+        # With fewer findings and parents, starting threads takes longer than the work.
+        self._n_jobs = n_jobs if len(self._shared.edges) >= 100_000 else 1
 
     def _lay_out(self) -> SharedFindings:
         """List each present finding with each of its parents."""
@@ -94,30 +83,33 @@ class VariationalExpectation:
 
         def raise_bounds(first: int) -> tuple[float, ExpectedCounts]:
             counts, last = ExpectedCounts.zeros(self.structure), min(first + CHUNK, n)
-            bound = bound_records(flat, self._records, self._shared, first, last, TURNS, counts)
-            return bound, counts
+            work = flat, self._records, self._shared, first, last
+            return variational_kernels.bound_records(*work, 2, counts), counts
 
         found = in_threads(raise_bounds, range(0, n, CHUNK), self._n_jobs)
         bounds, parts = zip(*found, strict=True)
-        trials = Trials.of(self.structure, ExpectedCounts.total(parts), self.totals)
+        trials = Trials.of(self.structure, total_of(parts), self.totals)
         return Expected(trials, float(sum(bounds)))
 
     def maximise(self, expected: Expected, network: NoisyOrNetwork, fixed: Fixed) -> NoisyOrNetwork:
         """Do an M-step."""
         structure, shared = self.structure, self._shared
         known, flat = self.totals.known, flatten(network)
-        taken = np.bincount(
-            shared.edges,
-            self._records.weights[shared.records] * shared.posteriors,
-            minlength=structure.n_edges,
-        )
+        weights = self._records.weights[shared.records] * shared.posteriors
+        taken = np.bincount(shared.edges, weights, minlength=structure.n_edges)
         survived = np.maximum(expected.trials.trials.failures - taken, 0.0)
         largest = -float(np.log(SMALLEST))
         found = Strengths(-flat.log_failures, -flat.log_silent, SMALLEST, SMALLEST_LEAK, largest)
-        self._in_parts(raise_edges, structure.n_edges, flat, survived, found)
+        self._in_parts(variational_kernels.raise_edges, structure.n_edges, flat, survived, found)
         is_fixed = fixed.mask.failures
         found.theta[is_fixed] = -flat.log_failures[is_fixed]
-        self._in_parts(raise_leaks, structure.n_symptoms, flat, known - self._present, found)
+        self._in_parts(
+            variational_kernels.raise_leaks,
+            structure.n_symptoms,
+            flat,
+            known - self._present,
+            found,
+        )
         leaks = -np.expm1(-found.theta0)
         alone = np.diff(structure.parent_offsets) == 0
         frequencies = self._present / np.maximum(known, 1.0)
@@ -126,14 +118,8 @@ class VariationalExpectation:
         priors = np.clip(shares, SMALLEST, 1.0 - SMALLEST)
         return NoisyOrNetwork(structure, priors, np.exp(-found.theta), leaks).with_fixed(fixed)
 
-    def _in_parts(self, kernel: Any, n: int, *arguments: Any) -> None:
+    def _in_parts(self, kernel: Any, n: int, flat: FlatNetwork, *arguments: Any) -> None:
         """Let threads find n parameters, part by part."""
-        flat, absent, found = arguments
+        work = flat, self._records, self._shared, *arguments
         bounds = np.linspace(0, n, 17).astype(int).tolist()
-        in_threads(
-            lambda part: kernel(
-                flat, self._records, self._shared, absent, found, bounds[part], bounds[part + 1]
-            ),
-            range(16),
-            self._n_jobs,
-        )
+        in_threads(lambda k: kernel(*work, bounds[k], bounds[k + 1]), range(16), self._n_jobs)

@@ -32,6 +32,7 @@ METHODS = METHOD_NAMES[:IMPOSSIBLE]
 OPERATIONS_PER_SECOND, ENTRIES_PER_SECOND, DRAWN_PER_SECOND = 3e8, 5e5, 2e7
 """About what one core does, exactly, by bounds and by sampling (edges, of the latter two); the same
 budget gives the same answers on any machine."""
+LEAF_OPERATIONS = 1e4
 LARGEST_BUDGET = 1e6
 ANSWERED_TOGETHER = 64
 """Records that a thread takes at a time."""
@@ -170,7 +171,7 @@ class Answering:
         if self._request.method in (MEAN_FIELD, GIBBS):
             return BoundSettings(n_leaves=1, leaf_operations=-1.0, tolerance=1.0)
         n_leaves = int(np.clip(self._request.budget * ENTRIES_PER_SECOND / n_entries, 2, 1000))
-        return BoundSettings(n_leaves, leaf_operations=1e4, tolerance=1e-3)
+        return BoundSettings(n_leaves, LEAF_OPERATIONS, tolerance=1e-3)
 
     def _sample(
         self, record: int, evidence: Evidence, n_entries: int, bounded: Bounded

@@ -12,7 +12,7 @@ from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import at_least_if_seen, disease_errors
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import RecordSampler, Sampler
-from noisyor.em.stochastic import StochasticEM, StochasticSettings, fisher_scoring, is_small
+from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
@@ -90,8 +90,9 @@ def learn_refined(
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     known, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    em = StochasticEM(sampler, known, rounds, settings.seed, share, progress or (lambda _: None))
-    learned = em.run(start)
+    learned = stochastic_em(
+        sampler, start, settings.seed, known, share, rounds, progress or (lambda _: None)
+    )
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
         learned, errors = fisher_scoring(sampler, learned, settings.seed, known, share)
