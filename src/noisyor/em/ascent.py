@@ -3,7 +3,8 @@
 Plain EM crawls where two diseases explain the same findings. With exact expectations two EM steps
 and a leap make a step: a step of Fisher scoring on networks of up to 300 parameters, else one in
 the direction of both (Varadhan and Roland 2008). A leap that loses likelihood is not made, so the
-likelihood never falls. Or the gradient, which the E-step gives, goes to a quasi-Newton method (L-BFGS).
+likelihood never falls. Or the gradient, which the E-step gives, goes to a quasi-Newton method
+(L-BFGS).
 """
 
 from collections.abc import Callable

@@ -111,7 +111,11 @@ class BetaPriors:
         They keep every value inside of its bounds, and what the records say little of near the
         others of its kind.
         """
-        mean, size = beta_moments(1.0 - network.failures, least_size=0.5)
+        causing, mean, size = 1.0 - network.failures, 0.5, 0.5
+        if len(causing):
+            # Of the Beta distribution with the same moments; in cases, between 0.5 and 20.
+            mean, variance = float(causing.mean()), max(float(causing.var()), 1e-12)
+            size = float(np.clip(mean * (1.0 - mean) / variance - 1.0, 0.5, 20.0))
         leak = network.leaks.mean() if len(network.leaks) else 0.0
         structure = network.structure
         return cls(
@@ -123,19 +127,6 @@ class BetaPriors:
         """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""
         values, sizes = network.parameters.vector, self.sizes.vector
         return sizes * (self.means.vector - values), sizes * values * (1.0 - values)
-
-
-def beta_moments(values: Floats, least_size: float) -> tuple[float, float]:
-    """Return mean and size (a + b, at most 20) of the Beta distribution with the same moments."""
-    if not len(values):
-        return 0.5, least_size
-    mean, variance = float(values.mean()), float(values.var())
-    return mean, beta_size(mean, variance, least_size)
-
-
-def beta_size(mean: float, variance: float, least_size: float) -> float:
-    """Return the size a + b, at most 20, of the Beta distribution with this mean and variance."""
-    return float(np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, least_size, 20.0))
 
 
 def maximise(

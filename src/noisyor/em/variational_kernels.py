@@ -8,20 +8,13 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.expected import ExpectedCounts
 from noisyor.inference.bound_kernels import log_present, share_out
-from noisyor.inference.flat import FlatNetwork, Records
+from noisyor.inference.flat import FlatNetwork, Floats, Integers, Records
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-NEWTON_STEPS = 60
-"""For one parameter at most."""
-CLOSE = 1e-10
-SMALLEST_SHARE = 1e-12
-"""A share of 0 could never grow again."""
+NEWTON_STEPS, CLOSE = 60, 1e-10
+"""For one parameter: steps at most, and the relative change after which no other is made."""
 
 
 class SharedFindings(NamedTuple):
@@ -144,7 +137,7 @@ def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x:
         posteriors[e], shares[e] = shared.posteriors[entries[e]], shared.shares[entries[e]]
     share_out(-net.log_silent[records.symptoms[x]], theta, posteriors, shares, 0.0)
     for e in range(len(entries)):
-        shared.shares[entries[e]] = max(shares[e], SMALLEST_SHARE)
+        shared.shares[entries[e]] = max(shares[e], 1e-12)  # a share of 0 could never grow again
 
 
 @numba.njit(nogil=True, cache=True)
@@ -207,9 +200,8 @@ def raise_leaks(
                     odds = 1.0 / np.expm1(theta0 + theta / q)
                     taken = records.weights[shared.records[entry]] * q
                     derivative += taken * (mu * odds + (1.0 - mu) * alone)
-                    curvature -= taken * (
-                        mu * odds * (1.0 + odds) + (1.0 - mu) * alone * (1.0 + alone)
-                    )
+                    bend = mu * odds * (1.0 + odds) + (1.0 - mu) * alone * (1.0 + alone)
+                    curvature -= taken * bend
             before = theta0
             theta0 = newton(theta0, derivative, curvature, strengths.smallest0, strengths.largest)
             if abs(theta0 - before) <= CLOSE * before:

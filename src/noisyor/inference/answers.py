@@ -9,7 +9,7 @@ import numpy as np
 from noisyor.errors import ParameterError
 from noisyor.inference import record_kernels
 from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
-from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Records, flat_network
+from noisyor.inference.flat import Evidence, FlatNetwork, Records, flat_network
 from noisyor.inference.record_kernels import (
     AUTO,
     EXACT,
@@ -65,16 +65,6 @@ def _is_number(value: object) -> bool:
     return is_number and not isinstance(value, bool)
 
 
-class AllAnswers(NamedTuple):
-    """Answers, and the bounds on each posterior where they were asked for."""
-
-    answers: Answers
-    lower: Floats
-    upper: Floats
-    n_effective: Floats
-    """Of records that were sampled: as many independent draws would say as much; else NaN."""
-
-
 def answer_all(
     network: NoisyOrNetwork,
     records: Records,
@@ -84,20 +74,18 @@ def answer_all(
     with_causes: bool = False,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> AllAnswers:
+) -> Answers:
     """Let threads answer all records."""
     structure, n = network.structure, len(records.weights)
     n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
     answers = Answers(
-        np.full((n, structure.n_diseases), np.nan),
-        np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan),
-        np.full(n, REFUSED, dtype=np.int8),
-        np.zeros((n_causes, structure.n_edges)),
-        np.zeros((n_causes, structure.n_symptoms)),
+        np.full((n, structure.n_diseases), np.nan), np.full(n, np.nan), np.full(n, np.nan),
+        np.full(n, np.nan), np.full(n, REFUSED, dtype=np.int8), np.full(n, np.nan),
+        np.zeros((n_causes, structure.n_edges)), np.zeros((n_causes, structure.n_symptoms)),
+        np.full((n_bounds, structure.n_diseases), np.nan),
+        np.full((n_bounds, structure.n_diseases), np.nan),
     )  # fmt: skip
-    bounds = [np.full((n_bounds, structure.n_diseases), np.nan) for _ in range(2)]
-    found = AllAnswers(answers, bounds[0], bounds[1], np.full(n, np.nan))
-    work = Answering(flat_network(network), records, request, found)
+    work = Answering(flat_network(network), records, request, answers)
 
     def answer_chunk(first: int) -> None:
         last = min(first + ANSWERED_TOGETHER, n)
@@ -110,18 +98,17 @@ def answer_all(
     except BaseException:
         work.is_stopped.set()  # threads end with the record they are at
         raise
-    return found
+    return answers
 
 
 class Answering:
     """Answers some records of many."""
 
     def __init__(
-        self, net: FlatNetwork, records: Records, request: Request, found: AllAnswers
+        self, net: FlatNetwork, records: Records, request: Request, answers: Answers
     ) -> None:
-        self._net, self._records, self._request = net, records, request
+        self._net, self._records, self._request, self._answers = net, records, request, answers
         self.is_stopped = threading.Event()
-        self._answers, self._lower, self._upper, self._n_effective = found
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""
@@ -129,11 +116,6 @@ class Answering:
         if request.method in (AUTO, EXACT):
             operations = request.budget * OPERATIONS_PER_SECOND
             record_kernels.solve_records(self._net, self._records, first, last, operations, answers)
-            if len(self._lower):
-                here = slice(first, last)
-                margin = answers.errors[here, np.newaxis]
-                self._lower[here] = np.maximum(answers.probabilities[here] - margin, 0.0)
-                self._upper[here] = np.minimum(answers.probabilities[here] + margin, 1.0)
         if request.method != EXACT:
             for record in range(first, last):
                 if answers.methods[record] == REFUSED and not self.is_stopped.is_set():
@@ -159,12 +141,12 @@ class Answering:
             sampled, n_effective = self._sample(record, evidence, max(n_entries, 1), found)
             if method == GIBBS or sampled.error < found.error:
                 method, found = GIBBS, sampled
-                self._n_effective[record] = n_effective
+                answers.n_effective[record] = n_effective
         answers.methods[record] = method
         answers.probabilities[record] = found.probabilities
         answers.errors[record] = np.nan if method == MEAN_FIELD else found.error
-        if len(self._lower):
-            self._lower[record], self._upper[record] = found.lower, found.upper
+        if len(answers.lower):
+            answers.lower[record], answers.upper[record] = found.lower, found.upper
 
     def _bound_settings(self, n_entries: int) -> BoundSettings:
         """Return how far to go for bounds: the more edges, the more costs a leaf."""

@@ -73,13 +73,13 @@ def explain(
     request = make_request(method, budget, rng)
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError(f"causes are found by 'auto', 'exact' or 'gibbs', not {method!r}.")
-    base = answer_one(known, parts, request, with_causes=True).answers
+    base = answer_one(known, parts, request, with_causes=True)
     chosen = _chosen(known, diseases, top, base.probabilities[0])
     # The present findings, and those absent ones that a chosen disease would cause.
     is_relevant = np.isin(parts[1], structure.edges[np.isin(structure.edges[:, 0], chosen), 1])
     left_out = np.concatenate([parts[0], parts[1][is_relevant]])
     others = [(parts[0][parts[0] != j], parts[1][parts[1] != j]) for j in left_out.tolist()]
-    without = answer_all(known, list_records(others), request).answers.probabilities[:, chosen]
+    without = answer_all(known, list_records(others), request).probabilities[:, chosen]
     change = _log_odds_change(base.probabilities[0, chosen], without)
     rows = []
     for index, disease in enumerate(chosen.tolist()):

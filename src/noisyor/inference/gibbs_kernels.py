@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.inference import record_kernels
-from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats, Integers, Listed
+from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats, Integers
 from noisyor.inference.piece_kernels import Piece, parents_of
 from noisyor.inference.record_kernels import Workspace
 
@@ -111,13 +111,17 @@ def sample_record(
         piece, diseases, findings, edges = record_kernels.make_piece(
             net, present, number, workspace
         )
-        caused = sample_piece(piece, diseases, findings, sampling, batches, random)
-        edge_causes[edges] = caused
+        edge_causes[edges] = sample_piece(piece, diseases, findings, sampling, batches, random)
     mean, square = np.zeros(len(before)), np.zeros(len(before))
     for batch in range(n_batches):
-        _close_batch(net, present, before, batches, batch, workspace)
-        mean += workspace.on
-        square += workspace.on * workspace.on
+        workspace.on[:] = before
+        for j in present:
+            workspace.if_caused[j] = batches.if_caused[batch, j]
+            workspace.if_not[j] = batches.if_not[batch, j]
+            record_kernels.close_finding(net, j, workspace)
+        on = np.where(workspace.piece_of >= 0, batches.on[batch], workspace.on)
+        mean += on
+        square += on * on
     row = mean / n_batches
     spread = np.maximum(square / n_batches - row * row, 0.0)
     # What never happened in so many draws may still be that probable.
@@ -129,8 +133,8 @@ def sample_record(
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, disease = net.parent_edges[index], net.parent_diseases[index]
             if workspace.n_open[disease] == 1:
-                on, f = before[disease], net.failures[edge]
-                edge_causes[edge] = on * (1.0 - f) * batches.if_caused[:, j].mean()
+                chance = before[disease] * (1.0 - net.failures[edge])
+                edge_causes[edge] = chance * batches.if_caused[:, j].mean()
             workspace.caused[edge] = edge_causes[edge]
     workspace.on[:] = row
     return row, errors
@@ -150,26 +154,6 @@ def _compare_chains(
                 square += (mean - row[disease]) ** 2
             between = np.sqrt(square / (n_chains * (n_chains - 1)))
             errors[disease] = max(errors[disease], between)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _close_batch(
-    net: FlatNetwork,
-    present: Listed,
-    before: Floats,
-    batches: Batches,
-    batch: int,
-    workspace: Workspace,
-) -> None:
-    """Find the posteriors that follow from one batch, in the workspace."""
-    workspace.on[:] = before
-    for j in present:
-        workspace.if_caused[j] = batches.if_caused[batch, j]
-        workspace.if_not[j] = batches.if_not[batch, j]
-        record_kernels.close_finding(net, j, workspace)
-    for disease in range(len(before)):
-        if workspace.piece_of[disease] >= 0:
-            workspace.on[disease] = batches.on[batch, disease]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -111,7 +111,7 @@ def most_probable(
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
-    answers = answer_one(known, parts, make_request("auto", budget, 0)).answers
+    answers = answer_one(known, parts, make_request("auto", budget, 0))
     search = Search(flat_network(known), listed(list_records([parts]), 0), int(k))
     n_edges = sum(len(structure.parents(j)) for j in parts[0].tolist())
     log_bound = search.run(int(budget / (2e-3 + n_edges / ENTRIES_PER_SECOND)))  # s a node

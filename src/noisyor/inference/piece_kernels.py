@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from noisyor.inference.flat import Booleans, Floats, Integers
+from noisyor.inference.flat import Floats, Integers
 
 
 class Piece(NamedTuple):
@@ -185,7 +185,7 @@ def find_order(piece: Piece) -> Order:
     indices, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
     width = n_opened = n_closed = 0
     for step in range(k):
-        best = _least(more, is_done)
+        best = np.argmin(np.where(is_done, m + 1, more))
         diseases[step], is_done[best] = best, True
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
@@ -212,16 +212,6 @@ def find_order(piece: Piece) -> Order:
                     more[disease] -= 0 if is_done[disease] else 1
         opened_offsets[step + 1], closed_offsets[step + 1] = n_opened, n_closed
     return Order(diseases, opened, opened_offsets, closed, closed_offsets, indices, width)
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _least(more: Integers, is_done: Booleans) -> int:
-    """Return the disease that leaves the fewest findings open, of those that are left."""
-    best = -1
-    for disease in range(len(more)):
-        if not is_done[disease] and (best < 0 or more[disease] < more[best]):
-            best = disease
-    return best
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -277,7 +267,7 @@ def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
         ahead *= 1.0 - p
         ahead += p * with_disease
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
-            _close(ahead, order.indices[x])
+            _close(ahead, order.indices[x], False)
         total = ahead.sum()
         if not total > 0.0:
             return -np.inf
@@ -297,7 +287,7 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
     for step in range(k - 1, -1, -1):
         disease, p = order.diseases[step], piece.on[order.diseases[step]]
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
-            _open_back(behind, order.indices[x])
+            _close(behind, order.indices[x], True)
         # Through the findings of the disease, if it is there, from the last to the first.
         first, last = piece.offsets[disease], piece.offsets[disease + 1]
         later[last - first] = behind
@@ -356,23 +346,14 @@ def _fire_back(vector: Floats, index: int, failure: float, chance: float) -> Non
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _close(vector: Floats, index: int) -> None:
-    """Demand that a finding is explained, and give its index free."""
+def _close(vector: Floats, index: int, runs_back: bool) -> None:
+    """Demand that a finding is explained, and give its index free; or undo that."""
     bit = 1 << index
+    into, out_of = (bit, 0) if runs_back else (0, bit)
     for first in range(0, len(vector), 2 * bit):
         for state in range(first, first + bit):
-            vector[state] = vector[state + bit]
-            vector[state + bit] = 0.0
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def _open_back(vector: Floats, index: int) -> None:
-    """Undo `_close` for a vector that runs back."""
-    bit = 1 << index
-    for first in range(0, len(vector), 2 * bit):
-        for state in range(first, first + bit):
-            vector[state + bit] = vector[state]
-            vector[state] = 0.0
+            vector[state + into] = vector[state + out_of]
+            vector[state + out_of] = 0.0
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

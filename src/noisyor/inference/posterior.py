@@ -13,10 +13,10 @@ from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
-from noisyor.inference.answers import METHOD_NAMES, AllAnswers, Request, answer_all, make_request
+from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
-from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED
+from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng
@@ -177,16 +177,16 @@ def posterior(
     request = make_request(method, budget, rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
         raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
-    answers, lower, upper, n_effective = answer_one(known, parts, request, with_bounds=True)
+    answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     intervals: tuple[Any, ...] = ()
     if network is not known and draws:
         intervals = posterior_intervals(network, list_records([parts]), request, draws)
     return Posterior(
-        structure, names[0], names[1], answers.probabilities[0], lower[0], upper[0],
-        METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
+        structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
+        answers.upper[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
         float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors,
-        float(n_effective[0]), *intervals,
+        float(answers.n_effective[0]), *intervals,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def posterior_intervals(
     networks, n_without = draw_networks(estimate, records, draws, request.seed)
     rows = []
     for drawn in networks:
-        answers = answer_all(drawn, records, request).answers
+        answers = answer_all(drawn, records, request)
         if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
             rows.append(answers.probabilities[0])
     lower, upper = np.quantile(rows, [0.025, 0.975], axis=0)
@@ -240,8 +240,8 @@ def posteriors(
         known, source.blocks, method=method, budget=budget, rng=rng, n_jobs=n_jobs,
         progress=progress,
     )  # fmt: skip
-    no_answers = answer_all(known, list_records([]), make_request(method, budget, rng))
-    parts = [_posteriors(no_answers, structure), *found]
+    none = answer_all(known, list_records([]), make_request(method, budget, rng))
+    parts = [Posteriors(structure, *none[:6]), *found]
     columns = [field.name for field in fields(Posteriors)][1:]
     arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
     return Posteriors(structure, *arrays)
@@ -262,12 +262,8 @@ def iter_posteriors(
     for block in blocks:
         request = make_request(method, budget, rng, first)
         found = answer_all(network, block_records(block), request, n_jobs=n_jobs, progress=progress)
-        yield _posteriors(found, network.structure)
+        yield Posteriors(network.structure, *found[:6])
         first += block.n_records
-
-
-def _posteriors(found: AllAnswers, structure: Structure) -> Posteriors:
-    return Posteriors(structure, *found.answers[:5], found.n_effective)
 
 
 # --- where there is no answer ---
@@ -275,10 +271,10 @@ def _posteriors(found: AllAnswers, structure: Structure) -> Posteriors:
 
 def answer_one(
     network: NoisyOrNetwork, parts: tuple[Indices, Indices], request: Request, **options: Any
-) -> AllAnswers:
+) -> Answers:
     """Answer for findings of one patient, present and absent; raise an error that says why not."""
     found = answer_all(network, list_records([parts]), request, **options)
-    check_answered(network, parts, int(found.answers.methods[0]), request.budget)
+    check_answered(network, parts, int(found.methods[0]), request.budget)
     return found
 
 

@@ -107,8 +107,8 @@ def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> 
     log_absent[n_certain > 0] = -np.inf
     # A sum of logarithms is rounded once a term, in proportion to its size.
     largest = 0.0
-    for disease in range(len(log_absent)):
-        largest = max(largest, -net.log_absent[disease])
+    for each in net.log_absent:
+        largest = max(largest, -each)
     workspace.roundings[0] = 8.0 + largest * len(net.leaks)
     log_evidence += weigh_all(net, log_absent, workspace.on)
     return -np.inf if n_contradicted > 0 else float(log_evidence)
@@ -151,13 +151,8 @@ def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> fl
         log_evidence += solve_piece(piece, workspace)
         if not log_evidence > -np.inf:
             return log_evidence
-        for d in range(len(diseases)):
-            workspace.on[diseases[d]] = piece.posteriors[d]
-        for entry in range(len(edges)):
-            workspace.caused[edges[entry]] = piece.caused[entry]
-        for x in range(len(findings)):
-            workspace.if_caused[findings[x]] = piece.if_caused[x]
-            workspace.if_not[findings[x]] = piece.if_not[x]
+        workspace.on[diseases], workspace.caused[edges] = piece.posteriors, piece.caused
+        workspace.if_caused[findings], workspace.if_not[findings] = piece.if_caused, piece.if_not
     for j in present:
         close_finding(net, j, workspace)
     return float(log_evidence)
@@ -209,15 +204,12 @@ def number_pieces(leaders: Integers) -> int:
     """Turn the pointers of diseases to others of their piece into numbers; return how many."""
     n_pieces = 0
     numbers = np.full(len(leaders), -1, dtype=np.int64)
-    for disease in range(len(leaders)):
-        if leaders[disease] >= 0:
-            leader = leader_of(leaders, disease)
-            if numbers[leader] < 0:
-                numbers[leader] = n_pieces
-                n_pieces += 1
-    for disease in range(len(leaders)):
-        if leaders[disease] >= 0:
-            numbers[disease] = numbers[leader_of(leaders, disease)]
+    for disease in np.flatnonzero(leaders >= 0):
+        leader = leader_of(leaders, int(disease))
+        if numbers[leader] < 0:
+            numbers[leader] = n_pieces
+            n_pieces += 1
+        numbers[disease] = numbers[leader]
     leaders[:] = numbers
     return n_pieces
 
@@ -389,10 +381,15 @@ class Answers(NamedTuple):
     log_uppers: Floats
     """... and an upper one."""
     methods: NDArray[np.int8]
+    n_effective: Floats
+    """Where it was sampled: as many independent draws would say as much; else NaN."""
     caused: Floats
     """Records x edges, or nothing: P(the edge has caused its finding)..."""
     leaked: Floats
     """... and records x symptoms: P(it came by itself)."""
+    lower: Floats
+    """Records x diseases, or nothing: bounds on the probabilities."""
+    upper: Floats
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -422,6 +419,10 @@ def solve_records(
             continue
         answers.errors[record] = workspace.roundings[0] * 2.0**-53
         answers.probabilities[record] = workspace.on
+        if len(answers.lower):
+            margin = answers.errors[record]
+            answers.lower[record] = np.maximum(workspace.on - margin, 0.0)
+            answers.upper[record] = np.minimum(workspace.on + margin, 1.0)
         if len(answers.caused):
             write_causes(net, present, workspace, record, answers)
 
