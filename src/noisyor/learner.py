@@ -175,11 +175,11 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Records are `Findings`, an array or sparse matrix of records x symptoms, a pandas, polars,
         pyarrow or duckdb table, a path or a list of paths; options as in `count_moments`. The
-        method "refined" holds them in memory, a bit a finding, and so do the baselines. `y` is for
+        method "refined" keeps them in memory, a bit a finding, and so do the baselines. `y` is for
         "observed" and "observed_likelihood": the diseases, records x diseases; other methods do
         not use it. `progress` is called with numbers of records, as often as they are looked at.
 
-        `fixed` keeps parameters at known values: a `Fixed`, or a mapping such as
+        `fixed` keeps parameters at their values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
 
         With a `client` (a `distributed.Client` of Dask) the records, files or a Dask DataFrame,
@@ -193,10 +193,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         known = as_fixed(fixed, structure)
         estimate = fit(source, structure, self.method, settings, fixed=known, labels=labels)
         assert estimate.moments is not None
-        self._set(estimate.schedule, known, estimate.moments)
+        self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
         self.n_iter_ = self._steps_of(estimate)
-        self._keep_columns(X)
         if self.verbose:
             print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
         return self
@@ -239,8 +238,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
                     "clone, or call fit with all records."
                 )
             more = self.moments_ + more
-        self._set(schedule, known, more)
-        self._keep_columns(X)
+        self._keep(X, schedule, known, more)
         return self
 
     @property
@@ -380,15 +378,11 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             state if isinstance(state, Integral) else check_random_state(state).randint(2**31)
         )
 
-    def _set(self, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
-        self._fixed = fixed
-        self.structure_ = schedule.structure
-        self.schedule_ = schedule
+    def _keep(self, X: Any, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
+        """Keep what was counted for which schedule, and what the columns were, for scikit-learn."""
+        self._fixed, self._estimate = fixed, None
+        self.structure_, self.schedule_ = schedule.structure, schedule
         self.moments_ = moments
-        self._estimate = None
-
-    def _keep_columns(self, X: Any) -> None:
-        """Remember what the columns were, as scikit-learn wants it."""
         self.n_features_in_ = self.structure_.n_symptoms
         names = names_brought(X)
         if names is not None:
@@ -425,7 +419,7 @@ def _table_columns(records: Any, form: RecordFormat) -> list[str]:
     names = list(table.column_names)
     if form.layout == "long" or {form.record, form.symptom} <= set(names):
         raise ParameterError(
-            f"{table.name} has a row per finding, which does not tell all symptoms: give a "
+            f"{table.name} has a row per finding, which does not name all symptoms: give a "
             "structure."
         )
     return [name for name in names if name != form.record]
@@ -435,10 +429,10 @@ def _width(records: Any) -> int:
     try:
         shape = records.shape if hasattr(records, "shape") else np.asarray(records).shape
     except ValueError as error:
-        raise FindingsError(f"this is no array of records x symptoms: {error}.") from None
+        raise FindingsError(f"this is not an array of records x symptoms: {error}.") from None
     if len(shape) != 2:
         raise FindingsError(
-            f"the array has the shape {shape}; wanted are records x symptoms. Reshape your data: "
+            f"the array has the shape {shape}; expected records x symptoms. Reshape your data: "
             "a single record is array.reshape(1, -1)."
         )
     return int(shape[1])

@@ -20,7 +20,7 @@ MAX_OPERATIONS = 2.0**24
 
 @dataclass(frozen=True)
 class EMSettings:
-    """What methods that climb the likelihood can be told.
+    """Settings of methods that climb the likelihood.
 
     Parameters
     ----------

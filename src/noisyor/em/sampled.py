@@ -6,21 +6,15 @@ instead. What is sampled depends on the record's number and a seed, not on who d
 """
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from noisyor.em import sampling_kernels
 from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords
 from noisyor.em.expected import ExpectedCounts, total_of
-from noisyor.em.sampling_kernels import (
-    DiseaseInformation,
-    Scores,
-    Sweeps,
-    gather_information,
-    gather_scores,
-    sample_records,
-)
+from noisyor.em.sampling_kernels import DiseaseInformation, Scores, Sweeps
 from noisyor.findings.blocks import Block
 from noisyor.inference.flat import Floats, Integers, flatten
 from noisyor.network import NoisyOrNetwork
@@ -58,12 +52,25 @@ class Sampler(Protocol):
         """Return the share of the records whose candidates are few enough to be summed up."""
         ...
 
-    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
-        """Return the derivatives of the log likelihood, and the information of the records."""
+    def score_findings(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+        """Return what diseases and findings that are present add to the scores."""
         ...
 
+    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+        """Return the derivatives of the log likelihood, and the information of the records.
 
-class RecordSampler:
+        To what is found of each record comes what all have: diseases and findings may be absent.
+        """
+        found, n_records = self.score_findings(network, n_sweeps, seed), int(self.starts[-1])
+        p, f, leaks = network.parameters
+        nothing = Parameters(-1.0 / (1.0 - p), np.zeros(len(f)), -1.0 / (1.0 - leaks)).vector
+        cross = np.outer(nothing, found.total)
+        information = (found.information + found.information.T) / 2.0 + cross + cross.T
+        information += n_records * np.outer(nothing, nothing)
+        return Scores(np.asarray(found.total + n_records * nothing), np.asarray(information))
+
+
+class RecordSampler(Sampler):
     """Keeps the sampled diseases of some blocks of records in memory."""
 
     def __init__(
@@ -108,8 +115,9 @@ class RecordSampler:
                 if must_screen or is_start:
                     self.negligible_cases[k] = np.zeros(self.structure.n_diseases)
                 sweeps = Sweeps(self.least_odds, is_start, must_screen or is_start, n_sweeps, seed)
-                sample_records(net, self._records(k), sweeps, counts, self.negligible_cases[k])
-                np.add(counts.cases, self.negligible_cases[k], out=counts.cases)
+                few = self.negligible_cases[k]
+                sampling_kernels.sample_records(net, self._records(k), sweeps, counts, few)
+                np.add(counts.cases, few, out=counts.cases)
                 self.is_started[k] = True
             return counts
 
@@ -117,34 +125,27 @@ class RecordSampler:
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
-        nothing = DiseaseInformation.zeros(self.structure)
-        return self._gathered(gather_information, nothing, network, n_sweeps, seed)
+        return self._gathered(DiseaseInformation, network, n_sweeps, seed)
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
         n_candidates = np.bitwise_count(self.candidates).sum(axis=1)
         return float(np.mean(n_candidates <= MOST_ENUMERATED))
 
-    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
-        """Return the derivatives of the log likelihood, and the information of the records."""
-        found = self.score_findings(network, n_sweeps, seed)
-        return with_all_absent(found, network, int(self.starts[-1]))
-
     def score_findings(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
         """Return what diseases and findings that are present add to the scores."""
-        nothing = Scores.zeros(self.structure)
-        return self._gathered(gather_scores, nothing, network, n_sweeps, seed)
+        return self._gathered(Scores, network, n_sweeps, seed)
 
-    def _gathered(
-        self, gather: Callable[..., None], nothing: Sums, network: NoisyOrNetwork, *sweeps: int
-    ) -> Sums:
-        """Return what a kernel adds to nothing, over all blocks."""
-        net, how = flatten(network), Sweeps(self.least_odds, False, False, *sweeps)
+    def _gathered(self, kind: type[Sums], network: NoisyOrNetwork, *options: int) -> Sums:
+        """Return what is gathered over all blocks."""
+        net, kernels = flatten(network), sampling_kernels
+        gather: Any = kernels.gather_scores if kind is Scores else kernels.gather_information
+        sweeps = Sweeps(self.least_odds, False, False, *options)
 
         def gather_part(first: int) -> Sums:
-            found = copy.deepcopy(nothing)
+            found = kind.zeros(self.structure)
             for k in range(first, len(self.blocks), MATRIX_PARTS):
-                gather(net, self._records(k), how, found)
+                gather(net, self._records(k), sweeps, found)
             return found
 
         return total_of(in_threads(gather_part, range(MATRIX_PARTS), self._n_jobs))
@@ -164,13 +165,3 @@ class RecordSampler:
             *self.blocks[k].listed(), self._first_record + int(self.starts[k]), self.states[rows],
             self.candidates[rows],
         )  # fmt: skip
-
-
-def with_all_absent(found: Scores, network: NoisyOrNetwork, n_records: int) -> Scores:
-    """Return the scores with what every record adds: diseases and findings may all be absent."""
-    p, f, leaks = network.parameters
-    nothing = Parameters(-1.0 / (1.0 - p), np.zeros(len(f)), -1.0 / (1.0 - leaks)).vector
-    cross = np.outer(nothing, found.total)
-    information = (found.information + found.information.T) / 2.0 + cross + cross.T
-    information += n_records * np.outer(nothing, nothing)
-    return Scores(np.asarray(found.total + n_records * nothing), np.asarray(information))

@@ -11,7 +11,7 @@ import numpy as np
 
 from noisyor.cluster.jobs import Cluster
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
-from noisyor.em.sampled import RecordSampler, with_all_absent
+from noisyor.em.sampled import RecordSampler, Sampler
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
@@ -30,7 +30,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
 
-class ClusterSampler:
+class ClusterSampler(Sampler):
     """Samplers on workers, one for each job's records; they count as blocks."""
 
     def __init__(
@@ -71,11 +71,10 @@ class ClusterSampler:
         shares = [self._cluster.keep(RecordSampler.share_enumerated, s) for s in self._samplers]
         return float(np.average(self._cluster.fetch(shares), weights=np.diff(self.starts)))
 
-    def score(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
-        """Return the derivatives of the log likelihood, and the information of the records."""
+    def score_findings(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
+        """Return what diseases and findings that are present add to the scores."""
         options = {"n_sweeps": n_sweeps, "seed": seed}
-        found = Scores(*self._stepped("score_findings", network, options))
-        return with_all_absent(found, network, int(self.starts[-1]))
+        return Scores(*self._stepped("score_findings", network, options))
 
     def _stepped(
         self,

@@ -77,22 +77,18 @@ def sample_records(
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def gather(
-    net: FlatNetwork,
-    disease: int,
-    probability: float,
-    workspace: OpenRecord,
-    counts: ExpectedCounts,
+    net: FlatNetwork, disease: int, chance: float, workspace: OpenRecord, counts: ExpectedCounts
 ) -> None:
     """Add what a disease is expected to have caused: P(present) (1 - f) / P(finding present)."""
     for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
         x = workspace.slots[net.edge_symptoms[edge]] - 1
         if x >= 0:
             if workspace.h[x] == 0.0:
-                counts.unknown[edge] += probability
+                counts.unknown[edge] += chance
             else:
                 f, absent = net.failures[edge], workspace.absent[x]
                 with_disease = absent if workspace.is_on[disease] else absent * f
-                counts.caused[edge] += probability * (1.0 - f) / (1.0 - with_disease)
+                counts.caused[edge] += chance * (1.0 - f) / (1.0 - with_disease)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

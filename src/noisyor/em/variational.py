@@ -54,25 +54,21 @@ class VariationalExpectation:
         of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
         rank = np.arange(finding_offsets[-1]) - finding_offsets[of_finding]
         parents = structure.parent_offsets[records.symptoms[of_finding]] + rank
-        owners = np.repeat(np.arange(len(records.weights)), np.diff(records.offsets))[of_finding]
+        weights = np.repeat(records.weights, np.diff(records.offsets))[of_finding]
         by_parent = np.argsort(parents, kind="stable")
         order = np.empty(len(parents), dtype=np.int64)
         order[by_parent] = np.arange(len(parents))
         return SharedFindings(
-            structure.parent_edges[parents[by_parent]],
-            owners[by_parent],
+            structure.parent_edges[parents[by_parent]], weights[by_parent],
             np.searchsorted(parents[by_parent], np.arange(structure.n_edges + 1)),
-            finding_offsets,
-            order,
-            np.empty(len(parents)),
-            np.zeros(len(parents)),
-        )
+            finding_offsets, order, np.empty(len(parents)), np.zeros(len(parents)),
+        )  # fmt: skip
 
     def restart(self) -> None:
         """Share every finding out evenly."""
         n_entries = np.diff(self._shared.finding_offsets)
-        of_finding = np.repeat(np.arange(len(n_entries)), n_entries)
-        self._shared.shares[self._shared.order] = 1.0 / n_entries[of_finding]
+        even = np.repeat(1.0 / np.maximum(n_entries, 1), n_entries)
+        self._shared.shares[self._shared.order] = even
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
         """Do an E-step; the log likelihood is that of the bound.
@@ -95,21 +91,15 @@ class VariationalExpectation:
         """Do an M-step."""
         structure, shared = self.structure, self._shared
         known, flat = self.totals.known, flatten(network)
-        weights = self._records.weights[shared.records] * shared.posteriors
-        taken = np.bincount(shared.edges, weights, minlength=structure.n_edges)
+        cases = shared.weights * shared.posteriors
+        taken = np.bincount(shared.edges, cases, minlength=structure.n_edges)
         survived = np.maximum(expected.trials.trials.failures - taken, 0.0)
-        largest = -float(np.log(SMALLEST))
-        found = Strengths(-flat.log_failures, -flat.log_silent, SMALLEST, SMALLEST_LEAK, largest)
+        found = Strengths(-flat.log_failures, -flat.log_silent)
         self._in_parts(variational_kernels.raise_edges, structure.n_edges, flat, survived, found)
         is_fixed = fixed.mask.failures
         found.theta[is_fixed] = -flat.log_failures[is_fixed]
-        self._in_parts(
-            variational_kernels.raise_leaks,
-            structure.n_symptoms,
-            flat,
-            known - self._present,
-            found,
-        )
+        absent = known - self._present
+        self._in_parts(variational_kernels.raise_leaks, structure.n_symptoms, flat, absent, found)
         leaks = -np.expm1(-found.theta0)
         alone = np.diff(structure.parent_offsets) == 0
         frequencies = self._present / np.maximum(known, 1.0)
@@ -120,6 +110,6 @@ class VariationalExpectation:
 
     def _in_parts(self, kernel: Any, n: int, flat: FlatNetwork, *arguments: Any) -> None:
         """Let threads find n parameters, part by part."""
-        work = flat, self._records, self._shared, *arguments
+        work = flat, self._shared, *arguments
         bounds = np.linspace(0, n, 17).astype(int).tolist()
         in_threads(lambda k: kernel(*work, bounds[k], bounds[k + 1]), range(16), self._n_jobs)

@@ -9,19 +9,22 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from noisyor.em.expected import ExpectedCounts
+from noisyor.em.expected import SMALLEST, SMALLEST_LEAK, ExpectedCounts
 from noisyor.inference.bound_kernels import log_present, share_out
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Records
 
 NEWTON_STEPS, CLOSE = 60, 1e-10
 """For one parameter: steps at most, and the relative change after which no other is made."""
+LARGEST = -float(np.log(SMALLEST))
+"""Of theta and theta0."""
 
 
 class SharedFindings(NamedTuple):
     """Each present finding with each of its parents, sorted by symptom, parent and record."""
 
     edges: Integers
-    records: Integers
+    weights: Floats
+    """How often the record of each entry occurs."""
     offsets: Integers
     """Parent k (symptom by symptom) has the entries `offsets[k] : offsets[k + 1]`."""
     finding_offsets: Integers
@@ -38,9 +41,6 @@ class Strengths(NamedTuple):
 
     theta: Floats
     theta0: Floats
-    smallest: float
-    smallest0: float
-    largest: float
 
 
 @numba.njit(nogil=True, cache=True)
@@ -143,7 +143,6 @@ def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x:
 @numba.njit(nogil=True, cache=True)
 def raise_edges(
     net: FlatNetwork,
-    records: Records,
     shared: SharedFindings,
     survived: Floats,
     strengths: Strengths,
@@ -164,11 +163,11 @@ def raise_edges(
             for entry in range(shared.offsets[k], shared.offsets[k + 1]):
                 q = shared.shares[entry]
                 odds = 1.0 / np.expm1(theta0 + theta / q)
-                taken = records.weights[shared.records[entry]] * shared.posteriors[entry]
+                taken = shared.weights[entry] * shared.posteriors[entry]
                 derivative += taken * odds
                 curvature -= taken * odds * (1.0 + odds) / q
             before = theta
-            theta = newton(theta, derivative, curvature, strengths.smallest, strengths.largest)
+            theta = newton(theta, derivative, curvature, SMALLEST)
             if abs(theta - before) <= CLOSE * before:
                 break
         strengths.theta[edge] = theta
@@ -177,7 +176,6 @@ def raise_edges(
 @numba.njit(nogil=True, cache=True)
 def raise_leaks(
     net: FlatNetwork,
-    records: Records,
     shared: SharedFindings,
     absent: Floats,
     strengths: Strengths,
@@ -198,21 +196,19 @@ def raise_leaks(
                 for entry in range(shared.offsets[k], shared.offsets[k + 1]):
                     q, mu = shared.shares[entry], shared.posteriors[entry]
                     odds = 1.0 / np.expm1(theta0 + theta / q)
-                    taken = records.weights[shared.records[entry]] * q
+                    taken = shared.weights[entry] * q
                     derivative += taken * (mu * odds + (1.0 - mu) * alone)
                     bend = mu * odds * (1.0 + odds) + (1.0 - mu) * alone * (1.0 + alone)
                     curvature -= taken * bend
             before = theta0
-            theta0 = newton(theta0, derivative, curvature, strengths.smallest0, strengths.largest)
+            theta0 = newton(theta0, derivative, curvature, SMALLEST_LEAK)
             if abs(theta0 - before) <= CLOSE * before:
                 break
         strengths.theta0[j] = theta0
 
 
 @numba.njit(nogil=True, cache=True)
-def newton(
-    value: float, derivative: float, curvature: float, smallest: float, largest: float
-) -> float:
+def newton(value: float, derivative: float, curvature: float, smallest: float) -> float:
     """Return Newton's next value, within bounds and not less than a tenth of the last one."""
     new = value - derivative / curvature if curvature < 0.0 else smallest
-    return float(min(max(new, 0.1 * value, smallest), largest))
+    return float(min(max(new, 0.1 * value, smallest), LARGEST))

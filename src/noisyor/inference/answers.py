@@ -10,6 +10,7 @@ from noisyor.errors import ParameterError
 from noisyor.inference import record_kernels
 from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
 from noisyor.inference.flat import Evidence, FlatNetwork, Records, flat_network
+from noisyor.inference.gibbs_kernels import Sampling, random_of, sample_record
 from noisyor.inference.record_kernels import (
     AUTO,
     EXACT,
@@ -159,8 +160,6 @@ class Answering:
         self, record: int, evidence: Evidence, n_entries: int, bounded: Bounded
     ) -> tuple[Bounded, float]:
         """Sample a record, within its bounds; return also the effective sample size."""
-        from noisyor.inference.gibbs_kernels import Sampling, random_of, sample_record
-
         net, answers, request = self._net, self._answers, self._request
         workspace = record_kernels.new_workspace(net)
         n_sweeps = request.budget * DRAWN_PER_SECOND / n_entries / (1.25 * 8 * 4)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.bit_kernels import list_bits
-from noisyor.findings.blocks import Block, Words, words_for
+from noisyor.findings.blocks import Block
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -93,23 +93,12 @@ def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     return FlatNetwork(
         # A copy that can be written to: to a compiler it is of another type than one that cannot,
         # and priors are replaced where diseases are decided.
-        network.priors.copy(),
-        network.failures,
-        network.leaks,
-        structure.child_offsets,
-        np.ascontiguousarray(structure.edges[:, 1]),
-        structure.parent_offsets,
-        structure.parent_diseases,
-        structure.parent_edges,
-        inverse_failures,
-        log_failures,
-        log_absent,
-        np.bincount(diseases[is_zero], minlength=n),
-        np.log1p(-np.where(is_certain, 0.0, network.leaks)),
-        is_certain,
-        log_odds,
-        odds,
-    )
+        network.priors.copy(), network.failures, network.leaks,
+        structure.child_offsets, np.ascontiguousarray(structure.edges[:, 1]),
+        structure.parent_offsets, structure.parent_diseases, structure.parent_edges,
+        inverse_failures, log_failures, log_absent, np.bincount(diseases[is_zero], minlength=n),
+        np.log1p(-np.where(is_certain, 0.0, network.leaks)), is_certain, log_odds, odds,
+    )  # fmt: skip
 
 
 _recent: list[tuple[NoisyOrNetwork, FlatNetwork]] = []
@@ -117,8 +106,8 @@ _recent: list[tuple[NoisyOrNetwork, FlatNetwork]] = []
 
 def flat_network(network: NoisyOrNetwork) -> FlatNetwork:
     """Return a network as arrays; that of the last few is kept, for many questions to one."""
-    for known, flat in list(_recent):
-        if known is network:
+    for other, flat in list(_recent):
+        if other is network:
             return flat
     flat = flatten(network)
     _recent.insert(0, (network, flat))
@@ -143,12 +132,9 @@ def distinct_records(findings: Findings) -> Records:
     numbers, symptoms = np.nonzero(present | unknown)
     offsets = np.searchsorted(numbers, np.arange(len(keys) + 1))
     return Records(
-        offsets.astype(np.int64),
-        symptoms.astype(np.int32),
-        present[numbers, symptoms],
-        np.zeros(len(keys), dtype=np.bool_),
-        weights.astype(np.float64),
-    )
+        offsets.astype(np.int64), symptoms.astype(np.int32), present[numbers, symptoms],
+        np.zeros(len(keys), dtype=np.bool_), weights.astype(np.float64),
+    )  # fmt: skip
 
 
 def block_records(block: Block) -> Records:
@@ -160,7 +146,9 @@ def block_records(block: Block) -> Records:
     offsets, symptoms, is_unknown = block.listed()
     is_present, others_unknown = ~is_unknown, False
     if block.unknown is not None and 2 * int(is_unknown.sum()) > n_records * n_symptoms:
-        known = ~block.unknown & _all_records(n_records)
+        known = ~block.unknown
+        if n_records % 64:  # without the bits past the end
+            known[:, -1] &= (np.uint64(1) << np.uint64(n_records % 64)) - np.uint64(1)
         offsets, symptoms = list_bits(known, n_records)
         numbers = np.repeat(np.arange(n_records), np.diff(offsets))
         bits = block.present[symptoms, numbers >> 6] >> (numbers & 63).astype(np.uint64)
@@ -168,14 +156,6 @@ def block_records(block: Block) -> Records:
     return Records(
         offsets, symptoms, is_present, np.full(n_records, others_unknown), np.ones(n_records)
     )
-
-
-def _all_records(n_records: int) -> Words:
-    """Return the bits of all records, without those past the end."""
-    bits = np.full(words_for(n_records), ~np.uint64(0))
-    if n_records % 64:
-        bits[-1] = (np.uint64(1) << np.uint64(n_records % 64)) - np.uint64(1)
-    return bits
 
 
 def list_records(known: Sequence[tuple[Indices, Indices]]) -> Records:
@@ -197,11 +177,10 @@ def indices_of(
     structure: Structure, present: Sequence[Name], absent: Sequence[Name]
 ) -> tuple[Indices, Indices]:
     """Return the symptoms that are present and absent, none of them twice."""
-    for given in present, absent:
-        if isinstance(given, str):
-            raise ParameterError(f"give a list of symptoms, not the single text {given!r}.")
-        if not isinstance(given, Iterable):
-            raise ParameterError(f"give a list of symptoms, not {given!r}.")
+    for names in present, absent:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            text = "the single text " if isinstance(names, str) else ""
+            raise ParameterError(f"give a list of symptoms, not {text}{names!r}.")
     parts = structure.symptom_indices(present), structure.symptom_indices(absent)
     both, counts = np.unique(np.concatenate(parts), return_counts=True)
     if (counts > 1).any():

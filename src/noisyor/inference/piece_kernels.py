@@ -70,7 +70,7 @@ def enumerate_piece(piece: Piece) -> float:
 
     The states are counted in binary, the first disease being the highest digit; what belongs to
     the digits that have not changed is kept, so a state costs about two diseases' work. Row d of
-    `silent` holds P(no disease before d causes the finding), of `causing` the complement, which is
+    `silent` has P(no disease before d causes the finding), of `causing` the complement, which is
     added up by itself: 1 - silent would lose the digits of a small one.
     """
     k, m = len(piece.on), len(piece.absent)
@@ -235,9 +235,9 @@ def parents_of(piece: Piece) -> tuple[Integers, Integers]:
 def eliminate_piece(piece: Piece, order: Order) -> float:
     """Eliminate disease after disease; return the log probability of the findings.
 
-    A vector holds the probability of each set of open findings being the explained ones. It is
-    kept before every disease; a second one runs back and holds how probable it is that the
-    others are explained later. Together they give all posteriors.
+    A vector has the probability of each set of open findings being the explained ones. It is kept
+    before every disease; a second one runs back and has the probability that the others are
+    explained later. Together they give all posteriors.
     """
     before = np.empty((len(piece.on), 1 << order.width))
     log_evidence = run_ahead(piece, order, before)

@@ -72,12 +72,14 @@ def draw_merged(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def inform(net: FlatNetwork, states: Booleans) -> tuple[Floats, Floats]:
+def ask(
+    net: FlatNetwork, evidence: Evidence, n_draws: int, random: Random
+) -> tuple[Floats, Floats]:
     """Return the bits that asking for each symptom says of the diseases, and P(present).
 
     That is the entropy of the answer, less what it has left if the diseases are known.
     """
-    n_draws, n_symptoms = states.shape[0], len(net.leaks)
+    states, n_symptoms = draw_states(net, evidence, n_draws, 8, random), len(net.leaks)
     logs, is_touched = np.empty(n_symptoms), np.zeros(n_symptoms, dtype=np.bool_)
     touched = np.empty(n_symptoms, dtype=np.int64)
     n_times, chances, gains = np.zeros(n_symptoms), np.zeros(n_symptoms), np.zeros(n_symptoms)

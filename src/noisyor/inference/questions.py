@@ -12,14 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.errors import ParameterError
-from noisyor.inference.flat import (
-    Evidence,
-    FlatNetwork,
-    Floats,
-    flat_network,
-    indices_of,
-    list_records,
-)
+from noisyor.inference import question_kernels
+from noisyor.inference.flat import Floats, flat_network, indices_of, list_records
+from noisyor.inference.gibbs_kernels import random_of
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.posterior import check_answered, posterior
 from noisyor.inference.record_kernels import IMPOSSIBLE, is_possible, listed, new_workspace
@@ -102,7 +97,7 @@ def best_questions(
     if not is_possible(net, evidence, new_workspace(net)):
         check_answered(known, parts, IMPOSSIBLE, 1.0)
     if about is None:
-        gains, probabilities = _informed(net, evidence, draws, seed)
+        gains, probabilities = question_kernels.ask(net, evidence, draws, random_of(seed, 0))
     else:
         disease = structure.disease_index(about)
         chance = float(posterior(known, present, absent).probabilities[disease])
@@ -112,7 +107,8 @@ def best_questions(
             if weight > 0.0:
                 priors = net.priors.copy()
                 priors[disease] = prior
-                chances = _informed(net._replace(priors=priors), evidence, draws, seed)[1]
+                random, other = random_of(seed, 0), net._replace(priors=priors)
+                _, chances = question_kernels.ask(other, evidence, draws, random)
                 probabilities += weight * chances
                 gains -= weight * _entropies(chances)
         gains = np.maximum(_entropies(probabilities) + gains, 0.0)
@@ -121,18 +117,6 @@ def best_questions(
     return Questions(structure, order, gains[order], probabilities[order])
 
 
-def _informed(net: FlatNetwork, evidence: Evidence, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the gain of asking for each symptom, and P(present)."""
-    from noisyor.inference.gibbs_kernels import random_of
-    from noisyor.inference.question_kernels import draw_states, inform
-
-    states = draw_states(net, evidence, draws, 8, random_of(seed, 0))
-    found: tuple[Floats, Floats] = inform(net, states)
-    return found
-
-
 def _entropies(chances: Floats) -> Floats:
     """Return the entropy of each yes or no, in bits."""
-    from noisyor.inference.question_kernels import entropy
-
-    return np.array([entropy(chance) for chance in chances])
+    return np.array([question_kernels.entropy(chance) for chance in chances])

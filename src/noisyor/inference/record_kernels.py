@@ -6,15 +6,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.inference import piece_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Integers, Listed, Records
-from noisyor.inference.piece_kernels import (
-    Piece,
-    eliminate_piece,
-    enumerate_piece,
-    find_order,
-    new_piece,
-    with_findings,
-)
+from noisyor.inference.piece_kernels import Piece
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
 """Methods, and two reasons why there is no answer."""
@@ -294,16 +288,16 @@ def is_possible(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> b
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_piece(piece: Piece, workspace: Workspace) -> float:
     """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
-    order = find_order(piece)
+    order = piece_kernels.find_order(piece)
     by_states, by_steps = costs_of(piece, order.width)
     workspace.roundings[0] += 6.0 * len(piece.findings) + 4.0 * len(piece.absent)
     if min(by_states, by_steps) == np.inf:
         return float(np.nan)
     if by_states <= by_steps:
         workspace.roundings[0] += 2.0 ** len(piece.on)
-        return float(enumerate_piece(piece))
+        return float(piece_kernels.enumerate_piece(piece))
     workspace.roundings[0] += len(piece.on) * 2.0**order.width
-    return float(eliminate_piece(piece, order))
+    return float(piece_kernels.eliminate_piece(piece, order))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -325,7 +319,7 @@ def cost_of_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> 
     cost = 0.0
     for number in range(open_findings(net, present, workspace)):
         piece, _, _, _ = make_piece(net, present, number, workspace)
-        cost += min(*costs_of(piece, find_order(piece).width))
+        cost += min(*costs_of(piece, piece_kernels.find_order(piece).width))
     return cost
 
 
@@ -341,7 +335,7 @@ def make_piece(
             local[disease] = n_diseases
             n_diseases += 1
             n_entries += workspace.n_open[disease]
-    piece = new_piece(n_diseases, n_entries, len(present))
+    piece = piece_kernels.new_piece(n_diseases, n_entries, len(present))
     diseases, edges = np.empty(n_diseases, np.int64), np.empty(n_entries, np.int64)
     filled = np.empty(n_diseases, np.int64)
     for disease in range(len(local)):
@@ -364,7 +358,7 @@ def make_piece(
             piece.absent[n_findings] = workspace.absent[j]
             piece.present[n_findings] = workspace.present[j]
             n_findings += 1
-    return with_findings(piece, n_findings), diseases, findings[:n_findings], edges
+    return piece_kernels.with_findings(piece, n_findings), diseases, findings[:n_findings], edges
 
 
 # --- many records ---
@@ -394,12 +388,7 @@ class Answers(NamedTuple):
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def solve_records(
-    net: FlatNetwork,
-    records: Records,
-    first: int,
-    last: int,
-    most_operations: float,
-    answers: Answers,
+    net: FlatNetwork, records: Records, first: int, last: int, max_cost: float, answers: Answers
 ) -> None:
     """Fill in the answers of some records; those that are too much work are refused."""
     workspace = new_workspace(net)
@@ -409,7 +398,7 @@ def solve_records(
         answers.methods[record], answers.errors[record] = EXACT, np.nan
         log_evidence = weigh_absent(net, evidence, workspace)
         if log_evidence > -np.inf:
-            if cost_of_present(net, present, workspace) > most_operations:
+            if cost_of_present(net, present, workspace) > max_cost:
                 answers.methods[record] = REFUSED
                 continue
             log_evidence += solve_present(net, present, workspace)
