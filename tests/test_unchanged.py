@@ -776,7 +776,7 @@ def is_the_same_algorithm(title):
     return not title.endswith(":variational_em") or title.startswith("learning-figure1")
 
 
-@pytest.mark.parametrize("title", filter(is_the_same_algorithm, CASES))
+@pytest.mark.parametrize("title", list(filter(is_the_same_algorithm, CASES)))
 def test_results_are_what_they_were(title):
     *_, where = recorded()
     if title in BY_STEPS and machine() != where:
