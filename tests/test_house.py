@@ -209,7 +209,7 @@ MOST_PARAMETERS = 8
 # An estimator's parameters are all arguments: so scikit-learn wants it.
 MANY_PARAMETERS = {("learner.py", "__init__"), ("inference/gibbs_kernels.py", "sample_record")}
 
-SHARED_CLASS_NAMES = {"Learned", "Request", "Settings"}
+SHARED_CLASS_NAMES = {"Learned", "Settings"}
 
 
 def nodes_of(kind):

@@ -63,9 +63,9 @@ def test_what_cannot_be_held_is_refused():
         Fixed.of(network, "prior")
     with pytest.raises(ParameterError, match="say what to fix"):
         Fixed.of(network)
-    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+    with pytest.raises(ParameterError, match="expected a NoisyOrNetwork"):
         Fixed.of(network.structure, "priors")
-    with pytest.raises(ParameterError, match="Structure is wanted"):
+    with pytest.raises(ParameterError, match="expected a Structure"):
         Fixed(network)
 
 
