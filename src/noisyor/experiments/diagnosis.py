@@ -14,6 +14,9 @@ from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import Column, Run, markdown_table, runs_of, shown, span, table
 from noisyor.inference import best_questions, most_probable, posterior, posteriors
+from noisyor.inference.bounds import BoundSettings, bound_record
+from noisyor.inference.flat import block_records, flat_network
+from noisyor.inference.record_kernels import listed
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]
@@ -155,10 +158,6 @@ def _whole(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str,
 
 def _divided(network: NoisyOrNetwork, cell: Cell, settings: Settings) -> dict[str, float]:
     """Bound whole records with the states of the diseases divided into leaves."""
-    from noisyor.inference.bounds import BoundSettings, bound_record
-    from noisyor.inference.flat import block_records, flat_network
-    from noisyor.inference.record_kernels import listed
-
     [division] = [each for each in DIVISIONS if _division(*each) == cell.method]
     flat = flat_network(network)
     records = block_records(network.sample(cell.n_records, rng=31).blocks[0])
