@@ -161,8 +161,7 @@ class Misfits(Immutable):
                 "p_value": self.pairs.p_values[rows],
                 "q_value": self.pairs.q_values[rows],
                 "shared": pa.array(
-                    [", ".join(structure.diseases[i] for i in each) for each in shared],
-                    pa.string(),
+                    [", ".join(structure.diseases[i] for i in each) for each in shared], pa.string()
                 ),
             }
         )

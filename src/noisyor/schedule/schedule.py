@@ -19,12 +19,7 @@ from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
-from noisyor.schedule.steps import (
-    FixedMasks,
-    Step,
-    StepArrays,
-    read_step,
-)
+from noisyor.schedule.steps import FixedMasks, Step, StepArrays, read_step
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
 from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
@@ -258,11 +253,7 @@ class Schedule(Immutable):
 
     def _arrays(self) -> StepArrays:
         return StepArrays(
-            self.step_rounds,
-            self.step_diseases,
-            self.step_symptoms,
-            self.edge_steps,
-            self.removed,
+            self.step_rounds, self.step_diseases, self.step_symptoms, self.edge_steps, self.removed
         )
 
     def __eq__(self, other: object) -> bool:
