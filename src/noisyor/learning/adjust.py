@@ -10,13 +10,13 @@ for thousands of triplets at once.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from noisyor.errors import ParameterError
-from noisyor.learning.adjust_kernels import remove_influences
+from noisyor.learning.coupling_kernels import Couplings, remove_influences
 from noisyor.learning.decompose import Influences
 from noisyor.names import Indices
 from noisyor.parameters import Floats
@@ -68,24 +68,12 @@ def _along(axis: int, value: int) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, value, ...)
 
 
-class Couplings(NamedTuple):
-    """Diseases that couple two symptoms or more of each of some sets of symptoms."""
-
-    offsets: Indices
-    """Those of set s are the rows `offsets[s] : offsets[s + 1]` of what follows."""
-    diseases: Indices
-    edges: Indices
-    """From the disease to the set's symptoms a, b and c; -1 where there is none."""
-
-    @classmethod
-    def of(cls, structure: Structure, sets: Indices, rows: Indices) -> "Couplings":
-        """Return couplings given as rows (set, disease), in the order of the sets."""
-        owners, diseases = rows.T
-        return cls(
-            np.searchsorted(owners, np.arange(len(sets) + 1)),
-            np.ascontiguousarray(diseases),
-            edge_numbers(structure, diseases, sets[owners]),
-        )
+def as_couplings(structure: Structure, sets: Indices, rows: Indices) -> Couplings:
+    """Return couplings of sets of symptoms, given as rows (set, disease), in the sets' order."""
+    owners, diseases = rows.T
+    offsets = np.searchsorted(owners, np.arange(len(sets) + 1))
+    edges = edge_numbers(structure, diseases, sets[owners])
+    return Couplings(offsets, np.ascontiguousarray(diseases), edges)
 
 
 def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> Indices:
@@ -105,7 +93,7 @@ def adjusted_excesses(removed: Couplings, influences: Influences, excesses: Floa
     """
     adjusted = np.array(excesses)
     if len(removed.diseases):
-        remove_influences(*removed, influences.lambdas, influences.strengths, adjusted)
+        remove_influences(removed, *influences, adjusted)
     return adjusted
 
 

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers
+from noisyor.learning.adjust import adjusted_excesses, as_couplings, edge_numbers
+from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import Influences, lambdas_of, priors_of
 from noisyor.learning.pairs import PairTable
 from noisyor.learning.uncertainty import jackknife_errors
@@ -109,7 +110,7 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
         diseases,
         plan.rows_of(3, symptoms),
         edge_numbers(structure, diseases, symptoms),
-        Couplings.of(structure, symptoms, removed),
+        as_couplings(structure, symptoms, removed),
     )
 
 

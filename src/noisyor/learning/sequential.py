@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers, leaks_from
+from noisyor.learning.adjust import adjusted_excesses, as_couplings, edge_numbers, leaks_from
 from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_components
+from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import (
     Influences,
     decompose_excesses,
@@ -139,7 +140,7 @@ def step_tables(schedule: Schedule) -> list[StepTable]:
                 schedule.is_pair[numbers],
                 diseases,
                 edge_numbers(structure, diseases, symptoms),
-                Couplings.of(structure, symptoms, removed),
+                as_couplings(structure, symptoms, removed),
             )
         )
     return tables

@@ -8,7 +8,8 @@ import numpy as np
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
-from noisyor.learning.adjust import Couplings, adjusted_excesses
+from noisyor.learning.adjust import adjusted_excesses, as_couplings
+from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import Influences
 from noisyor.learning.lambdas import USUAL_LAMBDA, triplet_spreads
 from noisyor.learning.pairs import MANY_RECORDS
@@ -232,8 +233,8 @@ class Observations:
         nobody = np.full(len(sets), -1)
         coupled = couplings_of(parent_bits(structure), nobody, sets)
         is_own = np.isin(coupled[:, 1], component.members)
-        self._removed = Couplings.of(structure, sets, coupled[~is_own])
-        self._own = Couplings.of(structure, sets, coupled[is_own])
+        self._removed = as_couplings(structure, sets, coupled[~is_own])
+        self._own = as_couplings(structure, sets, coupled[is_own])
         self._weights = self._find_weights()
 
     def _find_weights(self) -> Floats:

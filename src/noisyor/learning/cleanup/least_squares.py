@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noisyor.learning.cleanup.components import Component, Observed
-from noisyor.learning.cleanup.least_squares_kernels import normal_equations, predict
+from noisyor.learning.coupling_kernels import normal_equations, predict
 from noisyor.learning.decompose import Influences, priors_of
 from noisyor.learning.lambdas import USUAL_LAMBDA
 from noisyor.names import Indices
@@ -279,11 +279,10 @@ class LeastSquares:
     ) -> tuple[Floats, Floats]:
         """Return the lower triangle of the normal equations, and their right side."""
         n, anchored = len(position), self._anchors[1]
-        matrix, gradient = np.zeros((n, n)), np.zeros(n)
-        normal_equations(
-            self.observed.couplings.offsets, self.columns, derivatives, self.observed.weights,
-            residuals, matrix, gradient,
-        )  # fmt: skip
+        offsets, weights = self.observed.couplings.offsets, self.observed.weights
+        matrix, gradient = normal_equations(
+            offsets, self.columns, derivatives, weights, residuals, n
+        )
         matrix.flat[:: n + 1] += anchored
         return matrix, gradient - anchored * self._moved(position)
 
@@ -306,8 +305,7 @@ class LeastSquares:
         lambdas = np.nan_to_num(self.learned.lambdas, nan=USUAL_LAMBDA)
         strengths[self.edges], lambdas[self.priors] = self.values(position)
         strengths[fixed], of_fixed = self._strengths_of_fixed(lambdas)
-        predicted = np.empty(len(self.observed.values))
-        predict(*couplings, self.observed.n_pairs, strengths, lambdas, predicted, derivatives)
+        predicted = predict(couplings, self.observed.n_pairs, strengths, lambdas, derivatives)
         if len(fixed):
             by_lambda = np.zeros(len(strengths))
             by_lambda[fixed] = of_fixed
