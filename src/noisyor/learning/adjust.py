@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, StructureError
 from noisyor.learning.coupling_kernels import Couplings, remove_influences
 from noisyor.learning.decompose import Influences
+from noisyor.moments import Moments
 from noisyor.names import Indices
-from noisyor.parameters import Floats
+from noisyor.parameters import Booleans, Floats
+from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
 
@@ -66,6 +68,51 @@ def remove_influence(tensor: ArrayLike, prior: float, failures: Sequence[float])
 def _along(axis: int, value: int) -> tuple[Any, ...]:
     """Return the index of all entries with a value on an axis."""
     return (*(slice(None),) * axis, value, ...)
+
+
+# --- ratios of many sets of symptoms ---
+
+
+def check_moments(moments: Moments, schedule: Schedule) -> None:
+    """Raise an error if nothing can be learned from moments by a schedule."""
+    if not isinstance(moments, Moments) or not isinstance(schedule, Schedule):
+        raise ParameterError(
+            "learning takes moments (count_moments) and a schedule (find_schedule), not "
+            f"{type(moments).__name__} and {type(schedule).__name__}."
+        )
+    if moments.plan.structure != schedule.structure:
+        raise StructureError(
+            "the moments and the schedule belong to different structures: "
+            f"{moments.plan.structure!r} and {schedule.structure!r}."
+        )
+    if moments.n_records == 0 and not moments.is_exact:
+        raise ParameterError("there is nothing to learn from: the moments have no records.")
+
+
+def rows_of(moments: Moments, order: int, sets: Indices, advice: str) -> Indices:
+    """Return the rows of sets of symptoms in the moments' plan; an error gives the advice."""
+    rows = moments.plan.rows_of(order, sets)
+    n_missing = int((rows < 0).sum())
+    if n_missing:
+        kind = ("symptoms", "pairs", "triplets")[order - 1]
+        raise ParameterError(f"the moments lack {n_missing:,} of the {len(sets):,} {kind} {advice}")
+    return rows
+
+
+def excesses_of(
+    moments: Moments, rows: Indices, is_pair: Booleans, without: int | None = None
+) -> Floats:
+    """Return c_ab, c_ac, c_bc and k of each set, given its row among the pairs or triplets.
+
+    Of a pair only the first, the others are 0. `without` leaves a group of records out.
+    """
+    excesses = np.zeros((len(rows), 4))
+    triplets, of_triplets = moments.values(3, without=without), rows[~is_pair]
+    excesses[~is_pair, :3] = triplets.pair_excesses[of_triplets]
+    excesses[~is_pair, 3] = triplets.triplet_excess[of_triplets]
+    if is_pair.any():
+        excesses[is_pair, 0] = moments.excesses(2, without=without)[rows[is_pair]]
+    return excesses
 
 
 def as_couplings(structure: Structure, sets: Indices, rows: Indices) -> Couplings:

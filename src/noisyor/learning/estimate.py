@@ -170,8 +170,11 @@ class Estimate:
     @property
     def parts(self) -> dict[str, Learned]:
         """The three kinds of parameters by name."""
-        kinds = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
-        return dict(zip(("prior", "failure", "leak"), (Learned(*kind) for kind in kinds)))
+        each = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
+        return {
+            kind: Learned(*known)
+            for kind, known in zip(("prior", "failure", "leak"), each, strict=True)
+        }
 
     @property
     def is_complete(self) -> bool:
@@ -221,7 +224,6 @@ class Estimate:
 
         flags, depths = self.flags.vector, self.depths.vector
         texts = {flag: (Flag(flag).reasons, Flag(flag).codes) for flag in np.unique(flags).tolist()}
-        in_words, codes = zip(*(texts[flag] for flag in flags.tolist()), strict=True)
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
@@ -232,8 +234,8 @@ class Estimate:
                 "upper": pa.array(np.concatenate(upper), from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
-                "flags": in_words,
-                "flag_codes": codes,
+                "flags": [texts[flag][0] for flag in flags.tolist()],
+                "flag_codes": [texts[flag][1] for flag in flags.tolist()],
             }
         )
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError
+from noisyor.learning.adjust import check_moments, rows_of
 from noisyor.learning.decompose import edge_strengths
 from noisyor.learning.pair_kernels import (
     NEVER,
@@ -38,8 +38,6 @@ from noisyor.structure import Structure
 
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
-SWEEPS = 4
-"""In a round, and between two checks of whether the misfit still falls."""
 
 
 class PairTable(NamedTuple):
@@ -173,7 +171,7 @@ class PairFit:
         """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
         pairs = self.table.of_diseases
         weights = self.weights[pairs.rows]
-        for _ in range(SWEEPS):
+        for _ in range(4):
             sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
         newton_sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
 
@@ -186,17 +184,12 @@ def _fixed_strengths(fixed: Fixed) -> Floats:
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:
     """Raise an error if moments do not fit a schedule, or lack pairs that share a parent."""
-    if moments.plan.structure != schedule.structure:
-        raise StructureError("the moments and the schedule belong to different structures.")
-    if moments.n_records == 0 and not moments.is_exact:
-        raise ParameterError("there is nothing to learn from: the moments have no records.")
-    wanted = MomentPlan.coupled(schedule.structure)
-    n_missing = int((moments.plan.rows_of(2, wanted.pairs) < 0).sum())
-    if n_missing:
-        raise ParameterError(
-            f"the moments lack {n_missing:,} of the {len(wanted.pairs):,} pairs that share a "
-            "disease; count them all (MomentPlan.coupled, or `noisyor count` without --plan)."
-        )
+    check_moments(moments, schedule)
+    advice = (
+        "that share a disease; count them all (MomentPlan.coupled, or `noisyor count` without "
+        "--plan)."
+    )
+    rows_of(moments, 2, MomentPlan.coupled(schedule.structure).pairs, advice)
 
 
 def strengths_without(

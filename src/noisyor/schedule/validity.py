@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from noisyor.errors import ScheduleError
-from noisyor.schedule.steps import Step
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
-    from noisyor.schedule.schedule import Schedule
+    from noisyor.schedule.schedule import Schedule, Step
 
 
 def is_singly_coupled(
@@ -82,7 +81,7 @@ class LearnedRounds(NamedTuple):
         return self.edges.get((disease, symptom), before) < before
 
 
-def _problems(step: Step[int], parents: list[set[int]], learned: LearnedRounds) -> Iterator[str]:
+def _problems(step: "Step[int]", parents: list[set[int]], learned: LearnedRounds) -> Iterator[str]:
     """Yield what is wrong with a step, in words."""
     yield from _problems_of_form(step)
     disease, symptoms, removed = step.disease, step.symptoms, set(step.removed)
@@ -104,7 +103,7 @@ def _problems(step: Step[int], parents: list[set[int]], learned: LearnedRounds) 
             yield "the second edge of its pair was not learned in an earlier round"
 
 
-def _problems_of_form(step: Step[int]) -> Iterator[str]:
+def _problems_of_form(step: "Step[int]") -> Iterator[str]:
     """Yield what is wrong with the way a step is written down."""
     symptoms = step.symptoms
     if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):

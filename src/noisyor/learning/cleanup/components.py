@@ -8,7 +8,7 @@ import numpy as np
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
-from noisyor.learning.adjust import adjusted_excesses, as_couplings
+from noisyor.learning.adjust import adjusted_excesses, as_couplings, excesses_of
 from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import Influences
 from noisyor.learning.lambdas import USUAL_LAMBDA, triplet_spreads
@@ -19,12 +19,6 @@ from noisyor.parameters import Booleans, Fixed, Floats
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
-
-MOST_UNKNOWNS = 4000
-"""Larger components are left: their normal equations no longer fit in memory."""
-TRIPLETS_A_DISEASE = 2000
-NEAR_DUPLICATE = 0.5
-"""Two diseases are near-duplicates if they share this part of the smaller one's symptoms."""
 
 
 class Component(NamedTuple):
@@ -103,7 +97,7 @@ class Solution(NamedTuple):
     second: float = math.inf
     """That of the next best minimum that other starts have found; infinite if there is none."""
     weakly_identified: Indices = np.empty(0, dtype=np.int64)
-    """Diseases of which the moments tell too little, whatever their number says."""
+    """Diseases of which the moments say too little, whatever their number says."""
 
 
 def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], Identifiability]:
@@ -135,7 +129,7 @@ def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], 
         edges = np.flatnonzero((is_left | is_along) & ~fixed.mask.failures)
         priors = np.union1d(unknown_priors, near)
         priors = priors[~fixed.mask.priors[priors]]
-        if len(edges) + len(priors) > MOST_UNKNOWNS:
+        if len(edges) + len(priors) > 4000:  # their normal equations no longer fit in memory
             continue
         sets = [_sets_of(structure, diseases, size, rng) for size in (2, 3)]
         kept_edges = is_left[edges] & (result.orders.failures[edges] >= 0)
@@ -152,11 +146,11 @@ def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], 
 
 
 def _are_near_duplicates(structure: Structure, rows: Indices, columns: Indices) -> Booleans:
-    """Return which diseases (rows) share most symptoms with which others (columns)."""
+    """Return which diseases (rows) share half their symptoms, or more, with which (columns)."""
     has = structure.sparse_matrix().tocsc()
     shared = (has[:, rows].T @ has[:, columns]).toarray()
     sizes = np.diff(structure.child_offsets)
-    least = NEAR_DUPLICATE * np.minimum(sizes[rows][:, np.newaxis], sizes[columns])
+    least = 0.5 * np.minimum(sizes[rows][:, np.newaxis], sizes[columns])
     return np.asarray((shared >= least) & (shared > 0))
 
 
@@ -164,7 +158,7 @@ def _sets_of(
     structure: Structure, diseases: Indices, size: int, rng: np.random.Generator
 ) -> Indices:
     """Return all pairs, or many triplets, of symptoms that one of the diseases has."""
-    most = TRIPLETS_A_DISEASE if size > 2 else structure.n_symptoms**2
+    most = 2000 if size > 2 else structure.n_symptoms**2
     found = [subsets(structure.children(int(disease)), size, most, rng) for disease in diseases]
     return np.unique(np.concatenate(found), axis=0)
 
@@ -252,12 +246,8 @@ class Observations:
 
     def observed(self, learned: Influences, without: int | None = None) -> Observed:
         """Return the moments with learned diseases removed; `without` leaves a group out."""
-        n_pairs = len(self._pair_rows)
-        excesses = np.zeros((n_pairs + len(self._triplet_rows), 4))
-        excesses[:n_pairs, 0] = self._moments.excesses(2, without=without)[self._pair_rows]
-        values = self._moments.values(3, without=without)
-        excesses[n_pairs:, :3] = values.pair_excesses[self._triplet_rows]
-        excesses[n_pairs:, 3] = values.triplet_excess[self._triplet_rows]
+        n_pairs, rows = len(self._pair_rows), np.append(self._pair_rows, self._triplet_rows)
+        excesses = excesses_of(self._moments, rows, np.arange(len(rows)) < n_pairs, without)
         lambdas = np.nan_to_num(learned.lambdas, nan=USUAL_LAMBDA)
         adjusted = adjusted_excesses(self._removed, learned._replace(lambdas=lambdas), excesses)
         found = np.concatenate([adjusted[:n_pairs, 0], adjusted[n_pairs:, 3]])
