@@ -73,11 +73,11 @@ class Component(NamedTuple):
             kept_priors=self.kept_priors[np.searchsorted(self.priors, priors)],
         )
 
-    @property
-    def sets(self) -> Indices:
-        """The pairs, with -1 for a third symptom, and then the triplets."""
-        pairs = np.column_stack([self.pairs, np.full(len(self.pairs), -1)])
-        return np.vstack([pairs, self.triplets])
+    def put(self, found: "Solution", learned: Influences) -> None:
+        """Write what is to be kept of a solution to what was learned."""
+        edges, priors = self.kept_edges, self.kept_priors
+        learned.strengths[self.edges[edges]] = found.strengths[edges]
+        learned.lambdas[self.priors[priors]] = found.lambdas[priors]
 
     def is_counted(self, moments: Moments) -> bool:
         """Return True if all that the component needs was counted."""
@@ -110,21 +110,19 @@ def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], 
     result = check_identifiability(structure, fixed=usable, schedule=schedule)
     found = []
     rng = np.random.default_rng(0)
+    owners, symptoms = structure.edges.T
     for unknowns in pieces_left(schedule, usable):
         diseases = unknowns.diseases
-        owned = np.isin(structure.edges[:, 0], diseases)
+        owned = np.isin(owners, diseases)
         is_left = owned & (schedule.depths < 0)
         unknown_priors = diseases[unknowns.priors[diseases]]
         orders = result.orders.failures[is_left], result.orders.priors[unknown_priors]
         if not (np.concatenate(orders) >= 0).any():
             continue
-        everyone = np.arange(structure.n_diseases)
-        is_near = _are_near_duplicates(structure, everyone, diseases).any(axis=1)
-        near = np.setdiff1d(np.flatnonzero(is_near), diseases)
-        near = near[schedule.prior_depths[near] >= 0]
-        shared = np.zeros(structure.n_symptoms, dtype=np.bool_)
-        shared[structure.edges[owned, 1]] = True
-        is_along = np.isin(structure.edges[:, 0], near) & shared[structure.edges[:, 1]]
+        learned = np.flatnonzero(schedule.prior_depths >= 0)
+        is_near = _are_near_duplicates(structure, learned, diseases).any(axis=1)
+        near = np.setdiff1d(learned[is_near], diseases)
+        is_along = np.isin(owners, near) & np.isin(symptoms, symptoms[owned])
         is_along &= schedule.depths >= 0
         edges = np.flatnonzero((is_left | is_along) & ~fixed.mask.failures)
         priors = np.union1d(unknown_priors, near)
@@ -135,13 +133,10 @@ def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], 
         kept_edges = is_left[edges] & (result.orders.failures[edges] >= 0)
         kept_priors = np.isin(priors, diseases) & (result.orders.priors[priors] >= 0)
         is_fixed = (owned | is_along) & fixed.mask.failures
-        fixed_edges = np.flatnonzero(is_fixed & np.isin(structure.edges[:, 0], priors))
-        found.append(
-            Component(
-                diseases, near, edges, priors, kept_edges, kept_priors, fixed_edges,
-                fixed.values.failures[fixed_edges], *sets,
-            )
-        )  # fmt: skip
+        fixed_edges = np.flatnonzero(is_fixed & np.isin(owners, priors))
+        of_fixed = fixed_edges, fixed.values.failures[fixed_edges]
+        kept = kept_edges, kept_priors
+        found.append(Component(diseases, near, edges, priors, *kept, *of_fixed, *sets))
     return found, result
 
 
@@ -207,11 +202,8 @@ class Observed(NamedTuple):
         """Return some of the sets."""
         sizes = np.diff(self.couplings.offsets)
         is_kept = np.repeat(kept, sizes)
-        couplings = Couplings(
-            np.concatenate([[0], np.cumsum(sizes[kept])]),
-            self.couplings.diseases[is_kept],
-            self.couplings.edges[is_kept],
-        )
+        offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
+        couplings = Couplings(offsets, *(each[is_kept] for each in self.couplings[1:]))
         n_pairs = int(kept[: self.n_pairs].sum())
         return Observed(couplings, n_pairs, self.values[kept], self.weights[kept])
 
@@ -223,9 +215,9 @@ class Observations:
         self._moments = moments
         self._pair_rows = moments.plan.rows_of(2, component.pairs)
         self._triplet_rows = moments.plan.rows_of(3, component.triplets)
-        sets = component.sets
-        nobody = np.full(len(sets), -1)
-        coupled = couplings_of(parent_bits(structure), nobody, sets)
+        pairs = np.column_stack([component.pairs, np.full(len(component.pairs), -1)])
+        sets = np.vstack([pairs, component.triplets])
+        coupled = couplings_of(parent_bits(structure), np.full(len(sets), -1), sets)
         is_own = np.isin(coupled[:, 1], component.members)
         self._removed = as_couplings(structure, sets, coupled[~is_own])
         self._own = as_couplings(structure, sets, coupled[is_own])

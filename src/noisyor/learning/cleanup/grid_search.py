@@ -1,7 +1,7 @@
 """The paper's own clean-up (Section 3.3): a grid search over one prior and one failure.
 
 Two diseases A and B are left, and A has a symptom `a` that B does not have. If p_A and f_Aa were
-known, pairs with `a` would teach the other edges of A (Eq. 6); without A, a triplet and pairs would
+fixed, pairs with `a` would teach the other edges of A (Eq. 6); without A, a triplet and pairs would
 teach B. So all values of p_A and f_Aa are tried, and those are kept whose network comes closest to
 the third-order moments. The grid is then drawn again, ever finer, around the best point.
 """
@@ -17,11 +17,6 @@ from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import Floats
 from noisyor.structure import Structure
-
-POINTS, ZOOMS = 61, 14
-"""Along each side of a grid, and how many grids there are."""
-EDGE = 1e-3
-"""The grid keeps this distance from 0 and 1."""
 
 
 class TwoDiseases(NamedTuple):
@@ -114,13 +109,8 @@ def _two_diseases(
     excesses[a, b] = excesses[b, a] = observed[:n_pairs]
     triplets, third = local[component.triplets], observed[n_pairs:]
     ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:300]
-    return TwoDiseases(
-        _ahead(mine, np.setdiff1d(mine, other)[:1]),
-        _ahead(other, triplets[base]),
-        excesses,
-        triplets[ranked],
-        third[ranked],
-    )
+    of_first, of_second = _ahead(mine, np.setdiff1d(mine, other)[:1]), _ahead(other, triplets[base])
+    return TwoDiseases(of_first, of_second, excesses, triplets[ranked], third[ranked])
 
 
 def _ahead(symptoms: Indices, leading: Indices) -> Indices:
@@ -130,10 +120,11 @@ def _ahead(symptoms: Indices, leading: Indices) -> Indices:
 
 def search_grid(moments: TwoDiseases) -> Found:
     """Return the best point, as a row."""
-    low, high = np.full(2, EDGE), np.full(2, 1.0 - EDGE)
+    margin = 1e-3  # from 0 and 1
+    low, high = np.full(2, margin), np.full(2, 1.0 - margin)
     best = None
-    for _ in range(ZOOMS):
-        axes = [np.linspace(low[k], high[k], POINTS) for k in (0, 1)]
+    for _ in range(14):
+        axes = [np.linspace(low[k], high[k], 61) for k in (0, 1)]
         p, f = (each.ravel() for each in np.meshgrid(*axes))
         found = try_points(moments, p, f)
         row = int(np.argmin(found.distances))
@@ -141,7 +132,7 @@ def search_grid(moments: TwoDiseases) -> Found:
             best = Found(*(component[row : row + 1] for component in found))
             center = np.array([p[row], f[row]])
         half = 0.4 * (high - low) / 2.0
-        low, high = np.maximum(center - half, EDGE), np.minimum(center + half, 1.0 - EDGE)
+        low, high = np.maximum(center - half, margin), np.minimum(center + half, 1.0 - margin)
     assert best is not None
     return best
 
