@@ -102,12 +102,9 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
     ready = pairs.is_ready[of_pairs].reshape(-1, 3).all(axis=1)
     diseases, symptoms = diseases[ready].astype(np.int64), symptoms[ready]
     removed = couplings_of(parent_bits(structure), diseases, symptoms)
-    return TripletTable(
-        diseases,
-        plan.rows_of(3, symptoms),
-        edge_numbers(structure, diseases, symptoms),
-        as_couplings(structure, symptoms, removed),
-    )
+    edges = edge_numbers(structure, diseases, symptoms)
+    couplings = as_couplings(structure, symptoms, removed)
+    return TripletTable(diseases, plan.rows_of(3, symptoms), edges, couplings)
 
 
 def triplet_spreads(values: SetValues, rows: Indices) -> Floats:
@@ -121,9 +118,8 @@ class LambdaFit:
     """Finds lambda of every disease by weighted regression over its triplets."""
 
     def __init__(self, moments: Moments, table: TripletTable, fixed: Fixed) -> None:
-        self._moments = moments
+        self._moments, self._table = moments, table
         self._fixed = lambdas_of(np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN))
-        self._table = table
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
         spread = triplet_spreads(values, table.rows)

@@ -219,10 +219,9 @@ class Solved:
     """All parameters as they are being learned."""
 
     def __init__(self, fixed: Fixed) -> None:
-        self.priors, self.failures, self.leaks = (
-            Values(fixed, kind, neutral)
-            for kind, neutral in zip(KINDS, NEUTRAL_VALUES, strict=True)
-        )
+        neutral = zip(KINDS, NEUTRAL_VALUES, strict=True)
+        self.kinds = [Values(fixed, kind, value) for kind, value in neutral]
+        self.priors, self.failures, self.leaks = self.kinds
 
     def influences(self, structure: Structure) -> Influences:
         """Return strengths and lambdas; 0 and NaN where they were not learned."""
@@ -245,9 +244,8 @@ class Solved:
         together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
         doubtful = np.uint16(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
         doubts = np.where(together & doubtful, Flag.RESTS_ON_CLIPPED, 0)
-        return np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts).astype(
-            np.uint16
-        )
+        doubts = np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts)
+        return doubts.astype(np.uint16)
 
 
 def solve(fixed: Fixed, rounds: list[StepTable], excesses: Floats, absent: Floats) -> Solved:
@@ -343,26 +341,18 @@ def _estimate(
 ) -> Estimate:  # fmt: skip
     """Return what was solved from all records, and then without each group of them."""
     structure = schedule.structure
-    solved, *replicates = all_solved
-    sizes = moments.group_records[groups]
-    rounds = np.append(schedule.step_rounds, -1)
-    depths = cleaned.depths(
-        schedule.n_rounds, rounds[solved.priors.steps], rounds[solved.failures.steps]
-    )
-    of_leaks = np.where(solved.leaks.is_unlearned, -1, depths.leaks)
-    judged = [
-        _judged(getattr(solved, kind), [getattr(each, kind) for each in replicates], sizes)
-        for kind in KINDS
-    ]
+    sizes, kinds = moments.group_records[groups], all_solved[0].kinds
+    of_kinds = zip(*(solved.kinds for solved in all_solved), strict=True)
+    judged = [_judged(solved, replicates, sizes) for solved, *replicates in of_kinds]
     errors, flags = (Parameters(*each) for each in zip(*judged, strict=True))
-    values, steps = (
-        Parameters(*(getattr(getattr(solved, kind), name) for kind in KINDS))
-        for name in ("values", "steps")
-    )
-    depths = Parameters(depths.priors, depths.failures, of_leaks)
+    steps = Parameters(*(each.steps for each in kinds))
+    rounds = steps.map(lambda numbers: np.append(schedule.step_rounds, -1)[numbers])
+    depths = cleaned.depths(schedule.n_rounds, rounds.priors, rounds.failures)
+    of_leaks = np.where(kinds[2].is_unlearned, -1, depths.leaks)
     estimate = Estimate(
-        structure, "sequential", moments.n_records, values, errors, depths, flags, schedule, steps
-    )
+        structure, "sequential", moments.n_records, Parameters(*(each.values for each in kinds)),
+        errors, Parameters(depths.priors, depths.failures, of_leaks), flags, schedule, steps,
+    )  # fmt: skip
     return cleaned.marked(estimate)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from noisyor.errors import NoisyOrWarning, some_of
 from noisyor.learning.cleanup.components import Component, Solution
-from noisyor.learning.cleanup.grid_search import GridFit, allows_grid
+from noisyor.learning.cleanup.grid_search import GridFit
 from noisyor.learning.cleanup.joint_fit import JointFit
 from noisyor.learning.decompose import Influences
 from noisyor.learning.estimate import Estimate, Explained, Flag, leak_depths
@@ -93,9 +93,9 @@ def clean_up(
         elif method == "joint":
             joint = JointFit(structure, component, moments, n_jobs)
             _fill_in(joint, joint, whole, groups, cleaned)
-        elif allows_grid(structure, component):
+        elif (grid := GridFit(structure, component, moments)).is_possible:
             judge = JointFit(structure, component.alone(structure), moments, n_jobs)
-            _fill_in(GridFit(structure, component, moments), judge, whole, groups, cleaned)
+            _fill_in(grid, judge, whole, groups, cleaned)
     return cleaned
 
 

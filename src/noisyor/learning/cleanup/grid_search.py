@@ -46,18 +46,22 @@ class Found(NamedTuple):
 
 
 class GridFit:
-    """Fits a component of two diseases in the paper's way, where `allows_grid`."""
+    """Fits a component of two diseases in the paper's way, if it `is_possible`."""
 
     def __init__(self, structure: Structure, component: Component, moments: Moments) -> None:
-        self._part = component.alone(structure)
-        self._structure = structure
+        self._structure, self._part = structure, component.alone(structure)
+        self._roles = _roles(structure, self._part)
         self._observations = Observations(structure, self._part, moments)
+
+    @property
+    def is_possible(self) -> bool:
+        """True if the component is of the kind that the paper describes."""
+        return self._roles is not None
 
     def run(self, learned: Influences, without: int | None = None) -> Solution | None:
         """Search the grid; None if no point is possible. `without` leaves records out."""
-        structure, component = self._structure, self._part
+        structure, component, roles = self._structure, self._part, self._roles
         observed = self._observations.observed(learned, without).values
-        roles = _roles(structure, component)
         assert roles is not None
         symptoms = np.unique(component.pairs)
         local = np.full(structure.n_symptoms, -1)
@@ -65,21 +69,15 @@ class GridFit:
         found = search_grid(_two_diseases(structure, component, roles, local, observed))
         if not np.isfinite(found.distances[0]):
             return None
-        priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
         owners, of_edges = structure.edges[component.edges].T
-        p = np.array([priors[owner] for owner in owners.tolist()])
-        t = found.strengths[0, local[of_edges], np.where(owners == roles[0], 0, 1)]
-        lambdas = lambdas_of(np.array([priors[disease] for disease in component.priors.tolist()]))
+        is_second = (owners != roles[0]).astype(np.int64)
+        p, t = found.priors[0, is_second], found.strengths[0, local[of_edges], is_second]
+        lambdas = lambdas_of(found.priors[0, (component.priors != roles[0]).astype(np.int64)])
         return Solution(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
     def run_without(self, group: int, learned: Influences) -> Solution | None:
         """Search the grid without a group of records."""
         return self.run(learned, group)
-
-
-def allows_grid(structure: Structure, component: Component) -> bool:
-    """Return True if a component is of the kind that the paper describes."""
-    return _roles(structure, component.alone(structure)) is not None
 
 
 def _roles(structure: Structure, component: Component) -> tuple[int, int, int] | None:
