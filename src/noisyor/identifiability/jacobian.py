@@ -59,7 +59,7 @@ class NullSpace(NamedTuple):
     basis: Residues
     """A row for each direction, a column for each unknown, modulo a prime."""
     leak_moves: Booleans
-    """A row for each direction, a column for each symptom: whether it moves the leak."""
+    """A row for each direction, a column for each symptom: True if it moves the leak."""
 
     @property
     def is_open(self) -> Booleans:

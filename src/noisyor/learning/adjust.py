@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning.coupling_kernels import Couplings, remove_influences
 from noisyor.learning.decompose import Influences
+from noisyor.learning.ratio_kernels import Couplings, remove_influences
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Floats
@@ -127,9 +127,9 @@ def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> 
     """Return for each row the edges from a disease to its symptoms; -1 where there is none."""
     n = structure.n_symptoms
     keys = structure.edges[:, 0] * n + structure.edges[:, 1]
-    wanted = diseases[:, np.newaxis] * n + symptoms
-    found = np.searchsorted(keys, wanted)
-    is_edge = np.append(keys, -1)[found] == wanted
+    needed = diseases[:, np.newaxis] * n + symptoms
+    found = np.searchsorted(keys, needed)
+    is_edge = np.append(keys, -1)[found] == needed
     return np.where(is_edge & (symptoms >= 0), found, -1)
 
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from noisyor.learning.adjust import adjusted_excesses, as_couplings, edge_numbers, excesses_of
-from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import Influences, lambdas_of, priors_of
 from noisyor.learning.pairs import PairTable
+from noisyor.learning.ratio_kernels import Couplings
 from noisyor.learning.uncertainty import jackknife_errors
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.values import SetValues

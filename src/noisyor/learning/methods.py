@@ -93,7 +93,7 @@ class RecordSource:
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """What all methods can be told; each takes what concerns it (see `NoisyOrLearner`)."""
+    """Options of all methods; each takes what concerns it (see `NoisyOrLearner`)."""
 
     pairs: bool = True
     choice: Choice = "first"
@@ -163,7 +163,7 @@ def fit(
     method
         A name of `METHODS`.
     settings
-        What the method can be told.
+        Options of the method.
     fixed
         Parameters that keep their values: a `Fixed`, or a mapping.
     labels
@@ -179,14 +179,14 @@ def fit(
     """
     chosen = find_method(method)
     source = records if isinstance(records, RecordSource) else RecordSource(records, structure)
-    known = as_fixed(fixed, structure)
+    fixed = as_fixed(fixed, structure)
     if source.moments is not None and not chosen.from_counts:
         raise ParameterError(
             f"method {method!r} learns from records, not from moments; give the records, or learn "
             "with 'pooled' or 'sequential'."
         )
-    schedule = settings.schedule(structure, known)
-    return chosen.learn(Problem(source, schedule, known, settings, labels))
+    schedule = settings.schedule(structure, fixed)
+    return chosen.learn(Problem(source, schedule, fixed, settings, labels))
 
 
 def find_method(name: str) -> Method:
@@ -208,10 +208,10 @@ def plan_for(
         raise ParameterError(
             f"method {method!r} learns from records, not from counts: there is no plan."
         )
-    known = as_fixed(fixed, structure)
+    fixed = as_fixed(fixed, structure)
     is_sequential = method == "sequential"
-    schedule = settings.schedule(structure, known, None if is_sequential else "rarest")
-    plan = schedule.plan() | cleanup.plan_for(schedule, known)
+    schedule = settings.schedule(structure, fixed, None if is_sequential else "rarest")
+    plan = schedule.plan() | cleanup.plan_for(schedule, fixed)
     return plan if is_sequential else pairs_to_count(structure) | plan
 
 

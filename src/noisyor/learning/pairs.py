@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from noisyor.learning.adjust import check_moments, rows_of
 from noisyor.learning.decompose import edge_strengths
-from noisyor.learning.pair_kernels import (
+from noisyor.learning.ratio_kernels import (
     NEVER,
     NO_PARENT,
     PairRows,

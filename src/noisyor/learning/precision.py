@@ -48,8 +48,8 @@ class Precision:
         """Return one row per parameter, as an Arrow table.
 
         The columns: parameter, disease, symptom, value (as guessed), standard_error (predicted),
-        records_needed (for the wanted standard error) and certified (whether a schedule shows that
-        the parameter can be learned at all).
+        records_needed (for the wanted standard error) and certified (True if a schedule shows
+        that the parameter can be learned at all).
         """
         import pyarrow as pa
 

@@ -79,19 +79,19 @@ def learn_refined(
     totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    known, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    em = StochasticEM(sampler, known, rounds, settings.seed, share, progress or (lambda _: None))
+    fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
+    em = StochasticEM(sampler, fixed, rounds, settings.seed, share, progress or (lambda _: None))
     learned = em.run(start)
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.seed, known, share)
+        learned, errors = fisher_scoring(sampler, learned, settings.seed, fixed, share)
     else:
         information = sampler.inform(learned, rounds.information_sweeps, settings.seed)
-        errors = disease_errors(learned, information, totals, known, share)
+        errors = disease_errors(learned, information, totals, fixed, share)
         if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
         # Records should say half of what they would say of a prior if the disease was seen: EM
         # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
-        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~known.mask.priors
+        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     errors = at_least_if_seen(errors, learned, totals)
     flags = _flags(learned, errors, totals.n_records, share, unidentified)
     cleaned = cleaned or Cleaned.nothing(structure)
@@ -105,7 +105,7 @@ def learn_refined(
         beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
         schedule, sources=Parameters.full(structure, "records", object),
     )  # fmt: skip
-    return cleaned.marked(estimate).fixing(known)
+    return cleaned.marked(estimate).fixing(fixed)
 
 
 def _flags(

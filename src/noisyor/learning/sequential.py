@@ -22,7 +22,6 @@ from noisyor.learning.adjust import (
     rows_of,
 )
 from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_components
-from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import (
     Influences,
     decompose_excesses,
@@ -32,6 +31,7 @@ from noisyor.learning.decompose import (
     strengths_of,
 )
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.ratio_kernels import Couplings
 from noisyor.learning.uncertainty import jackknife_errors, jackknife_groups
 from noisyor.moments import Moments
 from noisyor.names import Indices

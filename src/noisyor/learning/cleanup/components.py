@@ -9,10 +9,10 @@ from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
 from noisyor.learning.adjust import adjusted_excesses, as_couplings, excesses_of
-from noisyor.learning.coupling_kernels import Couplings
 from noisyor.learning.decompose import Influences
 from noisyor.learning.lambdas import USUAL_LAMBDA, triplet_spreads
 from noisyor.learning.pairs import MANY_RECORDS
+from noisyor.learning.ratio_kernels import Couplings
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Fixed, Floats

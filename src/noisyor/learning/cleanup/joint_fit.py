@@ -32,9 +32,9 @@ from noisyor.learning.cleanup.components import (
     Solution,
     find_clusters,
 )
-from noisyor.learning.coupling_kernels import normal_equations, predict
 from noisyor.learning.decompose import Influences, priors_of
 from noisyor.learning.lambdas import USUAL_LAMBDA
+from noisyor.learning.ratio_kernels import normal_equations, predict
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads
