@@ -21,8 +21,14 @@ from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.inference import Posteriors, posteriors
 from noisyor.io.tables import open_table
 from noisyor.learning.estimate import Estimate
-from noisyor.learning.methods import METHODS, LearningSettings, find_method, fit, plan_for
-from noisyor.learning.sources import RecordSource
+from noisyor.learning.methods import (
+    METHODS,
+    LearningSettings,
+    RecordSource,
+    find_method,
+    fit,
+    plan_for,
+)
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork

@@ -3,8 +3,8 @@
 import numpy as np
 
 from noisyor import MomentPlan, datasets, find_schedule
-from noisyor.learning.pair_kernels import NEVER
 from noisyor.learning.pairs import pair_table
+from noisyor.learning.ratio_kernels import NEVER
 
 
 def test_pairs_are_ready_when_their_other_parents_are_learned(rng):

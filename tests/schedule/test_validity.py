@@ -6,7 +6,7 @@ import pytest
 from conftest import random_structure
 from noisyor import Schedule, Structure, datasets, find_schedule
 from noisyor.errors import ScheduleError
-from noisyor.schedule.steps import StepArrays
+from noisyor.schedule.schedule import StepArrays
 from noisyor.schedule.validity import is_singly_coupled
 
 
@@ -42,17 +42,17 @@ def test_the_checker_refuses_schedules_that_are_not_valid():
     with pytest.raises(ScheduleError, match="not the only one that couples"):
         changed(schedule, removed=lambda rows: rows[:0]).validate()
     with pytest.raises(ScheduleError, match="prior of the removed disease 1 was not learned"):
-        changed(schedule, rounds=np.zeros_like).validate()
+        changed(schedule, step_rounds=np.zeros_like).validate()
     with pytest.raises(ScheduleError, match="not the only one"):
-        changed(schedule, diseases=np.zeros_like).validate()
+        changed(schedule, step_diseases=np.zeros_like).validate()
     with pytest.raises(ScheduleError, match="teaches \\(\\)"):
         changed(schedule, edge_steps=lambda steps: np.where(steps == 0, -1, steps)).validate()
     with pytest.raises(ScheduleError, match="removes a disease twice"):
         changed(schedule, removed=lambda rows: np.repeat(rows, 2, axis=0)).validate()
     with pytest.raises(ScheduleError, match="not in increasing order"):
-        changed(schedule, symptoms=lambda symptoms: symptoms[:, ::-1]).validate()
+        changed(schedule, step_symptoms=lambda symptoms: symptoms[:, ::-1]).validate()
     with pytest.raises(ScheduleError, match="gaps"):
-        changed(schedule, rounds=lambda rounds: 2 * rounds).validate()
+        changed(schedule, step_rounds=lambda rounds: 2 * rounds).validate()
 
 
 def test_the_checker_notices_random_damage(rng):
@@ -67,7 +67,7 @@ def test_the_checker_notices_random_damage(rng):
         with pytest.raises(ScheduleError, match="not the only one"):
             changed(schedule, removed=lambda rows, gone=gone: np.delete(rows, gone, 0)).validate()
         with pytest.raises(ScheduleError, match="not learned in an earlier round"):
-            changed(schedule, rounds=np.zeros_like).validate()
+            changed(schedule, step_rounds=np.zeros_like).validate()
 
 
 def test_steps_must_stand_in_the_order_of_their_rounds():
@@ -79,9 +79,9 @@ def test_steps_must_stand_in_the_order_of_their_rounds():
     with pytest.raises(ScheduleError, match="stands after a later round"):
         changed(
             schedule,
-            rounds=lambda rounds: rounds[swap],
-            diseases=lambda diseases: diseases[swap],
-            symptoms=lambda symptoms: symptoms[swap],
+            step_rounds=lambda rounds: rounds[swap],
+            step_diseases=lambda diseases: diseases[swap],
+            step_symptoms=lambda symptoms: symptoms[swap],
             edge_steps=lambda steps: np.argsort(swap)[steps],
             removed=lambda rows: np.column_stack([np.argsort(swap)[rows[:, 0]], rows[:, 1]]),
         ).validate()
@@ -102,4 +102,4 @@ def test_a_pair_step_needs_what_it_builds_on():
         return symptoms
 
     with pytest.raises(ScheduleError, match="second edge of its pair"):
-        changed(schedule, symptoms=swapped).validate()
+        changed(schedule, step_symptoms=swapped).validate()

@@ -1,7 +1,7 @@
 """check_identifiability: what can be known of a network's parameters, from which moments.
 
 What a schedule learns is identifiable, and the schedule is the certificate (Theorem 1). Of what it
-leaves, the Jacobian of the moments tells whether it is *locally* identifiable: whether no small
+leaves, the Jacobian of the moments says whether it is *locally* identifiable: whether no small
 change of the parameters leaves all moments as they are (Section 3.3, Table 1).
 """
 
@@ -15,15 +15,11 @@ from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
 from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule, find_schedule
-from noisyor.schedule.steps import FixedMasks, StepArrays
+from noisyor.schedule.schedule import FixedMasks, StepArrays
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SCHEDULE_ORDER = 3
-"""The order of the moments that a schedule needs."""
-HIGHEST_ORDER = 10
 
 
 class Tradeoff(NamedTuple):
@@ -73,12 +69,10 @@ class Identifiability:
     def __init__(
         self, structure: Structure, max_order: int, schedule: Schedule, fixed: Fixed
     ) -> None:
-        self.structure = structure
-        self.max_order = max_order
-        self.schedule = schedule
-        self.fixed = fixed
+        self.structure, self.max_order = structure, max_order
+        self.schedule, self.fixed = schedule, fixed
         # With fixed values a schedule may do with pairs.
-        learned = SCHEDULE_ORDER if not schedule.is_pair.all() else 2
+        learned = 2 if schedule.is_pair.all() else 3
         orders = (
             np.where(schedule.prior_depths >= 0, learned, -1),
             np.where(schedule.depths >= 0, learned, -1),
@@ -105,7 +99,7 @@ class Identifiability:
 
     @property
     def is_identifiable(self) -> bool:
-        """Whether all parameters are, at least locally."""
+        """True if all parameters are, at least locally."""
         return self.order >= 0
 
     def verdicts(self) -> "pa.Table":
@@ -117,22 +111,19 @@ class Identifiability:
         """
         import pyarrow as pa
 
-        orders, certified = self.orders.vector, self._certified().vector
+        orders, certified = self.orders.vector, self.schedule.certified.vector
         verdicts = np.select(
             [orders == 0, certified, orders > 0], ["fixed", "certified", "local"],
             "not identifiable",
         )  # fmt: skip
-        numbers = np.full(len(orders), -1)
-        swaps = np.full(len(orders), -1)
-        n_diseases, n_edges = self.structure.n_diseases, self.structure.n_edges
+        numbers, swaps = np.full((2, len(orders)), -1)
+        indices = Parameters.split(self.structure, np.arange(len(orders)))
         for number, tradeoff in enumerate(self.tradeoffs):
-            numbers[tradeoff.priors] = number
-            numbers[n_diseases + tradeoff.failures] = number
-            numbers[n_diseases + n_edges + tradeoff.leaks] = number
+            for of_kind, is_open in zip(indices, tradeoff[:3], strict=True):
+                numbers[of_kind[is_open]] = number
         for number, diseases in enumerate(self.swaps):
-            swaps[list(diseases)] = number
-            of_group = np.flatnonzero(np.isin(self.structure.edges[:, 0], diseases))
-            swaps[n_diseases + of_group] = number
+            is_in = np.isin(np.arange(self.structure.n_diseases), diseases)
+            swaps[Parameters.of_diseases(self.structure, is_in, leaks=False).vector] = number
         return pa.table(
             {
                 **self.structure.parameter_names(),
@@ -142,11 +133,6 @@ class Identifiability:
                 "swap": pa.array(swaps, mask=swaps < 0),
             }
         )
-
-    def _certified(self) -> Parameters:
-        leaks = np.ones(self.structure.n_symptoms, dtype=np.bool_)
-        leaks[self.structure.edges[self.schedule.depths < 0, 1]] = False
-        return Parameters(self.schedule.prior_depths >= 0, self.schedule.depths >= 0, leaks)
 
     def __repr__(self) -> str:
         parts = (
@@ -169,7 +155,7 @@ def check_identifiability(
     max_order
         The highest order of moments to look at.
     fixed
-        Parameters whose values are known: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
+        Parameters whose values are fixed: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
     schedule
         From `find_schedule`, if it is at hand.
 
@@ -184,10 +170,10 @@ def check_identifiability(
     """
     if not isinstance(structure, Structure):
         raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
-    if max_order not in range(2, HIGHEST_ORDER + 1):
-        raise ParameterError(f"max_order must be 2 to {HIGHEST_ORDER}, not {max_order!r}.")
+    if max_order not in range(2, 11):
+        raise ParameterError(f"max_order must be 2 to 10, not {max_order!r}.")
     fixed = as_fixed(fixed, structure)
-    if max_order < SCHEDULE_ORDER:
+    if max_order < 3:
         schedule = _empty_schedule(structure, fixed)  # a schedule needs more than may be looked at
     return Identifiability(
         structure, max_order, schedule or find_schedule(structure, fixed=fixed), fixed
@@ -196,9 +182,8 @@ def check_identifiability(
 
 def _empty_schedule(structure: Structure, fixed: Fixed) -> Schedule:
     none = np.empty(0, dtype=np.int64)
-    steps = StepArrays(
-        none, none, none.reshape(0, 3), np.full(structure.n_edges, -1), none.reshape(0, 2)
-    )
+    sets, edge_steps = none.reshape(0, 3), np.full(structure.n_edges, -1)
+    steps = StepArrays(none, none, sets, edge_steps, none.reshape(0, 2))
     return Schedule(structure, steps, pairs=True, choice="first", fixed=FixedMasks.of(fixed))
 
 
@@ -207,7 +192,6 @@ def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
 
     Two diseases meet in the moments only if they share two symptoms, or one whose leak is fixed.
     """
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     structure = schedule.structure
@@ -216,13 +200,11 @@ def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
     priors = (schedule.prior_depths < 0) & ~fixed.mask.priors
     left = priors.copy()
     left[owners[edges]] = True
-    of_left = left[owners]
-    shape = structure.n_diseases, structure.n_symptoms
     # One symptom is enough if its leak is fixed: then it counts twice.
-    counts = np.where(fixed.mask.leaks[symptoms[of_left]], 2, 1).astype(np.int32)
-    matrix = csr_array((counts, (owners[of_left], symptoms[of_left])), shape)
-    meets = (matrix @ matrix.T) > 1
-    part_of = connected_components(meets, directed=False)[1]
+    counts = np.where(fixed.mask.leaks[symptoms], 2, 1) * left[owners]
+    matrix = structure.sparse_matrix(counts.astype(np.int32))
+    matrix.eliminate_zeros()
+    part_of = connected_components((matrix.T @ matrix) > 1, directed=False)[1]
     diseases = np.flatnonzero(left)
     return [
         Unknowns(structure, diseases[part_of[diseases] == part], priors, edges, ~fixed.mask.leaks)
@@ -242,8 +224,8 @@ def _fill_orders(
     touched = np.unique(structure.edges[np.isin(structure.edges[:, 0], piece.diseases), 1])
     leak_orders = np.full(len(touched), -1)
     # Pairs alone show no prior, and no failure without it.
-    is_low = not len(unknown[0][0]) or max_order < SCHEDULE_ORDER or not piece.leaks.all()
-    for order in range(2 if is_low else SCHEDULE_ORDER, max_order + 1):
+    is_low = not len(unknown[0][0]) or max_order < 3 or not piece.leaks.all()
+    for order in range(2 if is_low else 3, max_order + 1):
         left = null_space(piece, order)
         for indices, columns, orders in unknown:
             is_new = ~left.is_open[columns[indices]] & (orders[indices] < 0)
@@ -282,7 +264,7 @@ def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
 def _equal_diseases(
     schedule: Schedule, prior_orders: Indices, fixed: Fixed
 ) -> list[tuple[int, ...]]:
-    """Return groups of diseases that no moment can tell apart: same children, nothing fixed."""
+    """Return groups of diseases that no moment can distinguish: same children, nothing fixed."""
     structure = schedule.structure
     groups: dict[bytes, list[int]] = {}
     for disease in np.flatnonzero(schedule.prior_depths < 0).tolist():
@@ -319,13 +301,8 @@ def identifiability_table(
 def smallest_order(n_diseases: int, n_symptoms: int, max_order: int) -> int:
     """Return the smallest order that identifies one fully connected network; -1: none does."""
     structure = Structure.from_matrix(np.ones((n_diseases, n_symptoms)))
-    everything = Unknowns(
-        structure,
-        np.arange(n_diseases),
-        np.ones(n_diseases, dtype=np.bool_),
-        np.ones(structure.n_edges, dtype=np.bool_),
-        np.ones(n_symptoms, dtype=np.bool_),
-    )
+    masks = Parameters.full(structure, True)
+    everything = Unknowns(structure, np.arange(n_diseases), *masks)
     for order in range(2, max_order + 1):
         if not len(null_space(everything, order).basis):
             return order

@@ -3,7 +3,7 @@
 Every negative moment is a product over diseases (Eq. 3). In the logarithm of R(S), the moment over
 those of S's single symptoms, leaks cancel out, and so does every disease with one child in S. So
 the unknown priors and failures have the equations log R(S), and each leak its own symptom's moment;
-where a leak is known, that moment is an equation for the others too.
+where a leak is fixed, that moment is an equation for the others too.
 
 A set S says more than its subsets only if some disease has all of it as children.
 """
@@ -17,16 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.names import Indices
+from noisyor.parameters import Booleans
 from noisyor.structure import Structure
 
-Booleans = NDArray[np.bool_]
 Residues = NDArray[np.uint64]
-
-MOST_SETS = 20_000
-"""Of more sets of a disease and order a random sample is taken."""
-SKETCHED, EXTRA = 4, 50
-"""With SKETCHED times more equations than unknowns, a sketch is reduced instead of all of them; it
-has EXTRA more rows than there are unknowns."""
 
 
 class Unknowns(NamedTuple):
@@ -43,15 +37,13 @@ class Unknowns(NamedTuple):
 
     @property
     def prior_columns(self) -> Indices:
-        """The column of each prior; -1 where it is known."""
-        mask = np.zeros(len(self.priors), dtype=np.bool_)
-        mask[self.diseases] = True
-        mask &= self.priors
+        """The column of each prior; -1 where it is fixed."""
+        mask = np.isin(np.arange(len(self.priors)), self.diseases) & self.priors
         return np.where(mask, np.cumsum(mask) - 1, -1)
 
     @property
     def edge_columns(self) -> Indices:
-        """The column of each edge; -1 where it is known. They follow those of the priors."""
+        """The column of each edge; -1 where it is fixed. They follow those of the priors."""
         mask = np.isin(self.structure.edges[:, 0], self.diseases) & self.edges
         return np.where(mask, np.cumsum(mask) - 1 + int((self.prior_columns >= 0).sum()), -1)
 
@@ -67,7 +59,7 @@ class NullSpace(NamedTuple):
     basis: Residues
     """A row for each direction, a column for each unknown, modulo a prime."""
     leak_moves: Booleans
-    """A row for each direction, a column for each symptom: whether it moves the leak."""
+    """A row for each direction, a column for each symptom: True if it moves the leak."""
 
     @property
     def is_open(self) -> Booleans:
@@ -101,17 +93,16 @@ def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
     failures = rng.integers(1, int(PRIME), structure.n_edges, dtype=np.uint64)
     single_rows = _single_rows(unknowns, priors, failures)
     matrix = _sketch(unknowns, order, priors, failures, seed)
-    # Where the leak is known, a symptom's own frequency is one more equation.
+    # Where the leak is fixed, a symptom's own frequency is one more equation.
     matrix = np.vstack([matrix, single_rows[~unknowns.leaks]])
-    pivots = np.empty(min(matrix.shape), dtype=np.int64)
-    rank = eliminate(matrix, pivots)
-    pivot_columns = pivots[:rank]
-    if rank < unknowns.n_columns:
-        reduce_upwards(matrix, pivot_columns)
-    free = np.setdiff1d(np.arange(unknowns.n_columns), pivot_columns)
-    basis = np.zeros((len(free), unknowns.n_columns), dtype=np.uint64)
+    n, pivots = unknowns.n_columns, np.empty(min(matrix.shape), dtype=np.int64)
+    pivots = pivots[: eliminate(matrix, pivots)]
+    if len(pivots) < n:
+        reduce_upwards(matrix, pivots)
+    free = np.setdiff1d(np.arange(n), pivots)
+    basis = np.zeros((len(free), n), dtype=np.uint64)
     basis[np.arange(len(free)), free] = 1
-    basis[:, pivot_columns] = (PRIME - matrix[:rank, free]).T % PRIME
+    basis[:, pivots] = (PRIME - matrix[: len(pivots), free]).T % PRIME
     moves = _leak_moves(basis, single_rows)
     moves[:, ~unknowns.leaks] = False
     return NullSpace(basis, moves)
@@ -126,8 +117,9 @@ def _sketch(
     structure = unknowns.structure
     groups = list(_sets(unknowns, order, seed))
     n_rows, n_columns = sum(map(len, groups)), unknowns.n_columns
-    is_whole = n_rows <= SKETCHED * n_columns
-    rows = np.zeros((n_rows if is_whole else n_columns + EXTRA, n_columns), dtype=np.uint64)
+    # With four times more equations than unknowns, a sketch of some more rows is reduced instead.
+    is_whole = n_rows <= 4 * n_columns
+    rows = np.zeros((n_rows if is_whole else n_columns + 50, n_columns), dtype=np.uint64)
     sketch = Sketch(rows, is_whole, seed)
     prior_columns, edge_columns = unknowns.prior_columns, unknowns.edge_columns
     for disease in unknowns.diseases:
@@ -148,7 +140,7 @@ def _sets(unknowns: Unknowns, order: int, seed: int) -> Iterator[Indices]:
     rng = np.random.default_rng(seed)
     for size in range(2, order + 1):
         found = [
-            subsets(unknowns.structure.children(int(disease)), size, MOST_SETS, rng)
+            subsets(unknowns.structure.children(int(disease)), size, 20_000, rng)
             for disease in unknowns.diseases
         ]
         sets = np.concatenate([np.empty((0, size), dtype=np.int64), *found])
@@ -164,9 +156,8 @@ def subsets(children: Indices, size: int, most: int, rng: np.random.Generator) -
         drawn = np.sort(rng.integers(0, len(children), (most, size)), axis=1)
         drawn = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]
     else:
-        drawn = np.array(
-            list(itertools.combinations(range(len(children)), size)), dtype=np.int64
-        ).reshape(-1, size)
+        every = list(itertools.combinations(range(len(children)), size))
+        drawn = np.array(every, dtype=np.int64).reshape(-1, size)
     return np.asarray(children[drawn])
 
 

@@ -25,12 +25,12 @@ class Sketch(NamedTuple):
 
     rows: Residues
     is_whole: bool
-    """Whether each row is one of the Jacobian's."""
+    """True if each row is one of the Jacobian's."""
     seed: int
 
 
 class DiseaseColumns(NamedTuple):
-    """A disease's prior and edges, and the columns of its unknowns: -1 for what is known."""
+    """A disease's prior and edges, and the columns of its unknowns: -1 for what is fixed."""
 
     edge_of: Integers
     """For each symptom its edge from the disease, or -1."""

@@ -1,23 +1,20 @@
 """What would make a network identifiable: the smallest repairs, each verified by another check."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from noisyor.errors import some_of
+from noisyor.names import Indices
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
     from noisyor.identifiability.check import Identifiability, Tradeoff
 
-MOST_SYMPTOMS = 3
-"""Symptoms that are added to a disease at most."""
-MOST_EDGES = 60
-"""Edges that are tried as absent."""
-ANY = 0.5
-"""The value of a parameter that is taken as fixed: which one does not matter."""
+Named = tuple[str, ...]
+"""A prior, by its disease, or a failure, by disease and symptom."""
 
 
 class Repair(NamedTuple):
@@ -25,7 +22,7 @@ class Repair(NamedTuple):
 
     kind: str
     """"know", "add" or "drop"."""
-    parameters: tuple[tuple[str, ...], ...]
+    parameters: tuple[Named, ...]
     """What is to be known (disease; disease and symptom), which disease gets symptoms, or which
     edge is dropped."""
     n_needed: int
@@ -46,7 +43,7 @@ class Repair(NamedTuple):
         return f"find out that an edge does not exist: one of {edges}"
 
 
-def _edge(name: tuple[str, ...]) -> str:
+def _edge(name: Named) -> str:
     return f"{name[0]!r} to {name[1]!r}"
 
 
@@ -63,115 +60,84 @@ def find_repairs(
 
 
 class _Trial:
-    """The part of a network that a set belongs to, with what else is known taken as fixed."""
+    """The part of a network that a set belongs to, with what is learned elsewhere fixed."""
 
     def __init__(
-        self,
-        result: "Identifiability",
-        tradeoff: "Tradeoff",
+        self, result: "Identifiability", tradeoff: "Tradeoff",
         check: "Callable[..., Identifiability]",
-    ) -> None:
-        self._check = check
-        whole = result.structure
-        self._max_order = result.max_order
-        names = [whole.diseases[i] for i in tradeoff.diseases]
-        children = np.unique(np.concatenate([whole.children(name) for name in names]))
-        self.structure = whole.subset(diseases=names, symptoms=children.tolist())
-        self._priors, self._failures, self._leaks = {}, {}, {}
-        for i, name in zip(tradeoff.diseases, names, strict=True):
-            if result.schedule.prior_depths[i] >= 0 or result.orders.priors[i] == 0:
-                self._priors[name] = ANY
-            for edge in range(*whole.edges_of(int(i)).indices(whole.n_edges)):
-                if result.schedule.depths[edge] >= 0 or result.orders.failures[edge] == 0:
-                    self._failures[name, whole.symptoms[whole.edges[edge, 1]]] = ANY
-        for j in np.flatnonzero(result.orders.leaks == 0):
-            if j in children:
-                self._leaks[whole.symptoms[j]] = ANY
-        self.priors = [whole.diseases[i] for i in tradeoff.priors]
-        self.edges = [
-            (whole.diseases[i], whole.symptoms[j])
-            for i, j in whole.edges[tradeoff.failures].tolist()
-        ]
-        self.diseases = list(dict.fromkeys([*self.priors, *(disease for disease, _ in self.edges)]))
+    ) -> None:  # fmt: skip
+        whole, orders, schedule = result.structure, result.orders, result.schedule
+        self._check, self._max_order = check, result.max_order
+        diseases = [whole.diseases[i] for i in tradeoff.diseases]
+        children = np.unique(np.concatenate([whole.children(name) for name in diseases]))
+        self.structure = whole.subset(diseases=diseases, symptoms=children.tolist())
 
-    def is_repaired(
-        self,
-        structure: Structure | None = None,
-        priors: tuple[str, ...] = (),
-        failures: tuple[tuple[str, str], ...] = (),
-    ) -> bool:
+        def named(edges: Indices) -> list[Named]:
+            ends = whole.edges[edges].tolist()
+            return [(whole.diseases[i], whole.symptoms[j]) for i, j in ends]
+
+        is_learned = (schedule.prior_depths >= 0) | (orders.priors == 0)
+        self._priors = [name for name in diseases if is_learned[whole.disease_index(name)]]
+        is_learned = (schedule.depths >= 0) | (orders.failures == 0)
+        is_learned &= np.isin(whole.edges[:, 0], tradeoff.diseases)
+        self._failures = named(np.flatnonzero(is_learned))
+        self._leaks = [whole.symptoms[j] for j in children if orders.leaks[j] == 0]
+        self.priors: list[Named] = [(whole.diseases[i],) for i in tradeoff.priors]
+        self.edges = named(tradeoff.failures)
+        self.diseases = list(dict.fromkeys(name[0] for name in [*self.priors, *self.edges]))
+
+    def is_repaired(self, structure: Structure | None = None, known: Sequence[Named] = ()) -> bool:
         """Return True if all of the set can be known, in a structure with more values fixed."""
         here = structure or self.structure
-        known = {name: ANY for name in self._failures if here.has_edge(*name)}
+        priors = [*self._priors, *(name[0] for name in known if len(name) == 1)]
+        failures = [*self._failures, *(name for name in known if len(name) == 2)]
         fixed = Fixed(
             here,
-            priors={**self._priors, **dict.fromkeys(priors, ANY)},
-            failures={**known, **dict.fromkeys(failures, ANY)},
-            leaks=self._leaks,
+            priors=dict.fromkeys(priors, 0.5),  # which value does not matter
+            failures={name: 0.5 for name in failures if here.has_edge(*name)},
+            leaks=dict.fromkeys(self._leaks, 0.5),
         )
         found = self._check(here, max_order=self._max_order, fixed=fixed).orders
-        is_known = [found.priors[here.disease_index(name)] >= 0 for name in self.priors]
+        is_known = [found.priors[here.disease_index(name)] >= 0 for (name,) in self.priors]
         edges = [here.edge_index(*name) for name in self.edges if here.has_edge(*name)]
         return all(is_known) and bool((found.failures[edges] >= 0).all())
 
     def know(self) -> Repair | None:
         """Return the fewest parameters that have to be known, found one after the other."""
-        priors: list[str] = []
-        failures: list[tuple[str, str]] = []
-        candidates: list[tuple[str, ...]] = [*((name,) for name in self.priors), *self.edges]
-        for candidate in candidates:
-            if len(candidate) == 1:
-                priors.append(candidate[0])
-            else:
-                failures.append((candidate[0], candidate[1]))
-            if self.is_repaired(priors=tuple(priors), failures=tuple(failures)):
-                break
-        else:
+        candidates = [*self.priors, *self.edges]
+        numbers = range(1, len(candidates) + 1)
+        n = next((n for n in numbers if self.is_repaired(known=candidates[:n])), None)
+        if n is None:
             return None
-        self._leave_out(priors, failures)
-        named = (*((name,) for name in priors), *failures)
-        return Repair("know", named, len(named))
-
-    def _leave_out(self, priors: list[str], failures: list[tuple[str, str]]) -> None:
-        """Leave out again what turns out not to be needed."""
-        for name in list(priors):
-            others = tuple(other for other in priors if other != name)
-            if self.is_repaired(priors=others, failures=tuple(failures)):
-                priors.remove(name)
-        for edge in list(failures):
-            other_edges = tuple(other for other in failures if other != edge)
-            if self.is_repaired(priors=tuple(priors), failures=other_edges):
-                failures.remove(edge)
+        needed = candidates[:n]
+        for name in candidates[:n]:  # leave out again what turns out not to be needed
+            others = [other for other in needed if other != name]
+            if self.is_repaired(known=others):
+                needed = others
+        return Repair("know", tuple(needed), len(needed))
 
     def add(self) -> Repair | None:
-        """Return the fewest symptoms of their own that one disease, or all of them, would need."""
-        for count in range(1, MOST_SYMPTOMS + 1):
-            for chosen in self._choices():
+        """Return the fewest symptoms, up to three, that one disease, or all of them, would need."""
+        choices = [[name] for name in self.diseases]
+        choices += [self.diseases] if len(self.diseases) > 1 else []
+        for count in (1, 2, 3):
+            for chosen in choices:
                 if self.is_repaired(self._with_symptoms(chosen, count)):
                     return Repair("add", tuple((name,) for name in chosen), count)
         return None
-
-    def _choices(self) -> Iterator[list[str]]:
-        yield from ([name] for name in self.diseases)
-        if len(self.diseases) > 1:
-            yield self.diseases
 
     def _with_symptoms(self, diseases: list[str], count: int) -> Structure:
         here = self.structure
         new = [(name, f"{name}: new symptom {n}") for name in diseases for n in range(count)]
         symptoms = [*here.symptoms, *(symptom for _, symptom in new)]
-        edges = here.edges.tolist()
-        edges += [
-            [here.disease_index(name), here.n_symptoms + n] for n, (name, _) in enumerate(new)
-        ]
-        return Structure(here.diseases, symptoms, edges)
+        added = [[here.disease_index(name), here.n_symptoms + n] for n, (name, _) in enumerate(new)]
+        return Structure(here.diseases, symptoms, [*here.edges.tolist(), *added])
 
     def drop(self) -> Repair | None:
-        """Return the edges each of which would do, were it known to be absent."""
-        found = []
-        for name in self.edges[:MOST_EDGES]:
-            edges = np.delete(self.structure.edges, self.structure.edge_index(*name), axis=0)
-            without = Structure(self.structure.diseases, self.structure.symptoms, edges)
-            if self.is_repaired(without):
+        """Return the edges each of which would do, were it known to be absent; sixty are tried."""
+        here, found = self.structure, []
+        for name in self.edges[:60]:
+            edges = np.delete(here.edges, here.edge_index(*name), axis=0)
+            if self.is_repaired(Structure(here.diseases, here.symptoms, edges)):
                 found.append(name)
         return Repair("drop", tuple(found), 1) if found else None

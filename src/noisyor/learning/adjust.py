@@ -10,16 +10,18 @@ for thousands of triplets at once.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noisyor.errors import ParameterError
-from noisyor.learning.adjust_kernels import remove_influences
+from noisyor.errors import ParameterError, StructureError
 from noisyor.learning.decompose import Influences
+from noisyor.learning.ratio_kernels import Couplings, remove_influences
+from noisyor.moments import Moments
 from noisyor.names import Indices
-from noisyor.parameters import Floats
+from noisyor.parameters import Booleans, Floats
+from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
 
@@ -68,33 +70,66 @@ def _along(axis: int, value: int) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, value, ...)
 
 
-class Couplings(NamedTuple):
-    """Diseases that couple two symptoms or more of each of some sets of symptoms."""
+# --- ratios of many sets of symptoms ---
 
-    offsets: Indices
-    """Those of set s are the rows `offsets[s] : offsets[s + 1]` of what follows."""
-    diseases: Indices
-    edges: Indices
-    """From the disease to the set's symptoms a, b and c; -1 where there is none."""
 
-    @classmethod
-    def of(cls, structure: Structure, sets: Indices, rows: Indices) -> "Couplings":
-        """Return couplings given as rows (set, disease), in the order of the sets."""
-        owners, diseases = rows.T
-        return cls(
-            np.searchsorted(owners, np.arange(len(sets) + 1)),
-            np.ascontiguousarray(diseases),
-            edge_numbers(structure, diseases, sets[owners]),
+def check_moments(moments: Moments, schedule: Schedule) -> None:
+    """Raise an error if nothing can be learned from moments by a schedule."""
+    if not isinstance(moments, Moments) or not isinstance(schedule, Schedule):
+        raise ParameterError(
+            "learning takes moments (count_moments) and a schedule (find_schedule), not "
+            f"{type(moments).__name__} and {type(schedule).__name__}."
         )
+    if moments.plan.structure != schedule.structure:
+        raise StructureError(
+            "the moments and the schedule belong to different structures: "
+            f"{moments.plan.structure!r} and {schedule.structure!r}."
+        )
+    if moments.n_records == 0 and not moments.is_exact:
+        raise ParameterError("there is nothing to learn from: the moments have no records.")
+
+
+def rows_of(moments: Moments, order: int, sets: Indices, advice: str) -> Indices:
+    """Return the rows of sets of symptoms in the moments' plan; an error gives the advice."""
+    rows = moments.plan.rows_of(order, sets)
+    n_missing = int((rows < 0).sum())
+    if n_missing:
+        kind = ("symptoms", "pairs", "triplets")[order - 1]
+        raise ParameterError(f"the moments lack {n_missing:,} of the {len(sets):,} {kind} {advice}")
+    return rows
+
+
+def excesses_of(
+    moments: Moments, rows: Indices, is_pair: Booleans, without: int | None = None
+) -> Floats:
+    """Return c_ab, c_ac, c_bc and k of each set, given its row among the pairs or triplets.
+
+    Of a pair only the first, the others are 0. `without` leaves a group of records out.
+    """
+    excesses = np.zeros((len(rows), 4))
+    triplets, of_triplets = moments.values(3, without=without), rows[~is_pair]
+    excesses[~is_pair, :3] = triplets.pair_excesses[of_triplets]
+    excesses[~is_pair, 3] = triplets.triplet_excess[of_triplets]
+    if is_pair.any():
+        excesses[is_pair, 0] = moments.excesses(2, without=without)[rows[is_pair]]
+    return excesses
+
+
+def as_couplings(structure: Structure, sets: Indices, rows: Indices) -> Couplings:
+    """Return couplings of sets of symptoms, given as rows (set, disease), in the sets' order."""
+    owners, diseases = rows.T
+    offsets = np.searchsorted(owners, np.arange(len(sets) + 1))
+    edges = edge_numbers(structure, diseases, sets[owners])
+    return Couplings(offsets, np.ascontiguousarray(diseases), edges)
 
 
 def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> Indices:
     """Return for each row the edges from a disease to its symptoms; -1 where there is none."""
     n = structure.n_symptoms
     keys = structure.edges[:, 0] * n + structure.edges[:, 1]
-    wanted = diseases[:, np.newaxis] * n + symptoms
-    found = np.searchsorted(keys, wanted)
-    is_edge = np.append(keys, -1)[found] == wanted
+    needed = diseases[:, np.newaxis] * n + symptoms
+    found = np.searchsorted(keys, needed)
+    is_edge = np.append(keys, -1)[found] == needed
     return np.where(is_edge & (symptoms >= 0), found, -1)
 
 
@@ -105,7 +140,7 @@ def adjusted_excesses(removed: Couplings, influences: Influences, excesses: Floa
     """
     adjusted = np.array(excesses)
     if len(removed.diseases):
-        remove_influences(*removed, influences.lambdas, influences.strengths, adjusted)
+        remove_influences(removed, *influences, adjusted)
     return adjusted
 
 

@@ -18,13 +18,11 @@ some symptom does not depend on the disease.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from noisyor.errors import DecompositionError, ParameterError
 from noisyor.names import Indices
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from noisyor.parameters import Booleans, Floats
 
 SINGULAR = 1e-13
 """Determinants and differences of eigenvalues below this, relative to their terms, are 0."""

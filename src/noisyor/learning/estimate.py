@@ -11,19 +11,16 @@ from noisyor.errors import ParameterError
 from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
-from noisyor.learning.misfits import LEVEL, Misfits, check_usable, ratio_variances
+from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Booleans, Fixed, Floats, Parameters
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Floats = NDArray[np.float64]
-
 
 NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
 """Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
@@ -38,7 +35,7 @@ class Learned(NamedTuple):
     flags: NDArray[np.uint16]
 
     @property
-    def is_learned(self) -> NDArray[np.bool_]:
+    def is_learned(self) -> Booleans:
         """True where a value was learned or fixed, and is not a neutral one."""
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
 
@@ -61,12 +58,6 @@ def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
     return depths
 
 
-ALIKE = 10.0
-"""Two minima fit alike if their weighted sums of squares differ by less than this."""
-POOR = 5.0
-"""A fit is poor if its sum of squares is more than this for each moment in excess."""
-
-
 class Explained(NamedTuple):
     """How well the best explanation of a part fits the moments, and the next best one."""
 
@@ -80,17 +71,17 @@ class Explained(NamedTuple):
     second: float
     """That of the next best minimum that other starts have found; infinite if there is none."""
     weakly_identified: Indices
-    """The diseases of which the moments tell too little."""
+    """The diseases of which the moments say too little."""
 
     @property
     def is_ambiguous(self) -> bool:
-        """True if both fit alike, so that the moments do not tell which is right."""
-        return self.second < self.misfit + ALIKE
+        """True if both fit nearly alike, so that the moments do not say which is right."""
+        return self.second < self.misfit + 10.0
 
     @property
     def is_poor(self) -> bool:
-        """True if the best explanation misses the moments by far."""
-        return self.misfit > POOR * max(self.n_moments - self.n_unknown, 1) + ALIKE
+        """True if the best explanation misses the moments by far, each of those in excess."""
+        return self.misfit > 5.0 * max(self.n_moments - self.n_unknown, 1) + 10.0
 
 
 @dataclass(frozen=True)
@@ -133,13 +124,12 @@ class Estimate:
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""
-        learned = self.flags.map(lambda flags: (flags & Flag.NOT_LEARNED) == 0)
-        flags = self.flags.map(
-            lambda flags, here, known: np.where(here & known, flags | np.uint16(flag), flags),
-            is_flagged,
-            learned,
-        )
-        return replace(self, flags=flags)
+
+        def put(flags: NDArray[np.uint16], here: Booleans) -> NDArray[np.uint16]:
+            is_learned = (flags & Flag.NOT_LEARNED) == 0
+            return np.where(here & is_learned, flags | np.uint16(flag), flags)
+
+        return replace(self, flags=self.flags.map(put, is_flagged))
 
     def fixing(self, fixed: Fixed) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
@@ -160,21 +150,17 @@ class Estimate:
     @property
     def priors(self) -> Learned:
         """What is known of the priors."""
-        return self._kind("priors")
+        return self.parts["prior"]
 
     @property
     def failures(self) -> Learned:
         """What is known of the failures."""
-        return self._kind("failures")
+        return self.parts["failure"]
 
     @property
     def leaks(self) -> Learned:
         """What is known of the leaks."""
-        return self._kind("leaks")
-
-    def _kind(self, kind: str) -> Learned:
-        each = self.values, self.standard_errors, self.depths, self.flags
-        return Learned(*(getattr(parameters, kind) for parameters in each))
+        return self.parts["leak"]
 
     @property
     def network(self) -> NoisyOrNetwork:
@@ -184,14 +170,18 @@ class Estimate:
     @property
     def parts(self) -> dict[str, Learned]:
         """The three kinds of parameters by name."""
-        return {"prior": self.priors, "failure": self.failures, "leak": self.leaks}
+        each = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
+        return {
+            kind: Learned(*known)
+            for kind, known in zip(("prior", "failure", "leak"), each, strict=True)
+        }
 
     @property
     def is_complete(self) -> bool:
         """True if every parameter was learned."""
         return not (self.flags.vector & Flag.NOT_LEARNED).any()
 
-    def misfits(self, moments: Moments | None = None, *, level: float = LEVEL) -> Misfits:
+    def misfits(self, moments: Moments | None = None, *, level: float = 0.05) -> Misfits:
         """Return the pairs of symptoms that the learned network does not explain.
 
         Parameters
@@ -233,9 +223,7 @@ class Estimate:
         import pyarrow as pa
 
         flags, depths = self.flags.vector, self.depths.vector
-        distinct = [Flag(flag) for flag in np.unique(flags).tolist()]
-        in_words = {flag: flag.reasons for flag in distinct}
-        codes = {flag: flag.codes for flag in distinct}
+        texts = {flag: (Flag(flag).reasons, Flag(flag).codes) for flag in np.unique(flags).tolist()}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
@@ -246,8 +234,8 @@ class Estimate:
                 "upper": pa.array(np.concatenate(upper), from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
-                "flags": [in_words[flag] for flag in flags.tolist()],
-                "flag_codes": [codes[flag] for flag in flags.tolist()],
+                "flags": [texts[flag][0] for flag in flags.tolist()],
+                "flag_codes": [texts[flag][1] for flag in flags.tolist()],
             }
         )
 

@@ -5,10 +5,10 @@ order, as one number for the whole disease, lambda = (1 - 2 p) / sqrt(q):
 
     -k_abc = lambda v_a v_b v_c
 
-Triplets of strong and otherwise rare symptoms tell most: the variance of k is about u_a u_b u_c
+Triplets of strong and otherwise rare symptoms say most: the variance of k is about u_a u_b u_c
 over the records, u the odds of a symptom, so v / sqrt(u) is what a symptom is worth.
 
-Where the failure of an edge is fixed, its strength tells the prior too, and better:
+Where the failure of an edge is fixed, its strength shows the prior too, and better:
 
     v = sqrt(p (1 - p)) (1 - f) / (1 - p (1 - f))
 
@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers
+from noisyor.learning.adjust import adjusted_excesses, as_couplings, edge_numbers, excesses_of
 from noisyor.learning.decompose import Influences, lambdas_of, priors_of
 from noisyor.learning.pairs import PairTable
+from noisyor.learning.ratio_kernels import Couplings
 from noisyor.learning.uncertainty import jackknife_errors
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.values import SetValues
@@ -32,10 +33,6 @@ from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
 
-TRIPLETS_A_DISEASE = 120
-"""The best of a disease's triplets are counted."""
-ROUNDS_OF_REMOVAL = 6
-"""How often all lambdas are found again, with those of the other diseases removed."""
 USUAL_LAMBDA = 10.0
 """That of a prior of about 0.01, for a disease whose own is not known."""
 
@@ -52,7 +49,7 @@ class TripletTable(NamedTuple):
 
 
 def choose_triplets(table: PairTable, strengths: Floats, odds: Floats) -> Indices:
-    """Return the triplets of symptoms that tell most about the priors.
+    """Return the triplets of symptoms that say most about the priors.
 
     Only triplets whose pairs have no unlearned parents are taken.
     """
@@ -78,7 +75,7 @@ def _best_triplets(worth: Floats, ready: Booleans) -> Indices:
     if not len(members):  # the best symptoms may have unlearned parents in common
         members = _usable_triplets(np.sort(ranked[:120]), usable)
     order = np.argsort(-np.prod(worth[members], axis=1), kind="stable")
-    return np.asarray(members[np.sort(order[:TRIPLETS_A_DISEASE])])
+    return np.asarray(members[np.sort(order[:120])])
 
 
 def _usable_triplets(symptoms: Indices, usable: Booleans) -> Indices:
@@ -105,12 +102,9 @@ def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> T
     ready = pairs.is_ready[of_pairs].reshape(-1, 3).all(axis=1)
     diseases, symptoms = diseases[ready].astype(np.int64), symptoms[ready]
     removed = couplings_of(parent_bits(structure), diseases, symptoms)
-    return TripletTable(
-        diseases,
-        plan.rows_of(3, symptoms),
-        edge_numbers(structure, diseases, symptoms),
-        Couplings.of(structure, symptoms, removed),
-    )
+    edges = edge_numbers(structure, diseases, symptoms)
+    couplings = as_couplings(structure, symptoms, removed)
+    return TripletTable(diseases, plan.rows_of(3, symptoms), edges, couplings)
 
 
 def triplet_spreads(values: SetValues, rows: Indices) -> Floats:
@@ -124,9 +118,8 @@ class LambdaFit:
     """Finds lambda of every disease by weighted regression over its triplets."""
 
     def __init__(self, moments: Moments, table: TripletTable, fixed: Fixed) -> None:
-        self._moments = moments
+        self._moments, self._table = moments, table
         self._fixed = lambdas_of(np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN))
-        self._table = table
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
         values = moments.values(3)
         spread = triplet_spreads(values, table.rows)
@@ -139,14 +132,15 @@ class LambdaFit:
 
     def run(
         self, strengths: Floats, start: Floats | None = None, *, without: int | None = None,
-        rounds: int = ROUNDS_OF_REMOVAL,
+        rounds: int = 6,
     ) -> Floats:  # fmt: skip
-        """Return lambda of each disease; NaN where it has no triplet."""
+        """Return lambda of each disease; NaN where it has no triplet.
+
+        In each round all are found again, with those of the other diseases removed.
+        """
         table = self._table
-        values = self._moments.values(3, without=without)
-        excesses = np.column_stack(
-            [values.pair_excesses[table.rows], values.triplet_excess[table.rows]]
-        )
+        no_pair = np.zeros(len(table.rows), dtype=np.bool_)
+        excesses = excesses_of(self._moments, table.rows, no_pair, without)
         product = np.prod(strengths[table.edges], axis=1)
         below = self._sum(self._weights * product**2)
         lambdas = np.full(len(below), USUAL_LAMBDA) if start is None else start
@@ -161,30 +155,27 @@ class LambdaFit:
         return lambdas
 
     def _sum(self, values: Floats) -> Floats:
-        size = len(self.n_triplets)
-        return np.bincount(self._table.diseases, values, minlength=size).astype(np.float64)
+        return np.bincount(self._table.diseases, values, len(self.n_triplets)).astype(np.float64)
 
 
-# --- what fixed failures tell ---
+# --- what fixed failures say ---
 
 
-def lambdas_with_fixed_failures(
+def with_fixed_failures(
     fixed: Fixed, whole: Influences, groups: Influences, sizes: Indices
-) -> tuple[Floats, Floats]:
-    """Return the lambdas, and those without each group, with what fixed failures tell of them."""
-    owners = fixed.structure.edges[:, 0]
-    free = ~fixed.mask.priors
-    informative = np.flatnonzero(fixed.mask.failures & free[owners] & (whole.strengths > 0))
+) -> tuple[Influences, Influences]:
+    """Return all, and what is found without each group, with what fixed failures say of lambdas."""
+    is_free = ~fixed.mask.priors[fixed.structure.edges[:, 0]]
+    informative = np.flatnonzero(fixed.mask.failures & is_free & (whole.strengths > 0))
     if not len(informative):
-        return whole.lambdas, groups.lambdas
-    errors = Influences(
-        *(_errors(each, parts, sizes) for each, parts in zip(whole, groups, strict=True))
+        return whole, groups
+    errors = Influences(*(_errors(*each, sizes) for each in zip(whole, groups, strict=True)))
+    lambdas, *replicates = (
+        _fit(fixed, informative, Influences(*each), errors)
+        for each in (whole, *zip(*groups, strict=True))
     )
-    lambdas = _fit(fixed, informative, whole, errors)
-    found = [
-        _fit(fixed, informative, Influences(v, x), errors) for v, x in zip(*groups, strict=True)
-    ]
-    return lambdas, np.array(found).reshape(groups.lambdas.shape)
+    of_groups = np.array(replicates).reshape(groups.lambdas.shape)
+    return whole._replace(lambdas=lambdas), groups._replace(lambdas=of_groups)
 
 
 def _errors(whole: Floats, parts: Floats, sizes: Indices) -> Floats:
@@ -196,7 +187,7 @@ def _errors(whole: Floats, parts: Floats, sizes: Indices) -> Floats:
 
 
 def _fit(fixed: Fixed, informative: Indices, observed: Influences, errors: Influences) -> Floats:
-    """Return lambda of each disease, changed where edges tell of its prior (Gauss-Newton)."""
+    """Return lambda of each disease, changed where edges show its prior (Gauss-Newton)."""
     n = len(observed.lambdas)
     owners = fixed.structure.edges[informative, 0]
     f = np.clip(fixed.values.failures[informative], MARGIN, 1.0 - MARGIN)
@@ -205,7 +196,7 @@ def _fit(fixed: Fixed, informative: Indices, observed: Influences, errors: Influ
     log_p = np.log(np.clip(np.where(known, priors_of(observed.lambdas), 0.01), 1e-4, 0.5))
     for _ in range(25):
         p = np.exp(log_p)
-        q, p_edge = p * (1.0 - p), np.exp(log_p)[owners]
+        q, p_edge = p * (1.0 - p), p[owners]
         share = (1.0 - f) / (1.0 - p_edge * (1.0 - f))
         expected = np.sqrt(p_edge * (1.0 - p_edge)) * share
         derivative = expected * (0.5 * (1.0 - 2.0 * p_edge) / (1.0 - p_edge) + p_edge * share)

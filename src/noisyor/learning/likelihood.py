@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.em.ascent import ExactAscent, climb
 from noisyor.em.exact import ExactExpectation
@@ -21,25 +22,18 @@ from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, as_fixed
+from noisyor.parameters import Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
 ObservedMethod = Literal["ratio", "likelihood"]
 
-AT_BOUND = 1e-5
-"""Nearer to 0 or 1 a value is at its bound: the likelihood has no maximum inside."""
-
 
 def learn_exact_em(
-    findings: Findings,
-    structure: Structure,
-    *,
-    fixed: Fixed | None = None,
-    settings: EMSettings = EMSettings(),
-    progress: Progress | None = None,
-) -> Estimate:
+    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(), progress: Progress | None = None,
+) -> Estimate:  # fmt: skip
     """Learn by EM with exact inference, from random starts; for small networks.
 
     The run with the highest likelihood is kept. `progress` is called with the number of records
@@ -58,13 +52,9 @@ def learn_exact_em(
 
 
 def learn_maximum_likelihood(
-    findings: Findings,
-    structure: Structure,
-    *,
-    fixed: Fixed | None = None,
-    settings: EMSettings = EMSettings(),
-    progress: Progress | None = None,
-) -> Estimate:
+    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(), progress: Progress | None = None,
+) -> Estimate:  # fmt: skip
     """Maximise the exact likelihood by a quasi-Newton method (L-BFGS) in log odds.
 
     As `learn_exact_em`; another way to the same maximum, for small networks.
@@ -82,40 +72,30 @@ def learn_maximum_likelihood(
 
 
 def _exactly(
-    method: str,
-    findings: Findings,
-    structure: Structure,
-    fixed: Fixed | None,
-    settings: EMSettings,
-    progress: Progress | None,
-) -> Estimate:
+    method: str, findings: Findings, structure: Structure, fixed: Fixed | None,
+    settings: EMSettings, progress: Progress | None,
+) -> Estimate:  # fmt: skip
     """Climb the exact likelihood."""
-    _check(findings, structure)
-    known = as_fixed(fixed, structure)
+    fixed = _checked(findings, structure, fixed)
     expectation = ExactExpectation(
-        findings.with_structure(structure),
-        max_operations=settings.max_operations,
+        findings.with_structure(structure), max_operations=settings.max_operations,
         n_jobs=settings.n_jobs,
-    )
-    ascent = ExactAscent(expectation, known, progress or _ignore)
+    )  # fmt: skip
+    ascent = ExactAscent(expectation, fixed, progress or _ignore)
     if method == "exact_em":
         run, limits = ascent.by_leaps, settings.limits(max_iter=5000, tol=1e-11)
     else:
         run, limits = ascent.by_gradients, settings.limits(max_iter=2000, tol=1e-14)
-    starts = random_starts(findings, structure, known, settings)
+    starts = random_starts(findings, structure, fixed, settings)
     network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
-    errors = information_errors(network, expectation.information(network), known, 1e-3)
-    return _estimate(method, network, errors, findings.n_records, known, trace)
+    errors = information_errors(network, expectation.information(network), fixed, 1e-3)
+    return _estimate(method, network, errors, findings.n_records, fixed, trace)
 
 
 def learn_variational_em(
-    findings: Findings,
-    structure: Structure,
-    *,
-    fixed: Fixed | None = None,
-    settings: EMSettings = EMSettings(),
-    progress: Progress | None = None,
-) -> Estimate:
+    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    settings: EMSettings = EMSettings(), progress: Progress | None = None,
+) -> Estimate:  # fmt: skip
     """Learn by variational EM from random starts, the paper's baseline.
 
     The run with the highest bound is kept.
@@ -129,33 +109,27 @@ def learn_variational_em(
     >>> learn_variational_em(findings, network.structure, settings=EMSettings(n_init=2))
     Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    _check(findings, structure)
+    fixed = _checked(findings, structure, fixed)
     limits = settings.limits(max_iter=500, tol=1e-6)
-    known = as_fixed(fixed, structure)
     expectation = VariationalExpectation(findings.with_structure(structure), settings.n_jobs)
 
     def step(expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
-        return expectation.maximise(expected, network, known)
+        return expectation.maximise(expected, network, fixed)
 
     runs = []
-    for start in random_starts(findings, structure, known, settings):
+    for start in random_starts(findings, structure, fixed, settings):
         expectation.restart()
         runs.append(climb(expectation, step, start, limits, progress or _ignore))
     network, trace = best_run(runs, "lower bound of the log likelihood")
     errors = Parameters.full(structure, np.nan)
-    return _estimate("variational_em", network, errors, findings.n_records, known, trace)
+    return _estimate("variational_em", network, errors, findings.n_records, fixed, trace)
 
 
 def learn_observed(
-    findings: Findings,
-    structure: Structure,
-    diseases: Any,
-    *,
-    method: ObservedMethod = "ratio",
-    fixed: Fixed | None = None,
-    settings: EMSettings = EMSettings(),
+    findings: Findings, structure: Structure, diseases: Any, *, method: ObservedMethod = "ratio",
+    fixed: Fixed | None = None, settings: EMSettings = EMSettings(),
     progress: Progress | None = None,
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Learn from records in which the diseases were seen: records x diseases, 0 and 1 or booleans.
 
     By the "ratio", in closed form, or by "likelihood", noisy-or regression, a little more accurate.
@@ -170,30 +144,29 @@ def learn_observed(
     >>> learn_observed(findings, network.structure, diseases)
     Estimate(observed: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
-    _check(findings, structure)
+    fixed = _checked(findings, structure, fixed)
     if method not in get_args(ObservedMethod):
         raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
     limits = settings.limits(max_iter=200, tol=1e-7)
     seen = check_diseases(diseases, findings.n_records, structure)
-    known = as_fixed(fixed, structure)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)
-    network, errors = expectation.ratios(known)
+    network, errors = expectation.ratios(fixed)
     trace = None
 
     def step(expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
-        return maximise(expected.trials, network, known)
+        return maximise(expected.trials, network, fixed)
 
     if method == "likelihood":
         p, f, leaks = network.parameters
         start = inside(Parameters(p, np.clip(f, 0.01, 0.99), np.clip(leaks, 1e-4, 0.99)))
-        start_network = network.with_parameters(start).with_fixed(known)
+        start_network = network.with_parameters(start).with_fixed(fixed)
         run = climb(expectation, step, start_network, limits, progress or _ignore)
         network, trace = best_run([run], "log likelihood given the diseases")
-    is_weak = errors.map(lambda error: np.zeros(len(error), dtype=np.uint16))
+    good = Parameters.full(structure, 0, np.uint16)
     weak_failures = np.where(np.isnan(errors.failures), Flag.WEAK, 0).astype(np.uint16)
-    flags = Parameters(is_weak.priors, weak_failures, is_weak.leaks)
+    flags = Parameters(good.priors, weak_failures, good.leaks)
     name = "observed" if method == "ratio" else "observed_likelihood"
-    return _estimate(name, network, errors, findings.n_records, known, trace, flags=flags)
+    return _estimate(name, network, errors, findings.n_records, fixed, trace, flags=flags)
 
 
 def learn_uniform(
@@ -209,36 +182,30 @@ def learn_uniform(
     >>> learn_uniform(network.sample(500, rng=1), network.structure).network.priors
     array([0.5, 0.5])
     """
-    _check(findings, structure)
+    fixed = _checked(findings, structure, fixed)
     network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL_VALUES))
     flags = Parameters.full(structure, Flag.NOT_SCHEDULED, np.uint16)
     errors = Parameters.full(structure, np.nan)
-    known = as_fixed(fixed, structure)
-    return _estimate("uniform", network, errors, findings.n_records, known, flags=flags)
+    return _estimate("uniform", network, errors, findings.n_records, fixed, flags=flags)
 
 
 def _ignore(_: int) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
-def _check(findings: Findings, structure: Structure) -> None:
-    """Refuse findings of other symptoms, and no records."""
+def _checked(findings: Findings, structure: Structure, fixed: Fixed | None) -> Fixed:
+    """Return what is fixed; refuse findings of other symptoms, and no records."""
     if findings.structure.symptoms != structure.symptoms:
         raise StructureError("the findings belong to a structure with other symptoms.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
+    return as_fixed(fixed, structure)
 
 
 def _estimate(
-    method: str,
-    network: NoisyOrNetwork,
-    errors: Parameters,
-    n_records: int,
-    fixed: Fixed,
-    trace: Trace | None = None,
-    *,
-    flags: Parameters | None = None,
-) -> Estimate:
+    method: str, network: NoisyOrNetwork, errors: Parameters, n_records: int, fixed: Fixed,
+    trace: Trace | None = None, *, flags: Parameters | None = None,
+) -> Estimate:  # fmt: skip
     """Return an estimate, with flags.
 
     By default on what the findings alone cannot identify. Values at a bound are flagged always,
@@ -253,14 +220,12 @@ def _estimate(
             lambda orders: np.where(orders < 0, Flag.UNCERTIFIED, 0).astype(np.uint16)
         )
         swaps = checked.swaps
-    clipped = flags.map(
-        lambda flag, value: np.where(
-            (flag == 0) & ((value < AT_BOUND) | (value > 1.0 - AT_BOUND)),
-            np.uint16(Flag.CLIPPED),
-            flag,
-        ),
-        network.parameters,
-    )
+
+    def clip(flags: NDArray[np.uint16], values: Floats) -> NDArray[np.uint16]:
+        is_at_bound = (values < 1e-5) | (values > 1.0 - 1e-5)  # there is no maximum inside
+        return np.where((flags == 0) & is_at_bound, np.uint16(Flag.CLIPPED), flags)
+
+    clipped = flags.map(clip, network.parameters)
     estimate = Estimate(
         structure, method, n_records, network.parameters,
         clipped.map(lambda flag, error: np.where(flag == 0, error, np.nan), errors),

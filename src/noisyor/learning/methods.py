@@ -1,15 +1,27 @@
-"""fit: learning by any method, and the table of methods with what each needs and can do."""
+"""fit: learning by any method, and the table of methods with what each needs and can do.
+
+Records may be in memory, in files or on a cluster, or there may be only their counts. A method asks
+its source for counts, for all records in memory or for a sampler of diseases; each gives what it
+can.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from noisyor.cluster.jobs import Cluster
 from noisyor.em.runs import EMSettings
+from noisyor.em.sampled import Sampler
+from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.reading import RecordFormat
 from noisyor.learning import cleanup
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.likelihood import (
+    Progress,
     learn_exact_em,
     learn_maximum_likelihood,
     learn_observed,
@@ -19,20 +31,69 @@ from noisyor.learning.likelihood import (
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
-from noisyor.learning.sources import RecordSource
 from noisyor.moments import MomentPlan, Moments
+from noisyor.moments.counting import count_records
 from noisyor.moments.groups import N_GROUPS
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
-MOST_SYMPTOMS_FOR_ALL_PAIRS = 500
+
+@dataclass
+class RecordSource:
+    """Records of a structure, wherever they are, or moments that were counted before."""
+
+    records: Any
+    """Findings, arrays, tables or files as `count_moments` takes them, or Moments."""
+    structure: Structure
+    form: RecordFormat = field(default_factory=RecordFormat)
+    progress: Progress | None = None
+    """Called with numbers of records, as often as they are looked at."""
+    client: Any = None
+    """Of a Dask cluster, if the records are to be looked at there."""
+    skip_broken: bool = False
+    """On a cluster: leave out files that cannot be read."""
+
+    def __post_init__(self) -> None:
+        self.records = as_source(self.records, self.structure)
+
+    @property
+    def moments(self) -> Moments | None:
+        """The moments, where they are all there is."""
+        return self.records if isinstance(self.records, Moments) else None
+
+    def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
+        """Count moments of all records."""
+        return count_records(
+            self.records, plan, self.form, n_groups=n_groups, n_jobs=n_jobs,
+            progress=self.progress, client=self.client, skip_broken=self.skip_broken,
+        )  # fmt: skip
+
+    def findings(self) -> Findings:
+        """Return all records, in memory from now on."""
+        if self.client is not None:
+            raise ParameterError(
+                "this method learns from records on one machine: leave out the client, or learn "
+                "with 'refined', 'pooled' or 'sequential'."
+            )
+        if not isinstance(self.records, Findings):
+            self.records = read_findings(self.records, self.structure, self.form)
+            self.form = RecordFormat()  # what it says of files has been done
+        return self.records
+
+    def sampler(self) -> Findings | Sampler:
+        """Return the records themselves, or a sampler of those that are on a cluster."""
+        if self.client is None:
+            return self.findings()
+        return ClusterSampler(
+            Cluster(self.client), self.records, self.structure, self.form, self.skip_broken
+        )
 
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """What all methods can be told; each takes what concerns it (see `NoisyOrLearner`)."""
+    """Options of all methods; each takes what concerns it (see `NoisyOrLearner`)."""
 
     pairs: bool = True
     choice: Choice = "first"
@@ -66,13 +127,6 @@ class Problem:
     def count(self, plan: MomentPlan) -> Moments:
         """Count moments of all records."""
         return self.source.count(plan, self.settings.n_groups, self.settings.em.n_jobs)
-
-    def count_pairs(self) -> Moments:
-        """Count the pairs that pooling and misfits look at."""
-        pairs = self.count(pairs_to_count(self.structure))
-        if not pairs.n_records:
-            raise ParameterError("there is nothing to learn from: there are no records.")
-        return pairs
 
 
 @dataclass(frozen=True)
@@ -109,7 +163,7 @@ def fit(
     method
         A name of `METHODS`.
     settings
-        What the method can be told.
+        Options of the method.
     fixed
         Parameters that keep their values: a `Fixed`, or a mapping.
     labels
@@ -125,14 +179,14 @@ def fit(
     """
     chosen = find_method(method)
     source = records if isinstance(records, RecordSource) else RecordSource(records, structure)
-    known = as_fixed(fixed, structure)
+    fixed = as_fixed(fixed, structure)
     if source.moments is not None and not chosen.from_counts:
         raise ParameterError(
             f"method {method!r} learns from records, not from moments; give the records, or learn "
             "with 'pooled' or 'sequential'."
         )
-    schedule = settings.schedule(structure, known)
-    return chosen.learn(Problem(source, schedule, known, settings, labels))
+    schedule = settings.schedule(structure, fixed)
+    return chosen.learn(Problem(source, schedule, fixed, settings, labels))
 
 
 def find_method(name: str) -> Method:
@@ -154,18 +208,17 @@ def plan_for(
         raise ParameterError(
             f"method {method!r} learns from records, not from counts: there is no plan."
         )
-    known = as_fixed(fixed, structure)
+    fixed = as_fixed(fixed, structure)
     is_sequential = method == "sequential"
-    schedule = settings.schedule(structure, known, None if is_sequential else "rarest")
-    plan = schedule.plan() | cleanup.plan_for(schedule, known)
+    schedule = settings.schedule(structure, fixed, None if is_sequential else "rarest")
+    plan = schedule.plan() | cleanup.plan_for(schedule, fixed)
     return plan if is_sequential else pairs_to_count(structure) | plan
 
 
 def pairs_to_count(structure: Structure) -> MomentPlan:
     """Return the pairs that share a disease; all, so that misfits show, where they are not many."""
-    if structure.n_symptoms <= MOST_SYMPTOMS_FOR_ALL_PAIRS:
-        return MomentPlan.all_pairs(structure)
-    return MomentPlan.coupled(structure)
+    are_few = structure.n_symptoms <= 500
+    return MomentPlan.all_pairs(structure) if are_few else MomentPlan.coupled(structure)
 
 
 # --- the methods ---
@@ -193,8 +246,11 @@ def _pooled(problem: Problem) -> Estimate:
 
 
 def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
-    """Fit the pairs, and count the triplets that tell most given that fit."""
-    fitted = fit_pairs(problem.count_pairs(), problem.schedule, problem.fixed)
+    """Fit the pairs, and count the triplets that say most given that fit."""
+    pairs = problem.count(pairs_to_count(problem.structure))
+    if not pairs.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    fitted = fit_pairs(pairs, problem.schedule, problem.fixed)
     return fitted, problem.count(fitted.best_triplets())
 
 
@@ -207,30 +263,32 @@ def _refined(problem: Problem) -> Estimate:
     fitted, triplets = _count_pairs_and_triplets(problem)
     pooled = fitted.fit(triplets, standard_errors=False, n_jobs=problem.settings.em.n_jobs)
     estimate = learn_refined(
-        problem.source.sampler(),
-        problem.schedule,
-        pooled.start(),
-        fixed=problem.fixed,
-        shrink=problem.settings.shrink,
-        cleaned=pooled.cleaned,
-        settings=problem.settings.em,
+        problem.source.sampler(), problem.schedule, pooled.start(), fixed=problem.fixed,
+        shrink=problem.settings.shrink, cleaned=pooled.cleaned, settings=problem.settings.em,
         progress=problem.source.progress,
-    )
+    )  # fmt: skip
     return replace(estimate, moments=fitted.moments)
 
 
-def _by_likelihood(learn: Callable[..., Estimate]) -> Callable[[Problem], Estimate]:
+def _from_records(
+    name: str, about: str, learn: Callable[..., Estimate], needs_labels: bool = False
+) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
-        findings = problem.source.findings()
-        counts = replace(problem.source, progress=None)
-        pairs = replace(problem, source=counts).count(pairs_to_count(problem.structure))
-        options = {"settings": problem.settings.em, "progress": problem.source.progress}
-        estimate = learn(problem, findings, fixed=problem.fixed, **options)
+        findings, progress = problem.source.findings(), problem.source.progress
+        silent = replace(problem, source=replace(problem.source, progress=None))
+        pairs = silent.count(pairs_to_count(problem.structure))
+        seen = [problem.labels] if needs_labels else []
+        options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
+        estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs)
 
-    return learned
+    return Method(name, about, learned, needs_labels=needs_labels)
+
+
+def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any) -> Estimate:
+    return learn_uniform(findings, structure, fixed=fixed)
 
 
 _TABLE = [
@@ -248,49 +306,25 @@ _TABLE = [
         _sequential,
         from_counts=True,
     ),
-    Method(
-        "exact_em",
-        "EM with exact inference, for small networks",
-        _by_likelihood(lambda problem, x, **more: learn_exact_em(x, problem.structure, **more)),
-    ),
-    Method(
-        "variational_em",
-        "variational EM, the paper's baseline",
-        _by_likelihood(
-            lambda problem, x, **more: learn_variational_em(x, problem.structure, **more)
-        ),
-    ),
-    Method(
+    _from_records("exact_em", "EM with exact inference, for small networks", learn_exact_em),
+    _from_records("variational_em", "variational EM, the paper's baseline", learn_variational_em),
+    _from_records(
         "maximum_likelihood",
         "the exact likelihood, maximised by its gradient",
-        _by_likelihood(
-            lambda problem, x, **more: learn_maximum_likelihood(x, problem.structure, **more)
-        ),
+        learn_maximum_likelihood,
     ),
-    Method(
+    _from_records(
         "observed",
         "in closed form, from records in which the diseases were seen",
-        _by_likelihood(
-            lambda problem, x, **more: learn_observed(x, problem.structure, problem.labels, **more)
-        ),
+        learn_observed,
         needs_labels=True,
     ),
-    Method(
+    _from_records(
         "observed_likelihood",
         "noisy-or regression, from records in which the diseases were seen",
-        _by_likelihood(
-            lambda problem, x, **more: learn_observed(
-                x, problem.structure, problem.labels, method="likelihood", **more
-            )
-        ),
+        partial(learn_observed, method="likelihood"),
         needs_labels=True,
     ),
-    Method(
-        "uniform",
-        "a guess that looks at nothing",
-        _by_likelihood(
-            lambda problem, x, fixed, **_: learn_uniform(x, problem.structure, fixed=fixed)
-        ),
-    ),
+    _from_records("uniform", "a guess that looks at nothing", _uniform),
 ]
 METHODS = {method.name: method for method in _TABLE}

@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-FAR_OUT = 1e-290
-LEVEL = 0.05
-"""The false-discovery rate that is allowed by default."""
-
-
 class Scored(NamedTuple):
     """Pairs, symptoms, or edges that might be missing, that were tested; one row each."""
 
@@ -60,6 +55,11 @@ class Scored(NamedTuple):
         rows = np.flatnonzero(self.q_values <= level)
         return np.asarray(rows[np.lexsort((-np.abs(self.residuals[rows]), self.p_values[rows]))])
 
+    def columns(self, rows: Indices) -> dict[str, Floats]:
+        """Return what a table says of some rows."""
+        columns = {"residual": self.residuals, "p_value": self.p_values, "q_value": self.q_values}
+        return {name: values[rows] for name, values in columns.items()}
+
 
 class Misfits(Immutable):
     """What the learned network does not explain, with false-discovery control.
@@ -80,30 +80,22 @@ class Misfits(Immutable):
     __slots__ = ("__dict__", "expected", "level", "moments", "network", "observed", "pairs")
 
     def __init__(
-        self,
-        network: NoisyOrNetwork,
-        moments: Moments,
-        *,
-        level: float = LEVEL,
+        self, network: NoisyOrNetwork, moments: Moments, *, level: float = 0.05,
         variances: Floats | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_usable(network, moments, level)
         self.network, self.moments, self.level = network, moments, level
         self.observed = moments.counts(2).astype(np.float64)
         fitted = fitted_values(network, moments)
-        absent = 1.0 / (1.0 + fitted.odds)  # 0 for a symptom that is always present
-        a, b = absent.T
-        ratios = fitted.ratios()
-        both = 1.0 - a - b + ratios * a * b
+        a, b = (1.0 / (1.0 + fitted.odds)).T  # absent; 0 for a symptom that is always present
+        both = 1.0 - a - b + fitted.ratios() * a * b
         self.expected = np.maximum(fitted.n_records * both, 1e-12)
         spreads = np.sqrt(fitted.ratio_variances() + (0.0 if variances is None else variances))
         with np.errstate(invalid="ignore"):
             spreads *= fitted.n_records * a * b
-        usable = np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0)
-        rows = np.flatnonzero(usable)
-        p_values, residuals = _compare(self.observed[rows], self.expected[rows], spreads[rows])
-        self.pairs = Scored(moments.plan.pairs[rows], residuals, p_values, q_values(p_values))
+        rows = np.flatnonzero(np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0))
         self.observed, self.expected = self.observed[rows], self.expected[rows]
+        self.pairs = _compare(moments.plan.pairs[rows], self.observed, self.expected, spreads[rows])
         self._seal()
 
     @property
@@ -129,9 +121,8 @@ class Misfits(Immutable):
         spreads = np.sqrt(expected * (1.0 - chances))
         rows = np.flatnonzero((spreads > 0) & np.isfinite(singles.odds[:, 0]))
         counts = self.moments.counts(1)[rows].astype(np.float64)
-        p_values, residuals = _compare(counts, expected[rows], spreads[rows])
         members = self.moments.plan.symptoms[rows, np.newaxis]
-        return Scored(members, residuals, p_values, q_values(p_values))
+        return _compare(members, counts, expected[rows], spreads[rows])
 
     @functools.cached_property
     def edges(self) -> Scored:
@@ -157,12 +148,9 @@ class Misfits(Immutable):
                 "second": pa.array([names[b] for _, b in members], pa.string()),
                 "observed": self.observed[rows].astype(np.int64),
                 "expected": self.expected[rows],
-                "residual": self.pairs.residuals[rows],
-                "p_value": self.pairs.p_values[rows],
-                "q_value": self.pairs.q_values[rows],
+                **self.pairs.columns(rows),
                 "shared": pa.array(
-                    [", ".join(structure.diseases[i] for i in each) for each in shared],
-                    pa.string(),
+                    [", ".join(structure.diseases[i] for i in each) for each in shared], pa.string()
                 ),
             }
         )
@@ -182,9 +170,7 @@ class Misfits(Immutable):
             {
                 "disease": pa.array([structure.diseases[i] for i, _ in members], pa.string()),
                 "symptom": pa.array([structure.symptoms[j] for _, j in members], pa.string()),
-                "residual": self.edges.residuals[rows],
-                "p_value": self.edges.p_values[rows],
-                "q_value": self.edges.q_values[rows],
+                **self.edges.columns(rows),
             }
         )
 
@@ -220,22 +206,20 @@ def fitted_values(network: NoisyOrNetwork, moments: Moments) -> SetValues:
     )
 
 
-def _compare(observed: Floats, expected: Floats, spreads: Floats) -> tuple[Floats, Floats]:
-    """Return two-sided p-values and standardised residuals."""
+def _compare(members: Indices, observed: Floats, expected: Floats, spreads: Floats) -> Scored:
+    """Return standardised residuals and two-sided p-values."""
     from scipy.special import gammainc, gammaincc, ndtri
 
     stretch = spreads**2 / expected
     counts, mean = observed / stretch, expected / stretch
     is_more = observed > expected
-    one_sided = np.where(
-        is_more, gammainc(np.maximum(counts, 1e-9), mean), gammaincc(counts + 1.0, mean)
-    )
-    p_values = np.minimum(2.0 * one_sided, 1.0)
+    above, below = gammainc(np.maximum(counts, 1e-9), mean), gammaincc(counts + 1.0, mean)
+    p_values = np.minimum(2.0 * np.where(is_more, above, below), 1.0)
     plain = (observed - expected) / spreads
     # Where the probability is hardly a floating point number any more, the plain residual does.
     scores = np.maximum(-ndtri(np.clip(p_values / 2.0, 1e-300, 0.5)), 0.0)
-    scores = np.where(p_values > FAR_OUT, scores, np.maximum(scores, np.abs(plain)))
-    return p_values, np.asarray(np.where(is_more, scores, -scores))
+    scores = np.where(p_values > 1e-290, scores, np.maximum(scores, np.abs(plain)))
+    return Scored(members, np.where(is_more, scores, -scores), p_values, q_values(p_values))
 
 
 def q_values(p_values: Floats) -> Floats:
@@ -257,7 +241,7 @@ def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> 
     """Return how uncertain R of each pair is, given the standard errors of the failures.
 
     NaN where the error of a failure that couples the pair is. Errors of one disease's failures are
-    taken as independent, and its prior as known: the strengths are what the records tell.
+    taken as independent, and its prior as known: the strengths are what the records show.
     """
     structure = network.structure
     diseases = structure.edges[:, 0]

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError
+from noisyor.learning.adjust import check_moments, rows_of
 from noisyor.learning.decompose import edge_strengths
-from noisyor.learning.pair_kernels import (
+from noisyor.learning.ratio_kernels import (
     NEVER,
     NO_PARENT,
     PairRows,
@@ -38,8 +38,6 @@ from noisyor.structure import Structure
 
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
-SWEEPS = 4
-"""In a round, and between two checks of whether the misfit still falls."""
 
 
 class PairTable(NamedTuple):
@@ -91,28 +89,21 @@ class PairFit:
 
     def __init__(self, moments: Moments, table: PairTable, fixed: Fixed) -> None:
         values = moments.values(2)
-        self.is_fixed = fixed.edges
-        """Edges whose strengths are fixed; the others' are fitted."""
-        self.table = table
+        self.is_fixed, self.table = fixed.edges, table
         self._n_records = np.minimum(values.n_records, MANY_RECORDS)
-        self._odds = values.odds
-        c = values.pair_excesses[:, 0]
+        self._odds, c = values.odds, values.pair_excesses[:, 0]
         self._is_known = np.isfinite(c)
         self._ratios = np.where(self._is_known, 1.0 + c, 1.0)
-        self.strengths = np.where(self.is_fixed, _fixed_strengths(fixed), 0.0)
-        self.ratios = self._ratios.copy()
-        """R over what the fit has of it: 1, but for noise."""
-        self.set_strengths(self.strengths)
+        self.set_strengths(np.where(self.is_fixed, _fixed_strengths(fixed), 0.0))
         self.weights = self._weights()
 
     def _weights(self) -> Floats:
         """Return one over the sampling variance of R - 1 as the fit has it (moments.values)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             c = np.nan_to_num(self._ratios / self.ratios - 1.0, posinf=0.0)
+            present = np.where(np.isinf(self._odds), 1.0, self._odds / (1.0 + self._odds))
         # Half a record more on either side, so that a symptom never seen has a variance too.
         n = self._n_records
-        with np.errstate(invalid="ignore"):
-            present = np.where(np.isinf(self._odds), 1.0, self._odds / (1.0 + self._odds))
         a, b = ((present * n[:, np.newaxis] + 0.5) / ((1.0 - present) * n[:, np.newaxis] + 0.5)).T
         spread = a * b + c * (1.0 - a - b) + 2.0 * c * c
         variances = (1.0 + c) * np.maximum(spread, 0.25 * a * b) / n
@@ -125,9 +116,8 @@ class PairFit:
         """Return the mean of the squared standardised residuals."""
         latest = self.table.latest
         used = (self.weights > 0) & (latest < NEVER) & (latest > NO_PARENT)
-        if not used.any():
-            return 0.0
-        return float(np.mean(self.weights[used] * (self.ratios[used] - 1.0) ** 2))
+        squares = self.weights[used] * (self.ratios[used] - 1.0) ** 2
+        return float(squares.mean()) if len(squares) else 0.0
 
     def run(self) -> None:
         """Fit round by round, then jointly until the misfit hardly falls any more."""
@@ -155,15 +145,14 @@ class PairFit:
         """Let the edges of a round start at one strength for each disease, from its pairs."""
         new = (self.table.depths == round_) & ~self.is_fixed
         diseases = self.table.structure.edges[:, 0]
-        usual = np.full(self.table.structure.n_diseases, 0.1)
-        known = self.strengths > 0
-        sums = np.bincount(diseases[known], self.strengths[known], minlength=len(usual))
-        counts = np.bincount(diseases[known], minlength=len(usual))
-        usual[counts > 0] = sums[counts > 0] / counts[counts > 0]
+        n, is_learned = self.table.structure.n_diseases, self.strengths > 0
+        sums = np.bincount(diseases, np.where(is_learned, self.strengths, 0.0), minlength=n)
+        counts = np.bincount(diseases, is_learned, minlength=n)
+        usual = np.where(counts > 0, sums / np.maximum(counts, 1), 0.1)
         self.set_strengths(np.where(new, usual[diseases], self.strengths))
 
     def set_strengths(self, strengths: Floats) -> None:
-        """Take over strengths, and divide the ratios by them anew."""
+        """Take over strengths, and divide the ratios by them anew: to 1, but for noise."""
         self.strengths = np.array(strengths)
         self.ratios = self._ratios.copy()
         for disease in range(self.table.structure.n_diseases):
@@ -173,7 +162,7 @@ class PairFit:
         """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
         pairs = self.table.of_diseases
         weights = self.weights[pairs.rows]
-        for _ in range(SWEEPS):
+        for _ in range(4):
             sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
         newton_sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
 
@@ -186,17 +175,12 @@ def _fixed_strengths(fixed: Fixed) -> Floats:
 
 def check_coupled(moments: Moments, schedule: Schedule) -> None:
     """Raise an error if moments do not fit a schedule, or lack pairs that share a parent."""
-    if moments.plan.structure != schedule.structure:
-        raise StructureError("the moments and the schedule belong to different structures.")
-    if moments.n_records == 0 and not moments.is_exact:
-        raise ParameterError("there is nothing to learn from: the moments have no records.")
-    wanted = MomentPlan.coupled(schedule.structure)
-    n_missing = int((moments.plan.rows_of(2, wanted.pairs) < 0).sum())
-    if n_missing:
-        raise ParameterError(
-            f"the moments lack {n_missing:,} of the {len(wanted.pairs):,} pairs that share a "
-            "disease; count them all (MomentPlan.coupled, or `noisyor count` without --plan)."
-        )
+    check_moments(moments, schedule)
+    advice = (
+        "that share a disease; count them all (MomentPlan.coupled, or `noisyor count` without "
+        "--plan)."
+    )
+    rows_of(moments, 2, MomentPlan.coupled(schedule.structure).pairs, advice)
 
 
 def strengths_without(
@@ -216,13 +200,10 @@ def strengths_without(
     structure = fit.table.structure
     usable = fit.table.is_ready & np.append(fit.weights > 0, False)
     for disease in range(structure.n_diseases):
-        edges = structure.edges_of(disease)
-        rows = fit.table.rows_of(disease)
+        edges, rows = structure.edges_of(disease), fit.table.rows_of(disease)
         if usable[rows].any():
-            strengths[:, edges] += _response(
-                fit.strengths[edges], np.where(usable[rows], fit.weights[rows], 0.0),
-                fit.is_fixed[edges], changes[rows],
-            )  # fmt: skip
+            v, weights = fit.strengths[edges], np.where(usable[rows], fit.weights[rows], 0.0)
+            strengths[:, edges] += _response(v, weights, fit.is_fixed[edges], changes[rows])
     return strengths
 
 

@@ -1,4 +1,4 @@
-"""learn_pooled: all coupled pairs and the best triplets, each weighted by what it tells.
+"""learn_pooled: all coupled pairs and the best triplets, each weighted by what it says.
 
 Strengths from the pairs, in rounds and then jointly; lambdas, hence priors, from the triplets; then
 failures, and leaks from what is left. Uncertain values are shrunk towards the others of their kind.
@@ -19,14 +19,14 @@ from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.lambdas import (
     LambdaFit,
     choose_triplets,
-    lambdas_with_fixed_failures,
     triplet_table,
+    with_fixed_failures,
 )
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
 from noisyor.learning.uncertainty import (
-    FEWEST_GROUPS,
     Shrunk,
     jackknife_errors,
+    jackknife_groups,
     shrink_failures,
     shrink_leaks,
     shrink_priors,
@@ -39,14 +39,11 @@ from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
 
-MOST_GROUPS = 25
-"""Groups are joined in pairs beyond this: more cost time and tell hardly more."""
-
 
 def plan_triplets(
     moments: Moments, schedule: Schedule, *, fixed: Fixed | None = None
 ) -> MomentPlan:
-    """Return all coupled pairs and the triplets that tell most, given the counts of the pairs.
+    """Return all coupled pairs and the triplets that say most, given the counts of the pairs.
 
     What `learn_pooled` needs: count all records again with this plan.
 
@@ -127,7 +124,7 @@ class FittedPairs:
     identifiability: Identifiability
 
     def best_triplets(self) -> MomentPlan:
-        """Return the plan of the triplets that tell most about the priors, and of the clean-up."""
+        """Return the plan of the triplets that say most about the priors, and of the clean-up."""
         structure = self.schedule.structure
         odds = self.moments.values(1).odds[:, 0]
         triplets = choose_triplets(self.pairs.table, self.pairs.strengths, odds)
@@ -151,25 +148,23 @@ class FittedPairs:
         table = triplet_table(structure, triplets.plan, self.pairs.table)
         third = LambdaFit(triplets, table, self.fixed)
         strengths = self.pairs.strengths.copy()
-        lambdas = third.run(strengths)
-        groups = np.flatnonzero(moments.group_records > 0).tolist()
-        if len(groups) < FEWEST_GROUPS or not standard_errors:
-            groups = []
-        group_strengths = strengths_without(self.pairs, moments, groups, n_jobs)
-        found = in_threads(
-            lambda row: third.run(group_strengths[row], lambdas, without=groups[row], rounds=1),
-            range(len(groups)),
-            n_jobs,
-        )
-        without = Influences(group_strengths, np.array(found).reshape(-1, structure.n_diseases))
-        whole = Influences(strengths, lambdas)
+        whole = Influences(strengths, third.run(strengths))
+        groups = jackknife_groups(moments, standard_errors)
+        without = strengths_without(self.pairs, moments, groups, n_jobs)
+
+        def lambdas_without(row: int) -> Floats:
+            return third.run(without[row], whole.lambdas, without=groups[row], rounds=1)
+
+        found = in_threads(lambdas_without, range(len(groups)), n_jobs)
+        replicates = Influences(without, np.array(found).reshape(-1, structure.n_diseases))
         sizes = moments.group_records[groups]
-        lambdas, group_lambdas = lambdas_with_fixed_failures(self.fixed, whole, without, sizes)
-        whole, without = Influences(strengths, lambdas), Influences(group_strengths, group_lambdas)
-        by_group = {group: Influences(*each) for group, *each in zip(groups, *without, strict=True)}
+        whole, replicates = with_fixed_failures(self.fixed, whole, replicates, sizes)
+        by_group = {
+            group: Influences(*each) for group, *each in zip(groups, *replicates, strict=True)
+        }
         swaps = self.identifiability.swaps
         cleaned = clean_up(triplets, self.components, whole, by_group, swaps=swaps, n_jobs=n_jobs)
-        return PooledFit(self, moments, groups, whole, without, third.n_triplets, cleaned)
+        return PooledFit(self, moments, groups, whole, replicates, third.n_triplets, cleaned)
 
 
 @dataclass(frozen=True)
@@ -212,12 +207,12 @@ class PooledFit:
         """Return values and errors of all parameters, uncertain ones shrunk if asked."""
         structure, fixed = self.pairs.schedule.structure, self.pairs.fixed
         shrink = shrink and len(self.groups) > 0  # without errors nobody knows how far
-        lambdas, group_lambdas = self.whole.lambdas, self.without.lambdas
-        raw, replicates = priors_of(lambdas), priors_of(group_lambdas)
+        lambdas = self.whole.lambdas, self.without.lambdas
+        raw, replicates = map(priors_of, lambdas)
         errors = self._errors(raw, replicates)
         priors = unshrunk(raw, errors)
         if shrink:
-            priors = shrink_priors(raw, lambdas, self._errors(lambdas, group_lambdas))
+            priors = shrink_priors(raw, lambdas[0], self._errors(*lambdas))
         # A replicate's prior moves as far as the shrunk prior does when lambda moves.
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.minimum(priors.standard_errors / errors, 1.0)
@@ -225,25 +220,24 @@ class PooledFit:
         prior_values = fixed.apply("priors", priors.values)
         group_priors = fixed.apply("priors", np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9))
         owners = structure.edges[:, 0]
+        strengths = self.whole.strengths, self.without.strengths
         raw, replicates = (
             fixed.apply("failures", edge_failures(p[..., owners], v))
-            for p, v in (
-                (prior_values, self.whole.strengths),
-                (group_priors, self.without.strengths),
-            )
+            for p, v in zip((prior_values, group_priors), strengths, strict=True)
         )
         errors = self._errors(raw, replicates)
         failures = shrink_failures(raw, errors) if shrink else unshrunk(raw, errors)
-        absent = self.moments.negative_moments(1)
-        raw_leaks = leaks_from(structure, absent, prior_values, raw)
-        group_leaks = np.array(
-            [
-                leaks_from(structure, self.moments.negative_moments(1, without=g), p, f)
-                for g, p, f in zip(self.groups, group_priors, replicates, strict=True)
-            ]
-        ).reshape(len(self.groups), structure.n_symptoms)
-        errors = self._errors(raw_leaks, group_leaks)
-        leaks = shrink_leaks(raw_leaks, errors) if shrink else unshrunk(raw_leaks, errors)
+
+        def leaks_without(group: int | None, priors: Floats, failures: Floats) -> Floats:
+            absent = self.moments.negative_moments(1, without=group)
+            return leaks_from(structure, absent, priors, failures)
+
+        raw = leaks_without(None, prior_values, raw)
+        found = [
+            leaks_without(*each) for each in zip(self.groups, group_priors, replicates, strict=True)
+        ]
+        errors = self._errors(raw, np.array(found))
+        leaks = shrink_leaks(raw, errors) if shrink else unshrunk(raw, errors)
         estimate = _estimate(self, (priors, failures, leaks))
         return replace(estimate.fixing(fixed), moments=self.pairs.moments)
 
@@ -254,19 +248,18 @@ class PooledFit:
 
 
 def _in_fewer_groups(moments: Moments) -> Moments:
-    """Join groups of records until there are few enough for the jackknife."""
+    """Join groups of records in pairs while they are many: more cost time and say hardly more."""
     n = moments.n_groups
-    while n > MOST_GROUPS and n % 2 == 0:
+    while n > 25 and n % 2 == 0:
         n //= 2
     return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
 
 
 def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate:
-    """Mark what the schedule does not reach, and what the data hardly tell."""
-    schedule, fixed, moments = fit.pairs.schedule, fit.pairs.fixed, fit.moments
-    structure = schedule.structure
+    """Mark what the schedule does not reach, and what the data hardly say."""
+    schedule, moments, cleaned = fit.pairs.schedule, fit.moments, fit.cleaned
+    structure, fixed = schedule.structure, fit.pairs.fixed
     diseases, symptoms = structure.edges.T
-    cleaned = fit.cleaned
     lost_priors = (schedule.prior_depths < 0) & ~cleaned.priors
     lost_priors |= ~np.isfinite(fit.whole.lambdas)
     lost_failures = ((schedule.depths < 0) & ~cleaned.edges) | lost_priors[diseases]
@@ -276,10 +269,9 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
     reasons = Flag.NOT_SCHEDULED, Flag.NOT_SCHEDULED, Flag.RESTS_ON_UNLEARNED
     values, errors, is_weak = (Parameters(*each) for each in zip(*shrunk, strict=True))
     values = lost.map(np.where, Parameters.full(structure, NEUTRAL_VALUES), values)
-    flag = Flag(0)
     if not fit.groups:
         errors = Parameters.full(structure, np.nan)
-        flag = Flag(0) if moments.is_exact else Flag.NO_ERROR
+    flag = Flag(0) if fit.groups or moments.is_exact else Flag.NO_ERROR
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
     flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
@@ -301,8 +293,5 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
 
 def _sources(numbers: Indices, kind: str, is_cleaned: Booleans) -> NDArray[np.object_]:
     """Return in words what each parameter was learned from."""
-    texts = [
-        "clean-up" if by_cleanup else f"{n:,} {kind}"
-        for n, by_cleanup in zip(numbers, is_cleaned, strict=True)
-    ]
-    return np.array(texts, dtype=object)
+    texts = np.array([f"{n:,} {kind}" for n in numbers], dtype=object)
+    return np.where(is_cleaned, "clean-up", texts)

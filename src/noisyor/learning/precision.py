@@ -18,18 +18,11 @@ from noisyor.errors import ParameterError
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng, as_seed
-from noisyor.parameters import MARGIN, Fixed, Parameters
+from noisyor.parameters import KINDS, MARGIN, Fixed, Parameters
 from noisyor.schedule import Schedule, find_schedule
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-FEWEST_SAMPLED, MOST_SAMPLED = 20_000, 100_000
-FEWEST_SAMPLED_CASES = 20.0
-"""Of a disease with fewer the sample tells nothing to rely on."""
-WANTED_CASES = 200
-"""As many of the rarest disease are sampled, if the numbers above allow it."""
 
 
 @dataclass(frozen=True)
@@ -48,40 +41,32 @@ class Precision:
         """Return how many records would give each parameter a standard error."""
         if not isinstance(standard_error, float | int) or not standard_error > 0.0:
             raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
-        return Parameters(
-            *(self.n_records * (part / standard_error) ** 2 for part in self.without_weak_priors)
-        )
+        n = self.n_records
+        return self.without_weak_priors.map(lambda error: n * (error / standard_error) ** 2)
 
     def summary(self, wanted: float = 0.01) -> "pa.Table":
         """Return one row per parameter, as an Arrow table.
 
         The columns: parameter, disease, symptom, value (as guessed), standard_error (predicted),
-        records_needed (for the wanted standard error) and certified (whether a schedule shows that
-        the parameter can be learned at all).
+        records_needed (for the wanted standard error) and certified (True if a schedule shows
+        that the parameter can be learned at all).
         """
         import pyarrow as pa
 
-        network, structure = self.network, self.network.structure
-        lost = np.zeros(structure.n_symptoms, dtype=np.bool_)
-        lost[structure.edges[self.schedule.depths < 0, 1]] = True
         needed = self.records_needed(wanted).vector
-        certified = [self.schedule.prior_depths >= 0, self.schedule.depths >= 0, ~lost]
         return pa.table(
             {
-                **structure.parameter_names(),
-                "value": network.parameters.vector,
+                **self.network.structure.parameter_names(),
+                "value": self.network.parameters.vector,
                 "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
                 "records_needed": pa.array(np.ceil(needed), from_pandas=True),
-                "certified": np.concatenate(certified),
+                "certified": self.schedule.certified.vector,
             }
         )
 
     def __repr__(self) -> str:
         medians = (np.nanmedian(part) if len(part) else np.nan for part in self.standard_errors)
-        parts = (
-            f"{median:.2g} of {kind}s"
-            for kind, median in zip(("prior", "failure", "leak"), medians, strict=True)
-        )
+        parts = (f"{median:.2g} of {kind}" for kind, median in zip(KINDS, medians, strict=True))
         return f"Precision({self.n_records:,} records: median standard errors {', '.join(parts)})"
 
 
@@ -113,18 +98,20 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
     if not isinstance(n_records, int | np.integer) or n_records < 1:
         raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
     structure, seed = network.structure, as_seed(rng)
-    inside = _inside(network)
+    # Derivatives exist a little inside of 0 and 1.
+    inside = network.with_parameters(
+        network.parameters.map(lambda values: np.clip(values, MARGIN, 1.0 - MARGIN))
+    )
     rarest = max(float(inside.priors.min(initial=1.0)), 1e-9)
-    n_sampled = int(np.clip(WANTED_CASES / rarest, FEWEST_SAMPLED, MOST_SAMPLED))
+    n_sampled = int(np.clip(200 / rarest, 20_000, 100_000))  # 200 of the rarest disease, if it can
     blocks = inside.sample(n_sampled, rng=seed).blocks
     small, rounds = is_small(structure), StochasticSettings.of(structure)
     sampler = RecordSampler(structure, blocks, rounds.least_odds)
-    for warm_up in range(2):
-        sampler.expect(
-            inside, len(blocks), must_screen=True, n_sweeps=rounds.sweeps, seed=seed + warm_up
-        )
+    for seed_ in (seed, seed + 1):  # to warm up
+        sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=rounds.sweeps, seed=seed_)
     grown, nothing = n_records / n_sampled, Fixed(structure)
-    too_rare = inside.priors * n_sampled < FEWEST_SAMPLED_CASES
+    is_rare = inside.priors * n_sampled < 20.0  # of fewer the sample says nothing to rely on
+    too_rare = Parameters.of_diseases(structure, is_rare, leaks=False)
     if small:
         scores = sampler.score(inside, rounds.information_sweeps, seed).information * grown
     else:
@@ -138,17 +125,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
         else:
             totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
             found = disease_errors(inside, information, totals, nothing, share)
-        unknown = Parameters.of_diseases(structure, too_rare, leaks=False)
-        return unknown.map(lambda here, error: np.where(here, np.nan, error), found)
+        return too_rare.map(lambda here, error: np.where(here, np.nan, error), found)
 
-    return Precision(
-        network, int(n_records), errors(1.0), errors(UNSHRUNK), find_schedule(structure)
-    )
-
-
-def _inside(network: NoisyOrNetwork) -> NoisyOrNetwork:
-    """Return the network with all values a little inside of 0 and 1, where derivatives exist."""
-    parts = network.priors, network.failures, network.leaks
-    return NoisyOrNetwork(
-        network.structure, *(np.clip(part, MARGIN, 1.0 - MARGIN) for part in parts)
-    )
+    schedule = find_schedule(structure)
+    return Precision(network, int(n_records), errors(1.0), errors(UNSHRUNK), schedule)

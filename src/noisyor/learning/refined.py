@@ -6,7 +6,6 @@ It uses moments of all orders, which the records hold and the counts of pairs an
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import at_least_if_seen, disease_errors
@@ -18,20 +17,11 @@ from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, as_fixed
+from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
 
-Booleans = NDArray[np.bool_]
-
-LEAST_KNOWN = 0.5
-"""Records should say as large a share of what they would say of a prior if the disease was seen.
-EM comes nearer by that share in a round; with less, ten rounds are too few to be sure."""
-WEAK = 0.64
-"""A value is weak if the weak prior makes up more than this part of what is known of it."""
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
-FEWEST_CASES = 5.0
-"""A prior that rests on fewer expected cases is weak."""
 
 
 def learn_refined(
@@ -52,7 +42,7 @@ def learn_refined(
     records
         In memory, or a sampler of records that are elsewhere.
     schedule
-        Tells which parameters are certified to be identifiable.
+        Says which parameters are certified to be identifiable.
     start
         From `learn_pooled`; never a random one: EM finds the nearest maximum.
     fixed
@@ -89,68 +79,51 @@ def learn_refined(
     totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    known, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
+    fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
     learned = stochastic_em(
-        sampler, start, settings.seed, known, share, rounds, progress or (lambda _: None)
+        sampler, start, settings.seed, fixed, share, rounds, progress or (lambda _: None)
     )
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.seed, known, share)
+        learned, errors = fisher_scoring(sampler, learned, settings.seed, fixed, share)
     else:
         information = sampler.inform(learned, rounds.information_sweeps, settings.seed)
-        errors = disease_errors(learned, information, totals, known, share)
+        errors = disease_errors(learned, information, totals, fixed, share)
         if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
-        unidentified = ~(if_seen >= LEAST_KNOWN * errors.priors**2) & ~known.mask.priors
+        # Records should say half of what they would say of a prior if the disease was seen: EM
+        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
+        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     errors = at_least_if_seen(errors, learned, totals)
-    beyond = cleaned or Cleaned.nothing(structure)
     flags = _flags(learned, errors, totals.n_records, share, unidentified)
-    estimate = _estimate(learned, errors, flags, int(totals.n_records), schedule, beyond)
-    return beyond.marked(estimate).fixing(known)
-
-
-def _flags(
-    network: NoisyOrNetwork,
-    errors: Parameters,
-    n_records: float,
-    share: float,
-    unidentified: Booleans,
-) -> Parameters:
-    """Mark what rests on too few cases, and what may not have settled."""
-    sizes = BetaPriors.weak(network, share).sizes
-
-    def is_weak(value: NDArray[np.float64], error: NDArray[np.float64], size: float) -> Booleans:
-        """Return True where a weak prior makes up most of the precision, or none is known."""
-        with np.errstate(invalid="ignore"):
-            return ~(error**2 * size <= WEAK * value * (1.0 - value))
-
-    weak = network.parameters.map(is_weak, errors, sizes)
-    few = n_records * network.priors < FEWEST_CASES
-    weak = Parameters(weak.priors | few, weak.failures, weak.leaks)
-    return weak.map(
-        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
-        Parameters.of_diseases(network.structure, unidentified),
-    )
-
-
-def _estimate(
-    network: NoisyOrNetwork,
-    errors: Parameters,
-    flags: Parameters,
-    n_records: int,
-    schedule: Schedule,
-    cleaned: Cleaned,
-) -> Estimate:
-    """Return the estimate, with a mark on what nothing certifies."""
-    structure = schedule.structure
+    cleaned = cleaned or Cleaned.nothing(structure)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
     is_open[structure.edges[depths.failures < 0, 1]] = True
     beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
-    return Estimate(
-        structure, "refined", n_records, network.parameters,
-        beyond.map(lambda here, error: np.where(here, np.nan, error), errors),
-        depths,
+    estimate = Estimate(
+        structure, "refined", int(totals.n_records), learned.parameters,
+        beyond.map(lambda here, error: np.where(here, np.nan, error), errors), depths,
         beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
-        schedule,
-        sources=Parameters.full(structure, "records", object),
+        schedule, sources=Parameters.full(structure, "records", object),
     )  # fmt: skip
+    return cleaned.marked(estimate).fixing(fixed)
+
+
+def _flags(
+    network: NoisyOrNetwork, errors: Parameters, n_records: float, share: float,
+    unidentified: Booleans,
+) -> Parameters:  # fmt: skip
+    """Mark what rests on too few cases, and what may not have settled."""
+
+    def is_weak(value: Floats, error: Floats, size: float) -> Booleans:
+        """Return True where a weak prior makes up most of the precision, or none is known."""
+        with np.errstate(invalid="ignore"):
+            return ~(error**2 * size <= 0.64 * value * (1.0 - value))
+
+    weak = network.parameters.map(is_weak, errors, BetaPriors.weak(network, share).sizes)
+    are_few = n_records * network.priors < 5.0  # expected cases
+    weak = Parameters(weak.priors | are_few, weak.failures, weak.leaks)
+    return weak.map(
+        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
+        Parameters.of_diseases(network.structure, unidentified),
+    )

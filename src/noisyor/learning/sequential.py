@@ -12,8 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError
-from noisyor.learning.adjust import Couplings, adjusted_excesses, edge_numbers, leaks_from
+from noisyor.learning.adjust import (
+    adjusted_excesses,
+    as_couplings,
+    check_moments,
+    edge_numbers,
+    excesses_of,
+    leaks_from,
+    rows_of,
+)
 from noisyor.learning.cleanup import Cleaned, CleanupMethod, clean_up, find_components
 from noisyor.learning.decompose import (
     Influences,
@@ -24,7 +31,8 @@ from noisyor.learning.decompose import (
     strengths_of,
 )
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
-from noisyor.learning.uncertainty import FEWEST_GROUPS, jackknife_errors
+from noisyor.learning.ratio_kernels import Couplings
+from noisyor.learning.uncertainty import jackknife_errors, jackknife_groups
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads
@@ -36,6 +44,11 @@ Flags = NDArray[np.uint16]
 
 CLIP = 1e-6
 """Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
+LACKING = (
+    "that the schedule needs. Count the records with its plan (schedule.plan(), or `noisyor plan "
+    "STRUCTURE -o FILE` and `noisyor count --plan FILE`); if they were, learn with the same pairs, "
+    "choice and fixed values that the plan was made with."
+)
 
 
 def learn_sequential(
@@ -78,14 +91,18 @@ def learn_sequential(
     """
     structure = schedule.structure
     fixed = as_fixed(fixed, structure)
-    source = ScheduleMoments(moments, schedule)
+    check_moments(moments, schedule)
+    rows, everyone = _step_rows(moments, schedule), np.arange(structure.n_symptoms)
+    symptoms = rows_of(moments, 1, everyone[:, np.newaxis], LACKING)
     rounds = step_tables(schedule)
-    groups: list[int] = []
-    if standard_errors and len(source.groups) >= FEWEST_GROUPS:
-        groups = source.groups
+    groups = jackknife_groups(moments, standard_errors)
+
+    def absent(group: int | None) -> Floats:
+        return np.asarray(moments.negative_moments(1, without=group)[symptoms])
 
     def solve_without(group: int | None) -> Solved:
-        return solve(fixed, rounds, source.inputs(group))
+        excesses = excesses_of(moments, rows, schedule.is_pair, group)
+        return solve(fixed, rounds, excesses, absent(group))
 
     solved = [solve_without(None), *in_threads(solve_without, groups, n_jobs)]
     cleaned = Cleaned.nothing(structure)
@@ -99,7 +116,7 @@ def learn_sequential(
         if cleaned.explained:
             for each, group, influences in zip(solved, [None, *groups], learned, strict=True):
                 each.take_over(cleaned, influences)
-                learn_leaks(structure, source.inputs(group).absent, each)
+                learn_leaks(structure, absent(group), each)
     estimate = _estimate(solved, moments, groups, schedule, cleaned)
     if standard_errors and not groups and not moments.is_exact:
         no_reason = estimate.flags.map(lambda flags: flags == 0)
@@ -133,76 +150,19 @@ def step_tables(schedule: Schedule) -> list[StepTable]:
         diseases, symptoms = schedule.step_diseases[numbers], schedule.step_symptoms[numbers]
         first, last = np.searchsorted(owners, [numbers[0], numbers[-1] + 1])
         removed = schedule.removed[first:last] - [numbers[0], 0]
-        tables.append(
-            StepTable(
-                numbers,
-                schedule.is_pair[numbers],
-                diseases,
-                edge_numbers(structure, diseases, symptoms),
-                Couplings.of(structure, symptoms, removed),
-            )
-        )
+        edges = edge_numbers(structure, diseases, symptoms)
+        couplings = as_couplings(structure, symptoms, removed)
+        tables.append(StepTable(numbers, schedule.is_pair[numbers], diseases, edges, couplings))
     return tables
 
 
-class Inputs(NamedTuple):
-    """The moments of a schedule's steps."""
-
-    excesses: Floats
-    """c_ab, c_ac, c_bc and k of each step; of a pair only the first, the others 0."""
-    absent: Floats
-    """P(symptom absent), one per symptom."""
-
-
-class ScheduleMoments:
-    """Finds the moments that a schedule needs among those that were counted."""
-
-    def __init__(self, moments: Moments, schedule: Schedule) -> None:
-        if not isinstance(moments, Moments) or not isinstance(schedule, Schedule):
-            raise ParameterError(
-                "learning takes moments (count_moments) and a schedule (find_schedule), not "
-                f"{type(moments).__name__} and {type(schedule).__name__}."
-            )
-        if moments.plan.structure != schedule.structure:
-            raise StructureError(
-                "the moments and the schedule belong to different structures: "
-                f"{moments.plan.structure!r} and {schedule.structure!r}."
-            )
-        if moments.n_records == 0 and not moments.is_exact:
-            raise ParameterError("there is nothing to learn from: the moments have no records.")
-        self._moments = moments
-        self._is_pair = schedule.is_pair
-        sets = schedule.step_symptoms
-        self._triplets = self._find(3, sets[~self._is_pair])
-        self._pairs = self._find(2, np.sort(sets[self._is_pair, :2], axis=1))
-        self._symptoms = self._find(1, np.arange(schedule.structure.n_symptoms)[:, np.newaxis])
-        self.groups = np.flatnonzero(moments.group_records > 0).tolist()
-        """Groups that have records, which can be left out one at a time."""
-
-    def _find(self, order: int, sets: Indices) -> Indices:
-        rows = self._moments.plan.rows_of(order, sets)
-        n_missing = int((rows < 0).sum())
-        if n_missing:
-            kind = ("symptoms", "pairs", "triplets")[order - 1]
-            raise ParameterError(
-                f"the moments lack {n_missing:,} of the {len(sets):,} {kind} that the schedule "
-                "needs. Count the records with its plan (schedule.plan(), or `noisyor plan "
-                "STRUCTURE -o FILE` and `noisyor count --plan FILE`); if they were, learn with the "
-                "same pairs, choice and fixed values that the plan was made with."
-            )
-        return rows
-
-    def inputs(self, without: int | None = None) -> Inputs:
-        """Return the moments; `without` leaves a group of records out."""
-        excesses = np.zeros((len(self._is_pair), 4))
-        triplets = self._moments.values(3, without=without)
-        excesses[~self._is_pair, :3] = triplets.pair_excesses[self._triplets]
-        excesses[~self._is_pair, 3] = triplets.triplet_excess[self._triplets]
-        if len(self._pairs):
-            pairs = self._moments.excesses(2, without=without)
-            excesses[self._is_pair, 0] = pairs[self._pairs]
-        absent = self._moments.negative_moments(1, without=without)[self._symptoms]
-        return Inputs(excesses, absent)
+def _step_rows(moments: Moments, schedule: Schedule) -> Indices:
+    """Return the row of each step's symptoms among the pairs or triplets that were counted."""
+    is_pair, sets = schedule.is_pair, schedule.step_symptoms
+    rows = np.empty(len(sets), dtype=np.int64)
+    rows[~is_pair] = rows_of(moments, 3, sets[~is_pair], LACKING)
+    rows[is_pair] = rows_of(moments, 2, np.sort(sets[is_pair, :2], axis=1), LACKING)
+    return rows
 
 
 # --- solving ---
@@ -259,10 +219,9 @@ class Solved:
     """All parameters as they are being learned."""
 
     def __init__(self, fixed: Fixed) -> None:
-        self.priors, self.failures, self.leaks = (
-            Values(fixed, kind, neutral)
-            for kind, neutral in zip(KINDS, NEUTRAL_VALUES, strict=True)
-        )
+        neutral = zip(KINDS, NEUTRAL_VALUES, strict=True)
+        self.kinds = [Values(fixed, kind, value) for kind, value in neutral]
+        self.priors, self.failures, self.leaks = self.kinds
 
     def influences(self, structure: Structure) -> Influences:
         """Return strengths and lambdas; 0 and NaN where they were not learned."""
@@ -285,22 +244,21 @@ class Solved:
         together = np.bitwise_or.reduce(flags, axis=1) | self.priors.flags[diseases]
         doubtful = np.uint16(Flag.CLIPPED | Flag.RESTS_ON_CLIPPED)
         doubts = np.where(together & doubtful, Flag.RESTS_ON_CLIPPED, 0)
-        return np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts).astype(
-            np.uint16
-        )
+        doubts = np.where(together & Flag.NOT_LEARNED, Flag.RESTS_ON_UNLEARNED, doubts)
+        return doubts.astype(np.uint16)
 
 
-def solve(fixed: Fixed, rounds: list[StepTable], inputs: Inputs) -> Solved:
-    """Learn round after round what is not fixed, then the leaks."""
+def solve(fixed: Fixed, rounds: list[StepTable], excesses: Floats, absent: Floats) -> Solved:
+    """Learn round after round what is not fixed, from excesses of all steps; then the leaks."""
     solved = Solved(fixed)
     owners = fixed.structure.edges[:, 0]
     for steps in rounds:
         learned = Influences.of(owners, solved.priors.values, solved.failures.values)
-        excesses = adjusted_excesses(steps.removed, learned, inputs.excesses[steps.numbers])
+        adjusted = adjusted_excesses(steps.removed, learned, excesses[steps.numbers])
         doubts = _doubts_of_steps(steps, solved)
-        _learn_pairs(steps, excesses, doubts, solved)
-        _learn_triplets(steps, excesses, doubts, solved)
-    learn_leaks(fixed.structure, inputs.absent, solved)
+        _learn_pairs(steps, adjusted, doubts, solved)
+        _learn_triplets(steps, adjusted, doubts, solved)
+    learn_leaks(fixed.structure, absent, solved)
     return solved
 
 
@@ -383,26 +341,18 @@ def _estimate(
 ) -> Estimate:  # fmt: skip
     """Return what was solved from all records, and then without each group of them."""
     structure = schedule.structure
-    solved, *replicates = all_solved
-    sizes = moments.group_records[groups]
-    rounds = np.append(schedule.step_rounds, -1)
-    depths = cleaned.depths(
-        schedule.n_rounds, rounds[solved.priors.steps], rounds[solved.failures.steps]
-    )
-    of_leaks = np.where(solved.leaks.is_unlearned, -1, depths.leaks)
-    judged = [
-        _judged(getattr(solved, kind), [getattr(each, kind) for each in replicates], sizes)
-        for kind in KINDS
-    ]
+    sizes, kinds = moments.group_records[groups], all_solved[0].kinds
+    of_kinds = zip(*(solved.kinds for solved in all_solved), strict=True)
+    judged = [_judged(solved, replicates, sizes) for solved, *replicates in of_kinds]
     errors, flags = (Parameters(*each) for each in zip(*judged, strict=True))
-    values, steps = (
-        Parameters(*(getattr(getattr(solved, kind), name) for kind in KINDS))
-        for name in ("values", "steps")
-    )
-    depths = Parameters(depths.priors, depths.failures, of_leaks)
+    steps = Parameters(*(each.steps for each in kinds))
+    rounds = steps.map(lambda numbers: np.append(schedule.step_rounds, -1)[numbers])
+    depths = cleaned.depths(schedule.n_rounds, rounds.priors, rounds.failures)
+    of_leaks = np.where(kinds[2].is_unlearned, -1, depths.leaks)
     estimate = Estimate(
-        structure, "sequential", moments.n_records, values, errors, depths, flags, schedule, steps
-    )
+        structure, "sequential", moments.n_records, Parameters(*(each.values for each in kinds)),
+        errors, Parameters(depths.priors, depths.failures, of_leaks), flags, schedule, steps,
+    )  # fmt: skip
     return cleaned.marked(estimate)
 
 

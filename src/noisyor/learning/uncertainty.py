@@ -13,21 +13,23 @@ from typing import NamedTuple
 import numpy as np
 
 from noisyor.learning.decompose import lambdas_of
+from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import MARGIN, Booleans, Floats
 
-FEWEST_GROUPS = 10
-"""From fewer groups a standard error would itself be wrong by a quarter or more."""
-GRID = 200
-EM_STEPS = 20
 MOST_FITTED = 2000
 """The distribution is fitted to so many observations at most."""
-DEFAULT_COUNTS = 10.0
-"""As so many parameters the default distribution counts: few parameters do not make one."""
 OUTLIERS = 0.05
 """The share of the default distribution, wide, in the fitted one: a value far off is possible."""
-WEAK = 0.8
-"""An estimate is weak if its data leave more than this part of the prior's standard deviation."""
+
+
+def jackknife_groups(moments: Moments, is_asked: bool = True) -> list[int]:
+    """Return the groups of records to leave out one at a time; none, if there are too few.
+
+    From fewer than ten a standard error would itself be wrong by a quarter or more.
+    """
+    groups: list[int] = np.flatnonzero(moments.group_records > 0).tolist()
+    return groups if is_asked and len(groups) >= 10 else []
 
 
 def jackknife_errors(whole: Floats, replicates: Floats, sizes: Indices) -> Floats:
@@ -76,43 +78,43 @@ class Family(NamedTuple):
 
 
 def _beta_family() -> Family:
-    grid = (np.arange(GRID) + 0.5) / GRID
+    grid = (np.arange(200) + 0.5) / 200
 
     def density(mean: float, variance: float) -> Floats:
         size = np.clip(mean * (1.0 - mean) / max(variance, 1e-12) - 1.0, 1.0, 20.0)
         above, below = mean * size - 1.0, (1.0 - mean) * size - 1.0
-        return np.asarray(np.exp(above * np.log(grid) + below * np.log1p(-grid)))
+        density = np.exp(above * np.log(grid) + below * np.log1p(-grid))
+        return np.asarray(density / density.sum())
 
     return Family(grid, grid, density, 0.5, 1.0 / 12.0)
 
 
 def _log_normal_family(center: float, spread: float) -> Family:
-    logs = np.linspace(np.log(1e-6), np.log(0.995), 5 * GRID)
+    logs = np.linspace(np.log(1e-6), np.log(0.995), 1000)
 
     def density(mean: float, variance: float) -> Floats:
-        return np.asarray(np.exp(-0.5 * (logs - mean) ** 2 / max(variance, 0.1)))
+        density = np.exp(-0.5 * (logs - mean) ** 2 / max(variance, 0.1))
+        return np.asarray(density / density.sum())
 
     return Family(np.exp(logs), logs, density, center, spread**2)
 
 
-FAILURES = _beta_family()
-LEAKS = _log_normal_family(-5.0, 2.0)
-PRIORS = _log_normal_family(-4.0, 1.5)
-
-
 def shrink_failures(raw: Floats, errors: Floats) -> Shrunk:
     """Shrink failures towards a Beta distribution."""
-    return _shrink(FAILURES, FAILURES.grid, raw, raw, errors)
+    family = _beta_family()
+    return _shrink(family, family.grid, raw, raw, errors)
 
 
 def shrink_leaks(raw: Floats, errors: Floats) -> Shrunk:
     """Shrink leaks, which are positive and small, towards a log-normal distribution."""
-    return _shrink(LEAKS, LEAKS.grid, raw, raw, errors)
+    family = _log_normal_family(-5.0, 2.0)
+    return _shrink(family, family.grid, raw, raw, errors)
 
 
 def shrink_priors(raw: Floats, observed: Floats, errors: Floats) -> Shrunk:
     """Shrink priors, seen through lambda = (1 - 2 p) / sqrt(p (1 - p)), towards a log-normal."""
-    return _shrink(PRIORS, lambdas_of(PRIORS.grid), raw, observed, errors)
+    family = _log_normal_family(-4.0, 1.5)
+    return _shrink(family, lambdas_of(family.grid), raw, observed, errors)
 
 
 def unshrunk(raw: Floats, errors: Floats) -> Shrunk:
@@ -146,30 +148,28 @@ def _shrink(
     inside = (raw > family.grid[0]) & (raw < family.grid[-1])
     sharp = inside & (errors * derivatives < 1.5 * np.interp(raw, family.grid, steps))
     values[sharp], spreads[sharp] = raw[sharp], (errors * derivatives)[sharp]
-    return Shrunk(values, spreads, ~sharp & (at_edge | ~(spreads <= WEAK * prior_spread)))
+    # Weak are estimates whose data leave most of the prior's standard deviation.
+    return Shrunk(values, spreads, ~sharp & (at_edge | ~(spreads <= 0.8 * prior_spread)))
 
 
 def _fit(family: Family, predicted: Floats, observed: Floats, errors: Floats) -> Floats:
     """Return the distribution that the observations come from, with some room for outliers."""
     rows = np.linspace(0, len(observed) - 1, min(len(observed), MOST_FITTED)).astype(np.int64)
     likelihood = _likelihood(predicted, observed[rows], errors[rows])
-    default = _normalised(family.density(family.mean, family.variance))
     mean, variance = family.mean, family.variance
-    for _ in range(EM_STEPS):
-        density = _normalised(family.density(mean, variance))
+    default = family.density(mean, variance)
+    for _ in range(20):
+        density = family.density(mean, variance)
         prior = (1.0 - OUTLIERS) * density + OUTLIERS * default
         posterior = prior * likelihood
         # Observations that are outliers do not move the others' mean and variance.
         posterior *= (1.0 - OUTLIERS) * density / prior / posterior.sum(axis=1, keepdims=True)
-        total = posterior.sum(axis=0) + DEFAULT_COUNTS * default
+        # The default counts as ten parameters: few parameters do not make a distribution.
+        total = posterior.sum(axis=0) + 10.0 * default
         total /= total.sum()
         mean = float(total @ family.scale)
         variance = float(total @ (family.scale - mean) ** 2)
     return prior
-
-
-def _normalised(density: Floats) -> Floats:
-    return np.asarray(density / density.sum())
 
 
 def _likelihood(predicted: Floats, observed: Floats, errors: Floats) -> Floats:

@@ -46,7 +46,7 @@ class SampleComplexity:
 
     @property
     def holds(self) -> bool:
-        """Whether epsilon is small enough for the theorem to speak of it."""
+        """True if epsilon is small enough for the theorem to speak of it."""
         return math.log10(self.epsilon) < self.log10_largest_epsilon
 
 
@@ -55,8 +55,7 @@ def sample_complexity(
 ) -> SampleComplexity:
     """Evaluate Theorem 2 for a schedule and a guess at the parameters."""
     _check(schedule, network, epsilon, delta)
-    learned = schedule.depths >= 0
-    priors = network.priors[schedule.prior_depths >= 0]
+    learned, priors = schedule.depths >= 0, network.priors[schedule.prior_depths >= 0]
     depth = int(schedule.depths.max(initial=0))
     max_parents = int(np.diff(schedule.structure.parent_offsets).max(initial=1))
     min_absent = float((1.0 - network.marginals()).min(initial=1.0))
@@ -100,10 +99,8 @@ def _check(schedule: "Schedule", network: NoisyOrNetwork, epsilon: float, delta:
         "P(present) of a symptom": network.marginals(),
     }
     for name, values in learned.items():
-        most = float(values.max(initial=0.0))
-        least = float(values.min(initial=1.0))
-        if most >= 1.0 or (name == "a prior" and least <= 0.0):
+        is_one = bool((values >= 1.0).any())
+        if is_one or (name == "a prior" and (values <= 0.0).any()):
             raise ParameterError(
-                f"Theorem 2 has no finite number for this guess: {name} is "
-                f"{1 if most >= 1.0 else 0}."
+                f"Theorem 2 has no finite number for this guess: {name} is {int(is_one)}."
             )

@@ -6,30 +6,116 @@ one round do not need each other.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from functools import partial
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from noisyor.errors import FileError, NoisyOrError
+from noisyor.errors import FileError, NoisyOrError, ScheduleError
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.moments import MomentPlan
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed
+from noisyor.parameters import Booleans, Fixed, Parameters
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
-from noisyor.schedule.steps import (
-    FixedMasks,
-    Step,
-    StepArrays,
-    read_step,
-)
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
 from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
 
-FORMAT, VERSION = SCHEDULE_FORMAT, SCHEDULE_VERSION
+Key = TypeVar("Key")
+
+
+class FixedMasks(NamedTuple):
+    """What need not be learned: fixed priors, and edges whose failure and prior are fixed."""
+
+    priors: Booleans
+    edges: Booleans
+
+    @classmethod
+    def of(cls, fixed: Fixed) -> Self:
+        """Return which priors and edges have fixed values."""
+        return cls(fixed.mask.priors, fixed.edges)
+
+    @classmethod
+    def from_lists(cls, structure: Structure, listed: Any) -> Self:
+        """Return what a file lists as {"priors": [...], "edges": [...]}, by indices."""
+        sizes = structure.n_diseases, structure.n_edges
+        masks = cls(*(np.zeros(size, dtype=np.bool_) for size in sizes))
+        lists = listed if isinstance(listed, dict) else {}
+        for name, mask in masks._asdict().items():
+            numbers = lists.get(name)
+            if not isinstance(numbers, list) or not all(
+                type(number) is int and 0 <= number < len(mask) for number in numbers
+            ):
+                raise ScheduleError("what the schedule takes as fixed does not exist.")
+            mask[numbers] = True
+        if not masks.priors[structure.edges[masks.edges, 0]].all():
+            raise ScheduleError("an edge is fixed without the prior of its disease.")
+        return masks
+
+    def to_lists(self) -> dict[str, list[int]]:
+        """Return what `from_lists` reads."""
+        return {name: np.flatnonzero(mask).tolist() for name, mask in self._asdict().items()}
+
+
+class StepArrays(NamedTuple):
+    """All steps of a schedule, in order of rounds."""
+
+    step_rounds: Indices
+    step_diseases: Indices
+    step_symptoms: Indices
+    """Three per step, increasing; or two and -1 for a pair, the learned symptom first."""
+    edge_steps: Indices
+    """For each edge in canonical order the step that teaches it, or -1."""
+    removed: Indices
+    """Rows (step, disease), in order of steps: which diseases are removed before a step."""
+
+
+class Step(NamedTuple, Generic[Key]):
+    """One step, by the indices of diseases and symptoms, or by their names."""
+
+    round: int
+    disease: Key
+    symptoms: tuple[Key, ...]
+    """Three for a triplet. Two for a pair: the one that is learned, then the other."""
+    learned: tuple[Key, ...]
+    """The symptoms whose edges from the disease this step teaches."""
+    removed: tuple[Key, ...]
+    """Diseases whose influence is removed first."""
+
+    @property
+    def kind(self) -> str:
+        """Return "triplet" or "pair"."""
+        return "triplet" if len(self.symptoms) == 3 else "pair"
+
+    def __str__(self) -> str:
+        learned, removed = (", ".join(map(repr, names)) for names in self[3:])
+        without = f" without {removed}" if removed else ""
+        what = f"{self.kind} {self.symptoms} of {self.disease!r}"
+        return f"round {self.round}: {what}{without} teaches {learned}"
+
+
+def read_step(listed: Any, structure: Structure) -> Step[int]:
+    """Return a step of a file, or raise an error where it is not made of indices that exist."""
+    if not isinstance(listed, list) or len(listed) != len(Step._fields):
+        raise ScheduleError(f"the step {listed!r} is not a list of {', '.join(Step._fields)}.")
+    round_, disease, *lists = listed
+    if not all(isinstance(each, list) for each in lists):
+        raise ScheduleError(f"the step {listed} has no lists.")
+    symptoms, learned, removed = lists
+    if len(symptoms) not in (2, 3):
+        raise ScheduleError(f"the step {listed} has neither two nor three symptoms.")
+    limits = (
+        ([round_], structure.n_edges),
+        ([disease, *removed], structure.n_diseases),
+        ([*symptoms, *learned], structure.n_symptoms),
+    )
+    for indices, limit in limits:
+        if not all(type(index) is int and 0 <= index < limit for index in indices):
+            raise ScheduleError(f"the step {listed} names what does not exist.")
+    return Step(round_, disease, tuple(symptoms), tuple(learned), tuple(removed))
 
 
 class Schedule(Immutable):
@@ -78,22 +164,27 @@ class Schedule(Immutable):
         choice: str,
         fixed: FixedMasks | None = None,
     ) -> None:
-        self.structure = structure
+        self.structure, self.pairs, self.choice = structure, pairs, choice
         self.step_rounds, self.step_diseases, self.step_symptoms = steps[:3]
         self.edge_steps, self.removed = steps[3:]
-        self.pairs = pairs
-        self.choice = choice
         self.fixed = fixed or FixedMasks.of(Fixed(structure))
-        self.depths = np.where(self.fixed.edges, 0, _rounds_of(self.edge_steps, self.step_rounds))
         self.prior_steps = _first_triplets(structure.n_diseases, steps)
-        self.prior_depths = _rounds_of(self.prior_steps, self.step_rounds)
-        self.prior_depths[self.fixed.priors] = 0
+        rounds = np.append(self.step_rounds, -1)  # the last for what no step teaches, -1
+        self.depths = np.where(self.fixed.edges, 0, rounds[self.edge_steps])
+        self.prior_depths = np.where(self.fixed.priors, 0, rounds[self.prior_steps])
         for name in self.__slots__:
             if isinstance(getattr(self, name), np.ndarray):
                 getattr(self, name).flags.writeable = False
         self._seal()
 
     # --- what it learns ---
+
+    @property
+    def certified(self) -> Parameters:
+        """True for what is fixed or learned, and for leaks of which all edges are (Theorem 1)."""
+        leaks = np.ones(self.structure.n_symptoms, dtype=np.bool_)
+        leaks[self.structure.edges[self.depths < 0, 1]] = False
+        return Parameters(self.prior_depths >= 0, self.depths >= 0, leaks)
 
     @property
     def n_steps(self) -> int:
@@ -121,30 +212,23 @@ class Schedule(Immutable):
         return counts
 
     @property
-    def is_pair(self) -> Any:
-        """Whether each step is a pair."""
-        return self.step_symptoms[:, 2] < 0
+    def is_pair(self) -> Booleans:
+        """True where a step is a pair."""
+        return np.asarray(self.step_symptoms[:, 2] < 0)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every prior and failure is learned: then all are identifiable (Theorem 1)."""
-        return bool((self.depths >= 0).all() and (self.prior_depths >= 0).all())
+        """True if every prior and failure is learned: then all are identifiable (Theorem 1)."""
+        return bool(self.certified.vector.all())
 
     def steps(self) -> Iterator[Step[int]]:
         """Yield all steps in order."""
         learned = _grouped(self.edge_steps, self.structure.edges[:, 1], self.n_steps)
         removed = _grouped(self.removed[:, 0], self.removed[:, 1], self.n_steps)
-        columns = zip(
-            self.step_rounds.tolist(),
-            self.step_diseases.tolist(),
-            self.step_symptoms.tolist(),
-            learned,
-            removed,
-            strict=True,
-        )
+        arrays = self.step_rounds, self.step_diseases, self.step_symptoms
+        columns = zip(*(array.tolist() for array in arrays), learned, removed, strict=True)
         for round_, disease, (a, b, c), taught, without in columns:
-            symptoms = (a, b) if c < 0 else (a, b, c)
-            yield Step(round_, disease, symptoms, taught, without)
+            yield Step(round_, disease, (a, b) if c < 0 else (a, b, c), taught, without)
 
     def step(self, disease: Name, symptom: Name) -> Step[str] | None:
         """Return the step that teaches an edge, in names; None if the edge is not learned."""
@@ -207,12 +291,12 @@ class Schedule(Immutable):
         }
         if any(mask.any() for mask in self.fixed):
             content["given"] = self.fixed.to_lists()
-        write_document(path, FORMAT, VERSION, content)
+        write_document(path, SCHEDULE_FORMAT, SCHEDULE_VERSION, content)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote; a schedule that is not valid is refused."""
-        document = read_document(path, {FORMAT: VERSION})
+        document = read_document(path, {SCHEDULE_FORMAT: SCHEDULE_VERSION})
         structure = Structure.from_document(document, path)
         try:
             schedule = cls._from_steps(structure, field_of(document, "steps", path), document)
@@ -228,42 +312,29 @@ class Schedule(Immutable):
         cls, structure: Structure, listed: list[Any], document: Mapping[str, Any]
     ) -> Self:
         steps = [read_step(step, structure) for step in listed]
-        symptoms = np.full((len(steps), 3), -1, dtype=np.int64)
         edge_steps = np.full(structure.n_edges, -1, dtype=np.int64)
-        removed = []
         for number, step in enumerate(steps):
-            symptoms[number, : len(step.symptoms)] = step.symptoms
             for symptom in step.learned:
                 edge_steps[structure.edge_index(step.disease, symptom)] = number
-            removed += [(number, disease) for disease in step.removed]
+        symptoms = [(*step.symptoms, -1)[:3] for step in steps]
+        removed = [(number, i) for number, step in enumerate(steps) for i in step.removed]
         arrays = StepArrays(
             np.array([step.round for step in steps], dtype=np.int64),
             np.array([step.disease for step in steps], dtype=np.int64),
-            symptoms,
+            np.array(symptoms, dtype=np.int64).reshape(-1, 3),
             edge_steps,
             np.array(removed, dtype=np.int64).reshape(-1, 2),
         )
         fixed = None
         if "given" in document:  # the key's name since version 0.1.0
             fixed = FixedMasks.from_lists(structure, document["given"])
-        return cls(
-            structure,
-            arrays,
-            pairs=bool(document.get("pairs", True)),
-            choice=str(document.get("choice", "first")),
-            fixed=fixed,
-        )
+        pairs, choice = document.get("pairs", True), document.get("choice", "first")
+        return cls(structure, arrays, pairs=bool(pairs), choice=str(choice), fixed=fixed)
 
     # --- what it is ---
 
     def _arrays(self) -> StepArrays:
-        return StepArrays(
-            self.step_rounds,
-            self.step_diseases,
-            self.step_symptoms,
-            self.edge_steps,
-            self.removed,
-        )
+        return StepArrays(*(getattr(self, name) for name in StepArrays._fields))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
@@ -275,7 +346,8 @@ class Schedule(Immutable):
         return hash((self.structure, self.step_symptoms.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.structure, self._arrays(), self.fixed, self.pairs, self.choice)
+        rebuild = partial(Schedule, pairs=self.pairs, choice=self.choice, fixed=self.fixed)
+        return rebuild, (self.structure, self._arrays())
 
     def __repr__(self) -> str:
         n_learned = int((self.depths >= 0).sum())
@@ -286,20 +358,10 @@ class Schedule(Immutable):
         )
 
 
-def _rebuild(
-    structure: Structure, steps: StepArrays, fixed: FixedMasks, pairs: bool, choice: str
-) -> Schedule:
-    return Schedule(structure, steps, pairs=pairs, choice=choice, fixed=fixed)
-
-
-def _rounds_of(steps: Indices, step_rounds: Indices) -> Indices:
-    return np.append(step_rounds, -1)[steps]
-
-
 def _first_triplets(n_diseases: int, steps: StepArrays) -> Indices:
     first = np.full(n_diseases, -1, dtype=np.int64)
-    triplets = np.flatnonzero(steps.symptoms[:, 2] >= 0)
-    diseases, where = np.unique(steps.diseases[triplets], return_index=True)
+    triplets = np.flatnonzero(steps.step_symptoms[:, 2] >= 0)
+    diseases, where = np.unique(steps.step_diseases[triplets], return_index=True)
     first[diseases] = triplets[where]
     return first
 

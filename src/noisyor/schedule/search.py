@@ -12,24 +12,17 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.names import Indices
 from noisyor.parameters import Fixed, as_fixed
-from noisyor.schedule.schedule import Schedule
-from noisyor.schedule.steps import FixedMasks, StepArrays
+from noisyor.schedule.schedule import FixedMasks, Schedule, StepArrays
 from noisyor.structure import Structure
 
 Choice = Literal["first", "rarest"]
 Words = NDArray[np.uint64]
 
-NO_STEP = np.iinfo(np.int64).max
-"""The step of an edge that is fixed: none has to be looked for."""
-
 
 def find_schedule(
-    structure: Structure,
-    *,
-    pairs: bool = True,
-    choice: Choice = "first",
+    structure: Structure, *, pairs: bool = True, choice: Choice = "first",
     fixed: Fixed | None = None,
-) -> Schedule:
+) -> Schedule:  # fmt: skip
     """Find which triplets and pairs teach which edges, round by round.
 
     Parameters
@@ -73,26 +66,22 @@ def find_schedule(
         np.where(masks.edges, 0, -1),
     )
     _clear_bits(search.unknown, structure.edges[masks.edges])
-    found = FoundSteps(
-        np.full(n_edges, -1, dtype=np.int64),
-        np.full((n_edges, 3), -1, dtype=np.int64),
-        np.where(masks.edges, NO_STEP, -1),
-    )
-    step_rounds = np.full(n_edges, -1, dtype=np.int64)
+    step_rounds, diseases, *symptoms = np.full((5, n_edges), -1, dtype=np.int64)
+    # An edge that is fixed has a step later than all: none has to be looked for.
+    edge_steps = np.where(masks.edges, np.iinfo(np.int64).max, -1)
+    found = FoundSteps(diseases, np.column_stack(symptoms), edge_steps)
     n_steps = n_rounds = 0
     while (after := find_steps(search, found, n_steps, pairs)) > n_steps:
         learned = (found.edge_steps >= n_steps) & ~masks.edges
         search.depths[learned] = step_rounds[n_steps:after] = n_rounds
         _clear_bits(search.unknown, structure.edges[learned])
         n_steps, n_rounds = after, n_rounds + 1
-    diseases, symptoms = found.diseases[:n_steps].copy(), found.symptoms[:n_steps].copy()
-    steps = StepArrays(
-        step_rounds[:n_steps].copy(),
-        diseases,
-        symptoms,
-        np.where(masks.edges, -1, found.edge_steps),
-        couplings_of(parents, diseases, symptoms),
+    rounds, diseases, sets = (
+        each[:n_steps].copy() for each in (step_rounds, found.diseases, found.symptoms)
     )
+    edge_steps = np.where(masks.edges, -1, found.edge_steps)
+    removed = couplings_of(parents, diseases, sets)
+    steps = StepArrays(rounds, diseases, sets, edge_steps, removed)
     return Schedule(structure, steps, pairs=pairs, choice=choice, fixed=masks)
 
 
@@ -116,9 +105,9 @@ def _bits_of(edges: Indices) -> tuple[tuple[Indices, Indices], Words]:
 
 def _search_order(structure: Structure, choice: Choice) -> Indices:
     """Return all edges, disease after disease, each disease's in the order of the search."""
-    diseases, symptoms = structure.edges.T
     if choice == "first":
         return np.arange(structure.n_edges)
+    diseases, symptoms = structure.edges.T
     n_parents = np.diff(structure.parent_offsets)
     return np.lexsort((symptoms, n_parents[symptoms], diseases))
 
@@ -127,8 +116,7 @@ def couplings_of(parents: Words, step_diseases: Indices, step_symptoms: Indices)
     """Return rows (step, disease): which other diseases couple two symptoms of a step."""
     from noisyor.schedule.search_kernels import couplings
 
-    found = np.empty((0, 2), dtype=np.int64)
-    n_found = couplings(parents, step_diseases, step_symptoms, found)
+    n_found = couplings(parents, step_diseases, step_symptoms, np.empty((0, 2), dtype=np.int64))
     found = np.empty((n_found, 2), dtype=np.int64)
     couplings(parents, step_diseases, step_symptoms, found)
     return found

@@ -11,10 +11,6 @@ from noisyor.structure import Structure
 if TYPE_CHECKING:
     from noisyor.schedule.schedule import Schedule
 
-MOST_REASONS = 5
-"""Reasons of a subnetwork that are given in full; of the others only the number."""
-MOST_RIVALS = 3
-
 
 class Subnetwork(NamedTuple):
     """A connected part of what was not learned."""
@@ -32,13 +28,10 @@ def unlearned_subnetworks(schedule: "Schedule") -> list[Subnetwork]:
     structure = schedule.structure
     left = np.flatnonzero(schedule.depths < 0)
     parts = [_subnetwork(schedule, edges) for edges in _connected(structure, left)]
-    childless = np.flatnonzero(np.diff(structure.child_offsets) == 0)
-    for disease in childless:
+    for disease in np.flatnonzero(np.diff(structure.child_offsets) == 0):
         name = structure.diseases[disease]
-        nothing = np.empty(0, dtype=np.int64)
-        parts.append(
-            Subnetwork((name,), (), nothing, f"{name!r} has no symptoms, so nothing shows it.")
-        )
+        reason = f"{name!r} has no symptoms, so nothing shows it."
+        parts.append(Subnetwork((name,), (), left[:0], reason))
     return sorted(parts, key=lambda part: -len(part.edges))
 
 
@@ -59,10 +52,11 @@ def _connected(structure: Structure, edges: Indices) -> Iterator[Indices]:
 def _subnetwork(schedule: "Schedule", edges: Indices) -> Subnetwork:
     structure = schedule.structure
     diseases, symptoms = (np.unique(column) for column in structure.edges[edges].T)
-    reasons = [_reason(schedule, int(i), diseases) for i in diseases[:MOST_REASONS]]
-    more = len(diseases) - MOST_REASONS
-    if more > 0:
-        reasons.append(f"The same holds for {more} more that share symptoms with these.")
+    reasons = [_reason(schedule, int(i), diseases) for i in diseases[:5]]
+    if len(diseases) > 5:
+        reasons.append(
+            f"The same holds for {len(diseases) - 5} more that share symptoms with these."
+        )
     return Subnetwork(
         tuple(structure.diseases[i] for i in diseases),
         tuple(structure.symptoms[j] for j in symptoms),
@@ -74,24 +68,18 @@ def _subnetwork(schedule: "Schedule", edges: Indices) -> Subnetwork:
 def _reason(schedule: "Schedule", disease: int, connected: Indices) -> str:
     """Return why the remaining edges of a disease are not learned, in words."""
     structure = schedule.structure
-    name, children = repr(structure.diseases[disease]), structure.children(disease)
-    edges = structure.edges_of(disease)
-    n_left = int((schedule.depths[edges] < 0).sum())
-    if len(children) < 3:
-        have = f"{len(children)} symptom{'s' if len(children) > 1 else ''}"
+    name, n = repr(structure.diseases[disease]), len(structure.children(disease))
+    n_left = int((schedule.depths[structure.edges_of(disease)] < 0).sum())
+    if n < 3:
+        have = f"{n} symptom{'s' if n > 1 else ''}"
         return f"{name} has only {have}; a prior is learned from three that it alone couples."
     rivals = _rivals(schedule, disease, connected)
     in_the_way = f"; in the way: {rivals}." if rivals else "."
     if schedule.prior_depths[disease] < 0:
-        return (
-            f"No three of the {len(children)} symptoms of {name} are coupled by it alone"
-            f"{in_the_way}"
-        )
+        return f"No three of the {n} symptoms of {name} are coupled by it alone{in_the_way}"
     what = "no two others" if not schedule.pairs else "no two others, nor with a learned one,"
-    return (
-        f"{n_left} of the {len(children)} symptoms of {name} are left: with {what} are they "
-        f"coupled by it alone{in_the_way}"
-    )
+    left = f"{n_left} of the {n} symptoms of {name} are left"
+    return f"{left}: with {what} are they coupled by it alone{in_the_way}"
 
 
 def _rivals(schedule: "Schedule", disease: int, connected: Indices) -> str:
@@ -105,5 +93,4 @@ def _rivals(schedule: "Schedule", disease: int, connected: Indices) -> str:
             shared[other] = int(is_shared.sum())
     most = sorted((k for k in shared if shared[k] > 1), key=lambda k: -shared[k])
     named = [f"{structure.diseases[k]!r} (shares {shared[k]} of {len(children)})" for k in most]
-    more = f" and {len(named) - MOST_RIVALS} more" if len(named) > MOST_RIVALS else ""
-    return ", ".join(named[:MOST_RIVALS]) + more
+    return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")

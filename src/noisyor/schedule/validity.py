@@ -5,14 +5,16 @@ bits, no admissible pairs, no depths but those that the steps themselves build u
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noisyor.errors import ScheduleError
-from noisyor.schedule.steps import Step
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
-    from noisyor.schedule.schedule import Schedule
+    from noisyor.schedule.schedule import Schedule, Step
+
+LearnedRounds = dict[int | tuple[int, int], int]
+"""The rounds in which priors (by disease) and edges (disease, symptom) were learned, so far."""
 
 
 def is_singly_coupled(
@@ -48,10 +50,8 @@ def check_valid(schedule: "Schedule") -> None:
     structure = schedule.structure
     parents = [set(structure.parents(j).tolist()) for j in range(structure.n_symptoms)]
     fixed = schedule.fixed
-    learned = LearnedRounds(
-        dict.fromkeys(fixed.priors.nonzero()[0].tolist(), -1),
-        dict.fromkeys(map(tuple, structure.edges[fixed.edges].tolist()), -1),
-    )
+    fixed_edges = map(tuple, structure.edges[fixed.edges].tolist())
+    learned: LearnedRounds = dict.fromkeys([*fixed.priors.nonzero()[0].tolist(), *fixed_edges], -1)
     round_before = 0
     for number, step in enumerate(schedule.steps()):
         if step.round < round_before:
@@ -60,51 +60,40 @@ def check_valid(schedule: "Schedule") -> None:
         for problem in _problems(step, parents, learned):
             raise ScheduleError(f"step {number} of the schedule is not valid: {problem}.")
         if len(step.symptoms) == 3:
-            learned.priors.setdefault(step.disease, step.round)
-        learned.edges.update({(step.disease, symptom): step.round for symptom in step.learned})
-    rounds = sorted(set(learned.edges.values()) - {-1})
+            learned.setdefault(step.disease, step.round)
+        learned.update({(step.disease, symptom): step.round for symptom in step.learned})
+    rounds = sorted(set(learned.values()) - {-1})
     if rounds != list(range(len(rounds))):
         raise ScheduleError(f"the rounds of the schedule have gaps: {rounds}.")
 
 
-class LearnedRounds(NamedTuple):
-    """The rounds in which priors and edges were learned, so far."""
-
-    priors: dict[int, int]
-    edges: dict[tuple[int, int], int]
-
-    def has_prior(self, disease: int, before: int) -> bool:
-        """Return True if a prior was learned before a round."""
-        return self.priors.get(disease, before) < before
-
-    def has_edge(self, disease: int, symptom: int, before: int) -> bool:
-        """Return True if an edge was learned before a round."""
-        return self.edges.get((disease, symptom), before) < before
-
-
-def _problems(step: Step[int], parents: list[set[int]], learned: LearnedRounds) -> Iterator[str]:
+def _problems(step: "Step[int]", parents: list[set[int]], learned: LearnedRounds) -> Iterator[str]:
     """Yield what is wrong with a step, in words."""
     yield from _problems_of_form(step)
     disease, symptoms, removed = step.disease, step.symptoms, set(step.removed)
-    if any((disease, symptom) in learned.edges for symptom in step.learned):
+
+    def is_before(key: int | tuple[int, int]) -> bool:
+        return learned.get(key, step.round) < step.round
+
+    if any((disease, symptom) in learned for symptom in step.learned):
         yield "it teaches an edge that was learned before"
     if not _is_singly_coupled([parents[j] for j in symptoms], disease, removed):
         yield f"disease {disease} is not the only one that couples {symptoms} after removal"
     for owner in removed:
-        if not learned.has_prior(owner, step.round):
+        if not is_before(owner):
             yield f"the prior of the removed disease {owner} was not learned in an earlier round"
         for symptom in symptoms:
-            if owner in parents[symptom] and not learned.has_edge(owner, symptom, step.round):
+            if owner in parents[symptom] and not is_before((owner, symptom)):
                 yield f"the removed edge {owner} to {symptom} was not learned in an earlier round"
     if len(symptoms) == 2:
-        if not learned.has_prior(disease, step.round):
+        if not is_before(disease):
             yield f"the prior of its disease {disease} was not learned in an earlier round"
-        before = [j for j in symptoms if learned.has_edge(disease, j, step.round)]
-        if before != [symptoms[1]] or step.learned != symptoms[:1]:
+        own = [j for j in symptoms if is_before((disease, j))]
+        if own != [symptoms[1]] or step.learned != symptoms[:1]:
             yield "the second edge of its pair was not learned in an earlier round"
 
 
-def _problems_of_form(step: Step[int]) -> Iterator[str]:
+def _problems_of_form(step: "Step[int]") -> Iterator[str]:
     """Yield what is wrong with the way a step is written down."""
     symptoms = step.symptoms
     if len(set(symptoms)) != len(symptoms) or len(symptoms) not in (2, 3):

@@ -1,15 +1,16 @@
 """clean_up: fills in what a schedule leaves, component by component."""
 
+import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from noisyor.errors import NoisyOrWarning, some_of
 from noisyor.learning.cleanup.components import Component, Solution
-from noisyor.learning.cleanup.grid_search import GridFit, allows_grid
+from noisyor.learning.cleanup.grid_search import GridFit
 from noisyor.learning.cleanup.joint_fit import JointFit
 from noisyor.learning.decompose import Influences
 from noisyor.learning.estimate import Estimate, Explained, Flag, leak_depths
@@ -29,34 +30,30 @@ class Cleaned:
     edges: Booleans
     priors: Booleans
     swaps: list[tuple[int, ...]] = field(default_factory=list)
-    """Groups of diseases that no moment tells apart."""
+    """Groups of diseases that no moment can distinguish."""
     explained: list[Explained] = field(default_factory=list)
     """How well each component fits."""
 
     @classmethod
     def nothing(cls, structure: Structure, swaps: list[tuple[int, ...]] | None = None) -> "Cleaned":
         """Return that nothing was left to be learned, or nothing is learned yet."""
-        return cls(
-            structure,
-            np.zeros(structure.n_edges, dtype=np.bool_),
-            np.zeros(structure.n_diseases, dtype=np.bool_),
-            swaps or [],
-        )
+        none = Parameters.full(structure, False)
+        return cls(structure, none.failures.copy(), none.priors.copy(), swaps or [])
 
     def marked(self, estimate: Estimate) -> Estimate:
         """Return an estimate that says how well components fit, with flags on what is not sure."""
-        ambiguous = [each.diseases for each in self.explained if each.is_ambiguous]
-        doubtful = [
-            each.diseases if each.is_poor else each.weakly_identified for each in self.explained
-        ]
-        for flag, diseases, with_leaks in (
+        everyone, fits = np.arange(self.structure.n_diseases), self.explained
+        ambiguous = [each.diseases for each in fits if each.is_ambiguous]
+        doubtful = [each.diseases if each.is_poor else each.weakly_identified for each in fits]
+        for flag, groups, with_leaks in (
             (Flag.AMBIGUOUS, ambiguous, True),
             (Flag.WEAKLY_IDENTIFIED, doubtful, True),
             (Flag.SWAPPABLE, self.swaps, False),
         ):
-            here = Parameters.of_diseases(self.structure, self._is_in(diseases), leaks=with_leaks)
+            is_in = np.isin(everyone, list(itertools.chain(*groups)))
+            here = Parameters.of_diseases(self.structure, is_in, leaks=with_leaks)
             estimate = estimate.flagging(flag, here)
-        return replace(estimate, explained=tuple(self.explained)) if self.explained else estimate
+        return replace(estimate, explained=tuple(fits)) if fits else estimate
 
     def depths(self, n_rounds: int, priors: Indices, failures: Indices) -> Parameters:
         """Return all depths; what the clean-up learns comes after the last round."""
@@ -64,24 +61,13 @@ class Cleaned:
         of_leaks = leak_depths(self.structure, failures)
         return Parameters(np.where(self.priors, n_rounds, priors), failures, of_leaks)
 
-    def _is_in(self, groups: Sequence[Any]) -> Booleans:
-        """Return which diseases are in one of some groups."""
-        found = np.zeros(self.structure.n_diseases, dtype=np.bool_)
-        for group in groups:
-            found[list(group)] = True
-        return found
-
     def _add(self, component: Component, found: Solution) -> None:
         self.edges[component.edges[component.kept_edges]] = True
         self.priors[component.priors[component.kept_priors]] = True
         n_moments = len(component.pairs) + len(component.triplets)
         n_unknown = len(component.edges) + len(component.priors)
-        self.explained.append(
-            Explained(
-                component.diseases, n_moments, n_unknown, found.misfit, found.second,
-                found.weakly_identified,
-            )
-        )  # fmt: skip
+        how_well = found.misfit, found.second, found.weakly_identified
+        self.explained.append(Explained(component.diseases, n_moments, n_unknown, *how_well))
 
 
 def clean_up(
@@ -97,7 +83,7 @@ def clean_up(
     """Fill in the strengths and lambdas of all components, in place, by a joint fit or by a grid.
 
     `whole` is what was learned before, `groups` the same without each group of records. `swaps`
-    are the groups of diseases that no moment tells apart.
+    are the groups of diseases that no moment can distinguish.
     """
     structure = moments.plan.structure
     cleaned = Cleaned.nothing(structure, swaps)
@@ -107,27 +93,24 @@ def clean_up(
         elif method == "joint":
             joint = JointFit(structure, component, moments, n_jobs)
             _fill_in(joint, joint, whole, groups, cleaned)
-        elif allows_grid(structure, component):
+        elif (grid := GridFit(structure, component, moments)).is_possible:
             judge = JointFit(structure, component.alone(structure), moments, n_jobs)
-            _fill_in(GridFit(structure, component, moments), judge, whole, groups, cleaned)
+            _fill_in(grid, judge, whole, groups, cleaned)
     return cleaned
 
 
 def _fill_in(
-    fit: JointFit | GridFit,
-    judge: JointFit,
-    whole: Influences,
-    groups: Mapping[int, Influences],
+    fit: JointFit | GridFit, judge: JointFit, whole: Influences, groups: Mapping[int, Influences],
     cleaned: Cleaned,
-) -> None:
+) -> None:  # fmt: skip
     """Fit a component, and fit it without each group; write down what can be identified."""
     fitted = fit.run(whole)
     if fitted is None:
         return
     found = judge.judged(fitted, whole)
     for group, learned in groups.items():
-        _put(judge.component, fit.run_without(group, learned) or found, learned)
-    _put(judge.component, found, whole)
+        judge.component.put(fit.run_without(group, learned) or found, learned)
+    judge.component.put(found, whole)
     cleaned._add(judge.component, found)
 
 
@@ -139,10 +122,3 @@ def _warn_of_missing(structure: Structure, component: Component) -> None:
         NoisyOrWarning,
         stacklevel=3,
     )
-
-
-def _put(component: Component, found: Solution, learned: Influences) -> None:
-    """Write what is to be kept."""
-    edges, priors = component.kept_edges, component.kept_priors
-    learned.strengths[component.edges[edges]] = found.strengths[edges]
-    learned.lambdas[component.priors[priors]] = found.lambdas[priors]

@@ -8,22 +8,17 @@ import numpy as np
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
-from noisyor.learning.adjust import Couplings, adjusted_excesses
+from noisyor.learning.adjust import adjusted_excesses, as_couplings, excesses_of
 from noisyor.learning.decompose import Influences
 from noisyor.learning.lambdas import USUAL_LAMBDA, triplet_spreads
 from noisyor.learning.pairs import MANY_RECORDS
+from noisyor.learning.ratio_kernels import Couplings
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Fixed, Floats
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
-
-MOST_UNKNOWNS = 4000
-"""Larger components are left: their normal equations no longer fit in memory."""
-TRIPLETS_A_DISEASE = 2000
-NEAR_DUPLICATE = 0.5
-"""Two diseases are near-duplicates if they share this part of the smaller one's symptoms."""
 
 
 class Component(NamedTuple):
@@ -78,11 +73,11 @@ class Component(NamedTuple):
             kept_priors=self.kept_priors[np.searchsorted(self.priors, priors)],
         )
 
-    @property
-    def sets(self) -> Indices:
-        """The pairs, with -1 for a third symptom, and then the triplets."""
-        pairs = np.column_stack([self.pairs, np.full(len(self.pairs), -1)])
-        return np.vstack([pairs, self.triplets])
+    def put(self, found: "Solution", learned: Influences) -> None:
+        """Write what is to be kept of a solution to what was learned."""
+        edges, priors = self.kept_edges, self.kept_priors
+        learned.strengths[self.edges[edges]] = found.strengths[edges]
+        learned.lambdas[self.priors[priors]] = found.lambdas[priors]
 
     def is_counted(self, moments: Moments) -> bool:
         """Return True if all that the component needs was counted."""
@@ -102,7 +97,7 @@ class Solution(NamedTuple):
     second: float = math.inf
     """That of the next best minimum that other starts have found; infinite if there is none."""
     weakly_identified: Indices = np.empty(0, dtype=np.int64)
-    """Diseases of which the moments tell too little, whatever their number says."""
+    """Diseases of which the moments say too little, whatever their number says."""
 
 
 def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], Identifiability]:
@@ -115,47 +110,42 @@ def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], 
     result = check_identifiability(structure, fixed=usable, schedule=schedule)
     found = []
     rng = np.random.default_rng(0)
+    owners, symptoms = structure.edges.T
     for unknowns in pieces_left(schedule, usable):
         diseases = unknowns.diseases
-        owned = np.isin(structure.edges[:, 0], diseases)
+        owned = np.isin(owners, diseases)
         is_left = owned & (schedule.depths < 0)
         unknown_priors = diseases[unknowns.priors[diseases]]
         orders = result.orders.failures[is_left], result.orders.priors[unknown_priors]
         if not (np.concatenate(orders) >= 0).any():
             continue
-        everyone = np.arange(structure.n_diseases)
-        is_near = _are_near_duplicates(structure, everyone, diseases).any(axis=1)
-        near = np.setdiff1d(np.flatnonzero(is_near), diseases)
-        near = near[schedule.prior_depths[near] >= 0]
-        shared = np.zeros(structure.n_symptoms, dtype=np.bool_)
-        shared[structure.edges[owned, 1]] = True
-        is_along = np.isin(structure.edges[:, 0], near) & shared[structure.edges[:, 1]]
+        learned = np.flatnonzero(schedule.prior_depths >= 0)
+        is_near = _are_near_duplicates(structure, learned, diseases).any(axis=1)
+        near = np.setdiff1d(learned[is_near], diseases)
+        is_along = np.isin(owners, near) & np.isin(symptoms, symptoms[owned])
         is_along &= schedule.depths >= 0
         edges = np.flatnonzero((is_left | is_along) & ~fixed.mask.failures)
         priors = np.union1d(unknown_priors, near)
         priors = priors[~fixed.mask.priors[priors]]
-        if len(edges) + len(priors) > MOST_UNKNOWNS:
+        if len(edges) + len(priors) > 4000:  # their normal equations no longer fit in memory
             continue
         sets = [_sets_of(structure, diseases, size, rng) for size in (2, 3)]
         kept_edges = is_left[edges] & (result.orders.failures[edges] >= 0)
         kept_priors = np.isin(priors, diseases) & (result.orders.priors[priors] >= 0)
         is_fixed = (owned | is_along) & fixed.mask.failures
-        fixed_edges = np.flatnonzero(is_fixed & np.isin(structure.edges[:, 0], priors))
-        found.append(
-            Component(
-                diseases, near, edges, priors, kept_edges, kept_priors, fixed_edges,
-                fixed.values.failures[fixed_edges], *sets,
-            )
-        )  # fmt: skip
+        fixed_edges = np.flatnonzero(is_fixed & np.isin(owners, priors))
+        of_fixed = fixed_edges, fixed.values.failures[fixed_edges]
+        kept = kept_edges, kept_priors
+        found.append(Component(diseases, near, edges, priors, *kept, *of_fixed, *sets))
     return found, result
 
 
 def _are_near_duplicates(structure: Structure, rows: Indices, columns: Indices) -> Booleans:
-    """Return which diseases (rows) share most symptoms with which others (columns)."""
+    """Return which diseases (rows) share half their symptoms, or more, with which (columns)."""
     has = structure.sparse_matrix().tocsc()
     shared = (has[:, rows].T @ has[:, columns]).toarray()
     sizes = np.diff(structure.child_offsets)
-    least = NEAR_DUPLICATE * np.minimum(sizes[rows][:, np.newaxis], sizes[columns])
+    least = 0.5 * np.minimum(sizes[rows][:, np.newaxis], sizes[columns])
     return np.asarray((shared >= least) & (shared > 0))
 
 
@@ -163,7 +153,7 @@ def _sets_of(
     structure: Structure, diseases: Indices, size: int, rng: np.random.Generator
 ) -> Indices:
     """Return all pairs, or many triplets, of symptoms that one of the diseases has."""
-    most = TRIPLETS_A_DISEASE if size > 2 else structure.n_symptoms**2
+    most = 2000 if size > 2 else structure.n_symptoms**2
     found = [subsets(structure.children(int(disease)), size, most, rng) for disease in diseases]
     return np.unique(np.concatenate(found), axis=0)
 
@@ -212,11 +202,8 @@ class Observed(NamedTuple):
         """Return some of the sets."""
         sizes = np.diff(self.couplings.offsets)
         is_kept = np.repeat(kept, sizes)
-        couplings = Couplings(
-            np.concatenate([[0], np.cumsum(sizes[kept])]),
-            self.couplings.diseases[is_kept],
-            self.couplings.edges[is_kept],
-        )
+        offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
+        couplings = Couplings(offsets, *(each[is_kept] for each in self.couplings[1:]))
         n_pairs = int(kept[: self.n_pairs].sum())
         return Observed(couplings, n_pairs, self.values[kept], self.weights[kept])
 
@@ -228,12 +215,12 @@ class Observations:
         self._moments = moments
         self._pair_rows = moments.plan.rows_of(2, component.pairs)
         self._triplet_rows = moments.plan.rows_of(3, component.triplets)
-        sets = component.sets
-        nobody = np.full(len(sets), -1)
-        coupled = couplings_of(parent_bits(structure), nobody, sets)
+        pairs = np.column_stack([component.pairs, np.full(len(component.pairs), -1)])
+        sets = np.vstack([pairs, component.triplets])
+        coupled = couplings_of(parent_bits(structure), np.full(len(sets), -1), sets)
         is_own = np.isin(coupled[:, 1], component.members)
-        self._removed = Couplings.of(structure, sets, coupled[~is_own])
-        self._own = Couplings.of(structure, sets, coupled[is_own])
+        self._removed = as_couplings(structure, sets, coupled[~is_own])
+        self._own = as_couplings(structure, sets, coupled[is_own])
         self._weights = self._find_weights()
 
     def _find_weights(self) -> Floats:
@@ -251,12 +238,8 @@ class Observations:
 
     def observed(self, learned: Influences, without: int | None = None) -> Observed:
         """Return the moments with learned diseases removed; `without` leaves a group out."""
-        n_pairs = len(self._pair_rows)
-        excesses = np.zeros((n_pairs + len(self._triplet_rows), 4))
-        excesses[:n_pairs, 0] = self._moments.excesses(2, without=without)[self._pair_rows]
-        values = self._moments.values(3, without=without)
-        excesses[n_pairs:, :3] = values.pair_excesses[self._triplet_rows]
-        excesses[n_pairs:, 3] = values.triplet_excess[self._triplet_rows]
+        n_pairs, rows = len(self._pair_rows), np.append(self._pair_rows, self._triplet_rows)
+        excesses = excesses_of(self._moments, rows, np.arange(len(rows)) < n_pairs, without)
         lambdas = np.nan_to_num(learned.lambdas, nan=USUAL_LAMBDA)
         adjusted = adjusted_excesses(self._removed, learned._replace(lambdas=lambdas), excesses)
         found = np.concatenate([adjusted[:n_pairs, 0], adjusted[n_pairs:, 3]])

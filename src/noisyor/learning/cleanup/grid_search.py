@@ -1,7 +1,7 @@
 """The paper's own clean-up (Section 3.3): a grid search over one prior and one failure.
 
 Two diseases A and B are left, and A has a symptom `a` that B does not have. If p_A and f_Aa were
-known, pairs with `a` would teach the other edges of A (Eq. 6); without A, a triplet and pairs would
+fixed, pairs with `a` would teach the other edges of A (Eq. 6); without A, a triplet and pairs would
 teach B. So all values of p_A and f_Aa are tried, and those are kept whose network comes closest to
 the third-order moments. The grid is then drawn again, ever finer, around the best point.
 """
@@ -17,11 +17,6 @@ from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import Floats
 from noisyor.structure import Structure
-
-POINTS, ZOOMS = 61, 14
-"""Along each side of a grid, and how many grids there are."""
-EDGE = 1e-3
-"""The grid keeps this distance from 0 and 1."""
 
 
 class TwoDiseases(NamedTuple):
@@ -51,18 +46,22 @@ class Found(NamedTuple):
 
 
 class GridFit:
-    """Fits a component of two diseases in the paper's way, where `allows_grid`."""
+    """Fits a component of two diseases in the paper's way, if it `is_possible`."""
 
     def __init__(self, structure: Structure, component: Component, moments: Moments) -> None:
-        self._part = component.alone(structure)
-        self._structure = structure
+        self._structure, self._part = structure, component.alone(structure)
+        self._roles = _roles(structure, self._part)
         self._observations = Observations(structure, self._part, moments)
+
+    @property
+    def is_possible(self) -> bool:
+        """True if the component is of the kind that the paper describes."""
+        return self._roles is not None
 
     def run(self, learned: Influences, without: int | None = None) -> Solution | None:
         """Search the grid; None if no point is possible. `without` leaves records out."""
-        structure, component = self._structure, self._part
+        structure, component, roles = self._structure, self._part, self._roles
         observed = self._observations.observed(learned, without).values
-        roles = _roles(structure, component)
         assert roles is not None
         symptoms = np.unique(component.pairs)
         local = np.full(structure.n_symptoms, -1)
@@ -70,21 +69,15 @@ class GridFit:
         found = search_grid(_two_diseases(structure, component, roles, local, observed))
         if not np.isfinite(found.distances[0]):
             return None
-        priors = dict(zip(roles[:2], found.priors[0].tolist(), strict=True))
         owners, of_edges = structure.edges[component.edges].T
-        p = np.array([priors[owner] for owner in owners.tolist()])
-        t = found.strengths[0, local[of_edges], np.where(owners == roles[0], 0, 1)]
-        lambdas = lambdas_of(np.array([priors[disease] for disease in component.priors.tolist()]))
+        is_second = (owners != roles[0]).astype(np.int64)
+        p, t = found.priors[0, is_second], found.strengths[0, local[of_edges], is_second]
+        lambdas = lambdas_of(found.priors[0, (component.priors != roles[0]).astype(np.int64)])
         return Solution(np.sqrt(p * (1.0 - p)) * t, lambdas, float(found.distances[0]))
 
     def run_without(self, group: int, learned: Influences) -> Solution | None:
         """Search the grid without a group of records."""
         return self.run(learned, group)
-
-
-def allows_grid(structure: Structure, component: Component) -> bool:
-    """Return True if a component is of the kind that the paper describes."""
-    return _roles(structure, component.alone(structure)) is not None
 
 
 def _roles(structure: Structure, component: Component) -> tuple[int, int, int] | None:
@@ -114,13 +107,8 @@ def _two_diseases(
     excesses[a, b] = excesses[b, a] = observed[:n_pairs]
     triplets, third = local[component.triplets], observed[n_pairs:]
     ranked = np.argsort(np.arange(len(triplets)) != base, kind="stable")[:300]
-    return TwoDiseases(
-        _ahead(mine, np.setdiff1d(mine, other)[:1]),
-        _ahead(other, triplets[base]),
-        excesses,
-        triplets[ranked],
-        third[ranked],
-    )
+    of_first, of_second = _ahead(mine, np.setdiff1d(mine, other)[:1]), _ahead(other, triplets[base])
+    return TwoDiseases(of_first, of_second, excesses, triplets[ranked], third[ranked])
 
 
 def _ahead(symptoms: Indices, leading: Indices) -> Indices:
@@ -130,10 +118,11 @@ def _ahead(symptoms: Indices, leading: Indices) -> Indices:
 
 def search_grid(moments: TwoDiseases) -> Found:
     """Return the best point, as a row."""
-    low, high = np.full(2, EDGE), np.full(2, 1.0 - EDGE)
+    margin = 1e-3  # from 0 and 1
+    low, high = np.full(2, margin), np.full(2, 1.0 - margin)
     best = None
-    for _ in range(ZOOMS):
-        axes = [np.linspace(low[k], high[k], POINTS) for k in (0, 1)]
+    for _ in range(14):
+        axes = [np.linspace(low[k], high[k], 61) for k in (0, 1)]
         p, f = (each.ravel() for each in np.meshgrid(*axes))
         found = try_points(moments, p, f)
         row = int(np.argmin(found.distances))
@@ -141,7 +130,7 @@ def search_grid(moments: TwoDiseases) -> Found:
             best = Found(*(component[row : row + 1] for component in found))
             center = np.array([p[row], f[row]])
         half = 0.4 * (high - low) / 2.0
-        low, high = np.maximum(center - half, EDGE), np.minimum(center + half, 1.0 - EDGE)
+        low, high = np.maximum(center - half, margin), np.minimum(center + half, 1.0 - margin)
     assert best is not None
     return best
 
