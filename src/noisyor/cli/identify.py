@@ -1,17 +1,16 @@
 """`noisyor identify`: what can be known of a structure's parameters, before any data."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.inputs import read_structure
-from noisyor.cli.options import AsJson, FixedTable, Quiet, output_option
-from noisyor.cli.output import show, text_table
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import check_files, read_fixed, read_structure
+from noisyor.cli.output import show, show_json, text_table
 from noisyor.errors import ParameterError, some_of
-from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -27,16 +26,16 @@ def identify(
     max_order: Annotated[
         int, typer.Option(min=2, max=10, help="The highest order of moments to look at.")
     ] = 3,
-    fixed: FixedTable = None,
+    fixed: options.FixedTable = None,
     table: Annotated[
         tuple[int, int] | None,
         typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
     ] = None,
     output: Annotated[
-        Path | None, output_option("A row per parameter with its verdict (.csv, ...).")
+        Path | None, options.output_option("A row per parameter with its verdict (.csv, ...).")
     ] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say which parameters can be known from records without diseases, and what would help.
 
@@ -44,9 +43,7 @@ def identify(
 
     The paper's Table 1: noisyor identify --table 7 7
     """
-    from noisyor.identifiability import check_identifiability
-    from noisyor.io.tables import table_kind, write_table
-    from noisyor.parameters import Fixed
+    from noisyor.io.tables import write_table
 
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
@@ -55,17 +52,14 @@ def identify(
             raise ParameterError("--table takes neither --output nor --fixed.")
         _show_table(*table, as_json)
         return
-    inputs = [Path(str(structure)), *filter(None, [fixed])]
-    check_writable(filter(None, [output]), inputs=inputs)
-    if output is not None:
-        table_kind(output)
+    check_files([output], inputs=[structure, fixed], tables=[output])
     graph = read_structure(str(structure))
-    fixed_values = Fixed.load(fixed, graph) if fixed else None
-    result = check_identifiability(graph, max_order=max_order, fixed=fixed_values)
+    fixed_values = read_fixed(fixed, graph)
+    result = noisyor.check_identifiability(graph, max_order=max_order, fixed=fixed_values)
     if output is not None:
         write_table(output, result.verdicts())
     if as_json:
-        typer.echo(json.dumps(_facts(result)))
+        show_json(_facts(result))
     elif not quiet:
         _show(result)
 
@@ -78,15 +72,13 @@ def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
         raise ParameterError(f"--table takes 1 to {most} diseases and symptoms.")
     found = identifiability_table(n_diseases, n_symptoms).tolist()
     if as_json:
-        typer.echo(json.dumps(found))
+        show_json(found)
         return
     titles = "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms))
     rows = ([str(i + 1), *map(str, row)] for i, row in enumerate(found))
     title = "Order of moments that identifies a fully connected network"
-    show(
-        text_table(titles, rows, title=title),
-        "-1: not identifiable, not even with the moments of the highest order.",
-    )
+    below = "-1: not identifiable, not even with the moments of the highest order."
+    show(text_table(titles, rows, title=title), below)
 
 
 def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
@@ -102,14 +94,11 @@ def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
 
 
 def _facts(result: "Identifiability") -> dict[str, Any]:
-    import numpy as np
-
-    verdicts = result.verdicts()["verdict"].to_pylist()
-    kinds, counts = np.unique(verdicts, return_counts=True)
+    verdicts = Counter(sorted(result.verdicts()["verdict"].to_pylist()))
     return {
         "order": result.order,
         "max_order": result.max_order,
-        "verdicts": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+        "verdicts": dict(verdicts),
         "swaps": [[result.structure.diseases[i] for i in group] for group in result.swaps],
         "tradeoffs": [
             {
@@ -141,7 +130,7 @@ def _show(result: "Identifiability") -> None:
     )
     for group in result.swaps:
         names = some_of([result.structure.diseases[i] for i in group], most=5)
-        show(f"{names} have the same symptoms: which of them is which, no record tells.")
+        show(f"{names} have the same symptoms: which of them is which, no record says.")
     for tradeoff in result.tradeoffs[:MOST_TRADEOFFS]:
         names = some_of(_names(result, tradeoff), most=8)
         ways = "one way" if tradeoff.freedom == 1 else f"{tradeoff.freedom} ways"

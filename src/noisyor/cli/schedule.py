@@ -1,28 +1,18 @@
 """`noisyor schedule`: what of a structure can be learned, in which order, and what not."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.inputs import read_network, read_structure
-from noisyor.cli.options import (
-    AsJson,
-    Choice,
-    Pairs,
-    Quiet,
-    StructureFile,
-    TripletChoice,
-    output_option,
-)
-from noisyor.cli.output import show, text_table
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import check_files, read_network, read_structure
+from noisyor.cli.output import show, show_json, text_table
 from noisyor.errors import some_of
-from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
-    from noisyor.schedule import Schedule
     from noisyor.schedule.complexity import SampleComplexity
 
 MOST_PARTS = 10
@@ -30,71 +20,59 @@ MOST_PARTS = 10
 
 
 def schedule(
-    structure: StructureFile,
-    output: Annotated[Path | None, output_option("Where to write the schedule (.json).")] = None,
-    pairs: Pairs = True,
-    choice: Choice = TripletChoice.first,
+    structure: options.StructureFile,
+    output: Annotated[
+        Path | None, options.output_option("Where to write the schedule (.json).")
+    ] = None,
+    pairs: options.Pairs = True,
+    choice: options.Choice = options.TripletChoice.first,
     network: Annotated[
         str | None,
         typer.Option(help="A guess at the parameters, for the records that Theorem 2 asks for."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Theorem 2: the largest error wanted.")] = 0.01,
     delta: Annotated[float, typer.Option(help="Theorem 2: the probability to miss it.")] = 0.05,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say which edges can be learned, at which depth, and what cannot and why. Needs no data.
 
     Example: noisyor schedule clinic
     """
-    from noisyor.schedule import find_schedule
-
-    inputs = [structure, *([network] if network else [])]
-    check_writable(filter(None, [output]), inputs=inputs)
-    guess = read_network(network, seed=0) if network else None
-    found = find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
+    check_files([output], inputs=[structure, network])
+    guess = read_network(network) if network else None
+    found = noisyor.find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
     asked = found.sample_complexity(guess, epsilon=epsilon, delta=delta) if guess else None
     if output is not None:
         found.save(output)
     if as_json:
-        typer.echo(json.dumps(_facts(found, asked)))
-        return
-    if quiet:
-        return
-    show(*_story(found))
-    if asked is not None:
-        show(_theorem_2(asked))
-    if output is not None:
-        show(f"Written: {output}")
+        show_json(_facts(found, asked))
+    elif not quiet:
+        show(*_story(found))
+        if asked is not None:
+            show(_theorem_2(asked))
+        if output is not None:
+            show(f"Written: {output}")
 
 
-def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
-    from_pairs = found.pairs_per_round
+def _facts(found: "noisyor.Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
     facts: dict[str, Any] = {
         "diseases": found.structure.n_diseases,
         "symptoms": found.structure.n_symptoms,
         "edges": found.structure.n_edges,
         "complete": found.is_complete,
         "edges_per_round": found.edges_per_round,
-        "pairs_per_round": from_pairs,
+        "pairs_per_round": found.pairs_per_round,
         "priors_learned": int((found.prior_depths >= 0).sum()),
         "plan": dict(zip(("symptoms", "pairs", "triplets"), found.plan().sizes, strict=True)),
-        "unlearned": [
-            {
-                "diseases": part.diseases,
-                "symptoms": part.symptoms,
-                "edges": len(part.edges),
-                "reason": part.reason,
-            }
-            for part in found.unlearned()
-        ],
+        "unlearned": [part._asdict() | {"edges": len(part.edges)} for part in found.unlearned()],
     }
     if asked is not None:
         facts["theorem_2"] = asdict(asked) | {"holds": asked.holds}
     return facts
 
 
-def _story(found: "Schedule") -> list[Any]:
+def _story(found: "noisyor.Schedule") -> list[Any]:
     """Return the depth table, and what cannot be learned, in words."""
     n_edges, n_learned = found.structure.n_edges, int((found.depths >= 0).sum())
     sizes = found.plan().sizes
@@ -106,16 +84,11 @@ def _story(found: "Schedule") -> list[Any]:
         "counted.",
     ]
     if found.is_complete:
-        story.append(
-            "Every prior and every failure can be learned: the network is identifiable from "
-            "third-order moments (Theorem 1)."
-        )
-        return story
+        says = "Every prior and every failure can be learned: the network is identifiable from "
+        return [*story, f"{says}third-order moments (Theorem 1)."]
     n_priors = int((found.prior_depths < 0).sum())
-    story.append(
-        f"Cannot be learned this way: {n_edges - n_learned:,} failures and {n_priors:,} priors."
-    )
-    parts = found.unlearned()
+    n_failures, parts = n_edges - n_learned, found.unlearned()
+    story.append(f"Cannot be learned this way: {n_failures:,} failures and {n_priors:,} priors.")
     for part in parts[:MOST_PARTS]:
         story.append(f"- {len(part.edges):,} edges of {some_of(part.diseases)}. {part.reason}")
     if len(parts) > MOST_PARTS:
@@ -124,13 +97,11 @@ def _story(found: "Schedule") -> list[Any]:
     return story
 
 
-def _depth_table(found: "Schedule") -> Any:
+def _depth_table(found: "noisyor.Schedule") -> Any:
     titles = "depth", "edges learned", "from triplets", "from pairs", "edges left"
-    rows = []
-    left = found.structure.n_edges
-    for depth, (n, from_pairs) in enumerate(
-        zip(found.edges_per_round, found.pairs_per_round, strict=True)
-    ):
+    rows, left = [], found.structure.n_edges
+    rounds = zip(found.edges_per_round, found.pairs_per_round, strict=True)
+    for depth, (n, from_pairs) in enumerate(rounds):
         left -= n
         rows.append([f"{each:,}" for each in (depth, n, n - from_pairs, from_pairs, left)])
     return text_table(titles, rows)
