@@ -53,10 +53,13 @@ def convert(
 
     Example: noisyor convert clinic clinic.xdsl
     """
-    from noisyor.exchange.formats import format_of
+    from noisyor.exchange.formats import folder_files, format_of
 
     written = format_of(output, write_as.value if write_as else None)
-    check_writable(_targets(output, written), [source] if Path(source).exists() else [])
+    # A folder that is missing will be made.
+    in_folder = folder_files(output) if output.is_dir() else []
+    inputs = [source] if Path(source).exists() else []
+    check_writable(in_folder if written == "folder" else [output], inputs=inputs)
     if is_built_in(source):
         model: noisyor.NoisyOrNetwork | noisyor.Structure = read_network(source)
         read = "built-in"
@@ -79,10 +82,3 @@ def convert(
         "written as": written,
     }
     show_facts(facts, as_json)
-
-
-def _targets(output: Path, written: str) -> list[Path]:
-    """Return the files that will be written; a folder that is missing will be made."""
-    if written != "folder":
-        return [output]
-    return [output / f"{name}.csv" for name in ("edges", "priors", "leaks")] * output.is_dir()
