@@ -290,7 +290,7 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
     import numpy as np
 
     from noisyor.report.content import NEUTRAL
-    from noisyor.report.overview import fit_in_words
+    from noisyor.report.sections import fit_in_words
 
     rows = []
     for name, part in estimate.parts.items():

@@ -39,8 +39,8 @@ def report(
     Example: noisyor report learned.json --summary learned.csv -o report.html
     """
     from noisyor.report.content import content_of
-    from noisyor.report.overview import sentences
     from noisyor.report.page import check_ending, write_page
+    from noisyor.report.sections import sentences
 
     check_ending(output)
     check_files([output], inputs=[network, summary, misfits, truth])

@@ -35,8 +35,8 @@ def histogram(bars: Sequence[Bar], *, label: str, axis: str) -> str:
     left = (width - len(bars) * step) / 2
     pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{height - bottom}" '
               f'y2="{height - bottom}"/>']  # fmt: skip
-    for number, bar in enumerate(bars):
-        pieces.append(_bar(bar, left + number * step, step, (height - bottom - top) / most, height))
+    scale = (height - bottom - top) / most
+    pieces += [_bar(bar, left + i * step, step, scale, height) for i, bar in enumerate(bars)]
     pieces.append(
         f'<text class="axis-title" x="{width / 2:.0f}" y="{height - 6}">{text(axis)}</text>'
     )
@@ -69,7 +69,7 @@ def _bar(bar: Bar, left: float, step: float, scale: float, height: int) -> str:
 def depth_bars(part: Reported) -> list[Bar]:
     """Return a bar for each depth, and a last one for what was not learned."""
     bars = []
-    for depth in sorted(np.unique(part.depths).tolist(), key=lambda each: (each < 0, each)):
+    for depth in part.depths_in_order:
         here = part.depths == depth
         name = "none" if depth < 0 else str(depth)
         bars.append(Bar(name, int(here.sum()), int((here & part.is_flagged).sum())))
