@@ -139,21 +139,18 @@ def _compare(
     """Compare with the truth, and with what an estimator finds that sees the diseases."""
     import numpy as np
 
+    from noisyor.evaluation import check_intervals
     from noisyor.learning import learn_observed
 
-    seen = learn_observed(findings, network.structure, diseases)
-    sound = estimate.failures.flags == 0
-    lower, upper = estimate.failures.intervals()
-    covers = (lower <= network.failures) & (network.failures <= upper)
-    known = sound & np.isfinite(lower)
-    facts: dict[str, Any] = {
-        "records": findings.n_records, "failures": len(sound), "learned": int(sound.sum())
-    }  # fmt: skip
-    if not known.any():
+    intervals = check_intervals(estimate, network)["failure"]
+    counts = findings.n_records, network.structure.n_edges, int((~intervals.is_flagged).sum())
+    facts: dict[str, Any] = dict(zip(("records", "failures", "learned"), counts, strict=True))
+    if not intervals.is_sound.any():
         return facts
+    seen = learn_observed(findings, network.structure, diseases)
     wrong = np.abs(np.array([estimate.failures.values, seen.failures.values]) - network.failures)
-    ours, theirs = wrong[:, sound].mean(axis=1).tolist()
-    covered = float(covers[known].mean())
+    ours, theirs = wrong[:, ~intervals.is_flagged].mean(axis=1).tolist()
+    covered = float(intervals.holds[intervals.is_sound].mean())
     return facts | {"error": ours, "error_diseases_seen": theirs, "covered": covered}
 
 

@@ -1,7 +1,7 @@
 """`noisyor plan` and `noisyor plan-triplets`: what to count, and how many records it takes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,44 +86,47 @@ def plan(
             _show(predicted, precision)
 
 
-def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
+def _quantiles(predicted: "Precision", wanted: float) -> dict[str, tuple[list[float], list[int]]]:
+    """Return of each kind the half and the largest errors; the records for 50, 90 and 100%."""
     import numpy as np
 
     from noisyor.parameters import KINDS
 
-    needed = predicted.records_needed(wanted)
+    both = zip(KINDS, predicted.standard_errors, predicted.records_needed(wanted), strict=True)
     return {
-        "records": predicted.n_records,
-        "wanted_standard_error": wanted,
-        **{
-            kind: {
-                "median_standard_error": float(np.nanmedian(errors)),
-                "largest_standard_error": float(np.nanmax(errors)),
-                "records_needed_for_half": int(np.ceil(np.nanmedian(of_kind))),
-                "records_needed_for_all": int(np.ceil(np.nanmax(of_kind))),
-            }
-            for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True)
-            if np.isfinite(errors).any()
-        },
+        kind: (
+            np.nanpercentile(errors, [50, 100]).tolist(),
+            np.ceil(np.nanpercentile(needed, [50, 90, 100])).astype(np.int64).tolist(),
+        )
+        for kind, errors, needed in both
+        if np.isfinite(errors).any()
     }
+
+
+def _facts(predicted: "Precision", wanted: float) -> dict[str, Any]:
+    facts: dict[str, Any] = {"records": predicted.n_records, "wanted_standard_error": wanted}
+    for kind, ((median, largest), (half, _, every)) in _quantiles(predicted, wanted).items():
+        facts[kind] = {
+            "median_standard_error": median,
+            "largest_standard_error": largest,
+            "records_needed_for_half": half,
+            "records_needed_for_all": every,
+        }
+    return facts
 
 
 def _show(predicted: "Precision", wanted: float) -> None:
     """Say in a table how well each kind would be learned, and which parameters worst."""
     import numpy as np
 
-    from noisyor.parameters import KINDS
-
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
         "nine in ten", "all",
     )  # fmt: skip
-    rows = []
-    needed = predicted.records_needed(wanted)
-    for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True):
-        if np.isfinite(errors).any():
-            parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
-            rows.append([kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts])
+    rows = [
+        [kind, *(f"{error:.2g}" for error in errors), *(f"{n:,}" for n in needed)]
+        for kind, (errors, needed) in _quantiles(predicted, wanted).items()
+    ]
     table = text_table(titles, rows, left=["parameter"])
     show(f"Predicted for {predicted.n_records:,} records, learned by refined:", table)
     n_rare = int(np.isnan(predicted.standard_errors.priors).sum())
@@ -132,13 +135,10 @@ def _show(predicted: "Precision", wanted: float) -> None:
     n_lost = int((predicted.schedule.depths < 0).sum())
     if n_lost:
         show(f"No schedule certifies {n_lost:,} failures: see noisyor schedule.")
-    structure, errors = predicted.network.structure, predicted.standard_errors.failures
-    worst = np.argsort(-np.nan_to_num(errors))[:5]
-    listed = (
-        f"{structure.diseases[i]} to {structure.symptoms[j]} ({errors[edge]:.2g})"
-        for edge in worst
-        for i, j in [structure.edges[edge]]
-    )
+    errors = predicted.standard_errors.failures
+    names = list(zip(*predicted.network.structure.edge_names().values(), strict=True))
+    worst = np.argsort(-np.nan_to_num(errors))[:5].tolist()
+    listed = (f"{' to '.join(names[edge])} ({errors[edge]:.2g})" for edge in worst)
     show(f"The least certain failures: {', '.join(listed)}.")
 
 
