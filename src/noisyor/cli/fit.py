@@ -12,6 +12,7 @@ from noisyor.cli.count import merged_moments
 from noisyor.cli.inputs import (
     Source,
     check_files,
+    errors_naming,
     expand_sources,
     is_built_in,
     local_files,
@@ -21,7 +22,7 @@ from noisyor.cli.inputs import (
 )
 from noisyor.cli.output import note, progress_bar, show, show_json, text_table
 from noisyor.cluster import connected
-from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.errors import FileError, ParameterError
 from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
@@ -124,7 +125,9 @@ def fit(
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
-        estimate = _learn_from_moments(learner, local_files(files), fixed_values)
+        moments = merged_moments(local_files(files))
+        with errors_naming(files):
+            estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
         labels = None if diseases is None else _read_diseases(diseases, graph)
         form = options.read_options(layout, ignore_unknown, ids_per_file)
@@ -239,16 +242,6 @@ def _are_moments(files: list[Source]) -> bool:
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
     return all(are_moments)
-
-
-def _learn_from_moments(
-    learner: "noisyor.NoisyOrLearner", files: list[Path], fixed: "noisyor.Fixed | None"
-) -> "noisyor.Estimate":
-    moments = merged_moments(files)
-    try:
-        return learner.fit(moments, fixed=fixed).estimate_
-    except NoisyOrError as error:
-        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
 
 
 # --- what was learned: facts for machines, tables for people ---

@@ -1,12 +1,13 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import noisyor
 from noisyor.cli.output import note
-from noisyor.errors import FileError, nearest_name, some_of
+from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
 from noisyor.io.paths import check_writable, existing_file, is_uri
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
@@ -91,6 +92,15 @@ Source = Path | str
 def local_files(sources: Iterable[Source]) -> list[Path]:
     """Return those that are on this machine."""
     return [source for source in sources if isinstance(source, Path)]
+
+
+@contextmanager
+def errors_naming(files: Iterable[Source]) -> Iterator[None]:
+    """Let errors say which files they are about."""
+    try:
+        yield
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
 
 
 def expand_files(patterns: Iterable[str]) -> list[Path]:

@@ -11,13 +11,14 @@ from noisyor.cli.count import merged_moments
 from noisyor.cli.info import facts_of_plan
 from noisyor.cli.inputs import (
     check_files,
+    errors_naming,
     expand_files,
     read_fixed,
     read_network,
     read_structure,
 )
 from noisyor.cli.output import show, show_json, tell, text_table
-from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
+from noisyor.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -161,13 +162,11 @@ def plan_triplets(
     files = expand_files(moments)
     check_files([output], inputs=[*files, fixed])
     counted = merged_moments(files)
-    try:
+    with errors_naming(files):
         structure = counted.plan.structure
         fixed_values = read_fixed(fixed, structure)
         schedule = noisyor.find_schedule(structure, pairs=pairs, fixed=fixed_values)
         found = choose(counted, schedule, fixed=fixed_values)
-    except NoisyOrError as error:
-        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     found.save(output)
     facts = {"output": str(output), **facts_of_plan(found)}
     tell(f"Planned into {output}: {found}", facts, quiet=quiet, as_json=as_json)

@@ -30,7 +30,7 @@ from noisyor.report.markup import (
     table,
     text,
 )
-from noisyor.report.pictures import depth_bars, histogram, scatter
+from noisyor.report.pictures import depth_histogram, scatter
 from noisyor.schedule.unlearned import Subnetwork
 from noisyor.structure import Structure
 
@@ -127,11 +127,7 @@ def cards(content: Content) -> str:
 
 def overview(content: Content) -> str:
     """Return the section on how well everything was learned."""
-    depths = histogram(
-        depth_bars(content.parts["failure"]),
-        label="Histogram of the failures by the depth at which they are learned.",
-        axis="depth (none: not learned)",
-    )
+    depths = depth_histogram(content.parts["failure"])
     legend = (
         '<p class="legend"><span class="key"></span> failures '
         '<span class="key flagged"></span> of them flagged</p>'
