@@ -100,7 +100,7 @@ def diagnose(
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class DiagnosisOptions:
     """What both kinds of diagnosis are asked with; the names are those of the options."""
 
     network: str
@@ -121,7 +121,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Patient(Diagnosis):
+class Patient(DiagnosisOptions):
     """Someone with findings, about whom a network is asked."""
 
     present: list[str] | None
@@ -310,7 +310,7 @@ def _show_plain(
 
 
 @dataclass(frozen=True)
-class RecordFiles(Diagnosis):
+class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]

@@ -64,7 +64,7 @@ def count_on_cluster(
     """
     cluster = Cluster(client)
     work: Callable[..., PartialCounts]
-    shared = cluster.share(plan), cluster.share(Request(form, n_groups))
+    shared = cluster.share(plan), cluster.share(CountSettings(form, n_groups))
     skipped: list[Skipped] = []
     if is_frame(source):
         check_frame(source, plan.structure, form)
@@ -122,7 +122,7 @@ def deal_rows(parts: list[Part], columns: list[str], n_buckets: int) -> list[Any
     return [table.take(pa.array(np.flatnonzero(bucket == each))) for each in range(n_buckets)]
 
 
-class Request(NamedTuple):
+class CountSettings(NamedTuple):
     """What all workers are told, besides the plan."""
 
     form: RecordFormat
@@ -130,7 +130,7 @@ class Request(NamedTuple):
 
 
 def _count_bucket(
-    plan: MomentPlan, request: Request, pieces: list[Any], record: str
+    plan: MomentPlan, settings: CountSettings, pieces: list[Any], record: str
 ) -> PartialCounts:
     """Count the records of a bucket, whose rows come from many files."""
     if len({piece.schema for piece in pieces}) > 1:
@@ -138,32 +138,38 @@ def _count_bucket(
             "the columns of record, symptom and state hold different kinds of values in different "
             "files (numbers, texts, true and false); write them alike."
         )
-    return _count_source(plan, request, pa.concat_tables(pieces).sort_by(record))
+    return _count_source(plan, settings, pa.concat_tables(pieces).sort_by(record))
 
 
-def _count_source(plan: MomentPlan, request: Request, source: Any) -> PartialCounts:
+def _count_source(plan: MomentPlan, settings: CountSettings, source: Any) -> PartialCounts:
     """Count the records of a table, or of a file whose ids mean nothing in other files."""
-    streams = open_records(source, plan.structure, request.form)
-    return _count_blocks(plan, request, (block for each in streams for block in each.blocks))
+    streams = open_records(source, plan.structure, settings.form)
+    return _count_blocks(plan, settings, (block for each in streams for block in each.blocks))
 
 
-def _count_frame(plan: MomentPlan, request: Request, frame: Any, first_row: int) -> PartialCounts:
+def _count_frame(
+    plan: MomentPlan, settings: CountSettings, frame: Any, first_row: int
+) -> PartialCounts:
     """Count the records of a frame that is a part of a larger one."""
-    blocks = frame_blocks(frame, first_row, plan.structure, request.form)
-    return _count_blocks(plan, request, blocks)
+    blocks = frame_blocks(frame, first_row, plan.structure, settings.form)
+    return _count_blocks(plan, settings, blocks)
 
 
-def _count_parts(plan: MomentPlan, request: Request, parts: list[Part]) -> PartialCounts:
+def _count_parts(plan: MomentPlan, settings: CountSettings, parts: list[Part]) -> PartialCounts:
     """Count the records of some parts of files."""
-    return _count_blocks(plan, request, part_blocks(parts, plan.structure, request.form))
+    return _count_blocks(plan, settings, part_blocks(parts, plan.structure, settings.form))
 
 
-def _count_blocks(plan: MomentPlan, request: Request, blocks: Iterable[Block]) -> PartialCounts:
-    counter = MomentCounter(plan, request.n_groups, n_jobs=1)
+def _count_blocks(
+    plan: MomentPlan, settings: CountSettings, blocks: Iterable[Block]
+) -> PartialCounts:
+    counter = MomentCounter(plan, settings.n_groups, n_jobs=1)
     counter.add_blocks(blocks)
     return PartialCounts.of(counter.take())
 
 
-def merge_counts(plan: MomentPlan, request: Request, parts: list[PartialCounts]) -> PartialCounts:
+def merge_counts(
+    plan: MomentPlan, settings: CountSettings, parts: list[PartialCounts]
+) -> PartialCounts:
     """Add up the counts of some jobs."""
     return PartialCounts.of(sum_moments([PartialCounts(*part).with_plan(plan) for part in parts]))
