@@ -144,7 +144,7 @@ def fit(
     elif not quiet:
         _show_estimate(estimate)
         _show_misfits(found, misfits, fixed is not None)
-        typer.echo(f"Written: {', '.join(outputs.names)}")
+        typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 
 class Outputs(NamedTuple):
@@ -154,11 +154,6 @@ class Outputs(NamedTuple):
     summary: Path | None
     misfits: Path | None
     report: Path | None
-
-    @property
-    def names(self) -> list[str]:
-        """The files, those that are asked for."""
-        return [str(path) for path in self if path is not None]
 
     def check(self, inputs: list[Path | str | None]) -> None:
         """Raise an error where something cannot be written, before the work is done."""

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -95,6 +94,7 @@ def check_ending(path: PathLike) -> None:
 def page_of(content: Content) -> str:
     """Return the page as text."""
     script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
+    data = json.dumps(data_of(content), ensure_ascii=False, separators=(",", ":"))
     parts = {
         "title": text(content.title),
         "policy": _policy(script),
@@ -107,7 +107,7 @@ def page_of(content: Content) -> str:
         "truth": sections.truth(content),
         "truth_link": '<a href="#truth">Truth</a>' if content.has_truth else "",
         "version": __version__,
-        "data": _as_json(data_of(content)),
+        "data": data.replace("<", "\\u003c"),  # so that no name ends the script
         "script": script,
     }
     # The text of a part is not searched for parts again.
@@ -166,12 +166,6 @@ def _rounded(values: NDArray[np.float64], digits: int) -> list[float | None]:
     return [
         float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()
     ]
-
-
-def _as_json(data: Mapping[str, Any]) -> str:
-    """Return data in JSON; `<` is written as an escape, so that no name ends the script."""
-    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return written.replace("<", "\\u003c")
 
 
 def _policy(script: str) -> str:

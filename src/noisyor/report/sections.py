@@ -35,7 +35,7 @@ from noisyor.schedule.unlearned import Subnetwork
 from noisyor.structure import Structure
 
 MOST_PARTS = 50
-"""Parts that are not learned which a page tells of; of the others only the number."""
+"""Parts that are not learned that a page lists; of the others it says only the number."""
 
 
 def sentences(content: Content) -> list[str]:
@@ -132,7 +132,12 @@ def overview(content: Content) -> str:
         '<p class="legend"><span class="key"></span> failures '
         '<span class="key flagged"></span> of them flagged</p>'
     )
-    source = paragraph(_about_depths(content), "note")
+    about = (
+        "The depth is the round of the schedule that learns an edge: what is deep rests on what "
+        "was learned before, and on its errors."
+    )
+    if content.made_from == NETWORK:
+        about += " These depths are those of the schedule that the structure has by default."
     pieces = [
         '<div class="columns"><div>',
         _table(content),
@@ -140,19 +145,9 @@ def overview(content: Content) -> str:
         *_more_notes(content),
         f'</div><div><h3 id="depths">Failures by depth</h3>{depths}',
         legend if content.knows_flags else "",
-        f"{source}</div></div>",
+        f"{paragraph(about, 'note')}</div></div>",
     ]
     return section("overview", "How well it is known", *pieces)
-
-
-def _about_depths(content: Content) -> str:
-    says = (
-        "The depth is the round of the schedule that learns an edge: what is deep rests on what "
-        "was learned before, and on its errors."
-    )
-    if content.made_from == NETWORK:
-        says += " These depths are those of the schedule that the structure has by default."
-    return says
 
 
 def _table(content: Content) -> str:
