@@ -42,7 +42,8 @@ def diagnose(
         typer.Option(min=1, help="How many diseases to show (10); of records: to write of each."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each finding adds, and what has caused it.")
+        bool,
+        typer.Option("--explain", help="Show what each finding adds, and what has caused it."),
     ] = False,
     ask: Annotated[
         bool, typer.Option("--ask", help="Show which findings would tell most, if asked for next.")
@@ -96,6 +97,8 @@ def diagnose(
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
             raise ParameterError(f"--{name.replace('_', '-')} is for {other}.")
+    if records and output is None:
+        raise ParameterError("say where to write: --output posteriors.parquet.")
     kind(**{name: given[name] for name in wanted}).diagnose()
 
 
@@ -314,7 +317,7 @@ class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]
-    output: Path | None
+    output: Path
     layout: options.Layout | None
     unmentioned: str
     ignore_unknown: bool
@@ -327,33 +330,28 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.findings.reading import RecordFormat
         from noisyor.inference.answers import make_request
 
-        if self.output is None:
-            raise ParameterError("say where to write: --output posteriors.parquet.")
         how = options.read_options(self.layout, self.ignore_unknown, self.ids_per_file)
         how["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
         form = RecordFormat(**how)
         files = expand_sources(self.records)
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster
-        counts = write(read_network(self.network, self.seed), files, self.output, form)
+        counts = write(read_network(self.network, self.seed), files, form)
         _give_notice(counts)
         facts = {"records": counts.n_records, "methods": counts.counts, "output": str(self.output)}
         sentence = f"Diagnosed {counts.n_records:,} records ({counts}) into {self.output}"
         tell(sentence, facts, quiet=self.quiet, as_json=self.as_json)
 
     def _on_this_machine(
-        self,
-        network: "noisyor.NoisyOrNetwork",
-        files: list[Source],
-        output: Path,
-        form: "RecordFormat",
+        self, network: "noisyor.NoisyOrNetwork", files: list[Source], form: "RecordFormat"
     ) -> "MethodCounts":
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import table_kind, write_batches
 
-        check_files([output], inputs=[self.network, *local_files(files)], tables=[output])
+        output, inputs = self.output, [self.network, *local_files(files)]
+        check_files([output], inputs=inputs, tables=[output])
         counts = MethodCounts()
         streams = open_records(files, network.structure, form)
         blocks = blocks_with_like_ids(streams)
@@ -370,23 +368,19 @@ class RecordFiles(DiagnosisOptions):
         return counts
 
     def _on_cluster(
-        self,
-        network: "noisyor.NoisyOrNetwork",
-        files: list[Source],
-        output: Path,
-        form: "RecordFormat",
+        self, network: "noisyor.NoisyOrNetwork", files: list[Source], form: "RecordFormat"
     ) -> "MethodCounts":
         from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
-        if output.suffix:
+        if self.output.suffix:
             raise ParameterError(
-                f"--output {output}: on a cluster each worker writes files of its own; give a "
+                f"--output {self.output}: on a cluster each worker writes files of its own; give a "
                 "folder, without an ending."
             )
         bar = progress_bar("diagnosing", None, self.quiet or self.as_json)
         with connected(str(self.cluster)) as client, bar as advance:
             return diagnose_on_cluster(
-                client, network, files, output, form, top=self.top, progress=advance,
+                client, network, files, self.output, form, top=self.top, progress=advance,
                 **self.inference(0.1),
             )  # fmt: skip
 
