@@ -350,8 +350,8 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import table_kind, write_batches
 
-        output, inputs = self.output, [self.network, *local_files(files)]
-        check_files([output], inputs=inputs, tables=[output])
+        output = self.output
+        check_files([output], inputs=[self.network, *local_files(files)], tables=[output])
         counts = MethodCounts()
         streams = open_records(files, network.structure, form)
         blocks = blocks_with_like_ids(streams)
