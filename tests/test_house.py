@@ -68,6 +68,8 @@ def test_a_room_imports_only_from_rooms_before_it():
     for path in source_files():
         room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         allowed = ROOMS[: ROOMS.index(room) + 1]
+        if room == "cli":
+            allowed.append("")  # the package itself: its public names, loaded when they are used
         ours = (name for name in imports_of(path) if name.split(".")[0] == "noisyor")
         wrong += [f"{path} imports {name}" for name in ours if room_of(name) not in allowed]
     assert not wrong
@@ -110,7 +112,6 @@ HEAVY = {
 # Still to be moved to the top of their files.
 LIGHT_IMPORTS_LEFT = {
     "cli/__init__.py": {"noisyor.cli.app"},
-    "cli/reproduce.py": {"noisyor.cli.output", "noisyor.errors"},
     "moments/moments.py": {"noisyor.moments.population"},
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """evaluate: how far one network is from another, in its parameters and in what it diagnoses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -88,25 +89,25 @@ def evaluate(
     """
     if isinstance(n_records, bool) or not isinstance(n_records, int | np.integer) or n_records < 0:
         raise ParameterError(f"n_records must be a whole number from 0 on, not {n_records!r}.")
-    mine = in_order_of(learned, truth.structure)
     structure = truth.structure
-    wrong = np.abs(mine.failures - truth.failures)
-    edges = np.array([f"{structure.diseases[i]} -> {structure.symptoms[j]}"
-                      for i, j in structure.edges], dtype=object)  # fmt: skip
+    mine = in_order_of(learned, structure)
+    wrong = mine.parameters.map(lambda ours, theirs: np.abs(ours - theirs), truth.parameters)
+    edges = np.array([" -> ".join(names) for names in _edge_names(structure)], dtype=object)
     depths = find_schedule(structure).depths
+    by_depth = {
+        int(depth): _errors(wrong.failures[depths == depth], edges[depths == depth])
+        for depth in np.unique(depths)
+    }
     return Comparison(
-        _errors(np.abs(mine.priors - truth.priors), np.array(structure.diseases, dtype=object)),
-        _errors(wrong, edges),
-        _errors(np.abs(mine.leaks - truth.leaks), np.array(structure.symptoms, dtype=object)),
-        {
-            int(depth): _errors(wrong[depths == depth], edges[depths == depth])
-            for depth in np.unique(depths)
-        },
-        compare_posteriors(mine, truth, n_records, rng, budget) if n_records else None,
+        _errors(wrong.priors, structure.diseases),
+        _errors(wrong.failures, edges),
+        _errors(wrong.leaks, structure.symptoms),
+        by_depth,
+        _compare_posteriors(mine, truth, n_records, rng, budget) if n_records else None,
     )
 
 
-def compare_posteriors(
+def _compare_posteriors(
     learned: NoisyOrNetwork, truth: NoisyOrNetwork, n_records: int, rng: Rng, budget: float
 ) -> PosteriorDifferences | None:
     """Return how posteriors of records of the truth differ; None where no record can be solved."""
@@ -142,8 +143,7 @@ class Intervals(NamedTuple):
 def check_intervals(estimate: Estimate, truth: NoisyOrNetwork) -> dict[str, Intervals]:
     """Return which intervals of an estimate hold the true values, by kind of parameter."""
     found = {}
-    truths = truth.priors, truth.failures, truth.leaks
-    for (kind, part), values in zip(estimate.parts.items(), truths, strict=True):
+    for (kind, part), values in zip(estimate.parts.items(), truth.parameters, strict=True):
         lower, upper = part.intervals()
         is_flagged = part.flags != 0
         found[kind] = Intervals(
@@ -159,32 +159,31 @@ def in_order_of(network: NoisyOrNetwork, structure: Structure) -> NoisyOrNetwork
         return network
     diseases = _indices(network.structure.diseases, structure.diseases, "diseases")
     symptoms = _indices(network.structure.symptoms, structure.symptoms, "symptoms")
-    named = {
-        (network.structure.diseases[i], network.structure.symptoms[j]): index
-        for index, (i, j) in enumerate(network.structure.edges)
-    }
-    wanted = [(structure.diseases[i], structure.symptoms[j]) for i, j in structure.edges]
-    edges = _indices(list(named), wanted, "edges")
+    edges = _indices(_edge_names(network.structure), _edge_names(structure), "edges")
     return NoisyOrNetwork(
         structure, network.priors[diseases], network.failures[edges], network.leaks[symptoms]
     )
 
 
-def _indices(names: Any, wanted: Any, what: str) -> Integers:
-    """Return where each wanted name stands; both must have the same names."""
-    at = {name: index for index, name in enumerate(names)}
-    missing = [name for name in wanted if name not in at]
-    surplus = [name for name in names if name not in set(wanted)]
+def _edge_names(structure: Structure) -> list[tuple[str, ...]]:
+    return list(zip(*structure.edge_names().values(), strict=True))
+
+
+def _indices(names: Sequence[Any], order: Sequence[Any], what: str) -> Integers:
+    """Return the index of each name in an order of the same names."""
+    at, others = {name: index for index, name in enumerate(names)}, set(order)
+    missing = [name for name in order if name not in at]
+    surplus = [name for name in names if name not in others]
     for those, which in (missing, "second"), (surplus, "first"):
         if those:
             raise StructureError(
                 f"only the {which} network has the {what} {some_of(those)}: networks of different "
                 "structures cannot be compared."
             )
-    return np.array([at[name] for name in wanted], dtype=np.int64)
+    return np.array([at[name] for name in order], dtype=np.int64)
 
 
-def _errors(wrong: Floats, names: NDArray[Any]) -> Errors:
+def _errors(wrong: Floats, names: Sequence[str] | NDArray[Any]) -> Errors:
     if not len(wrong):
         return Errors(0, float("nan"), float("nan"), float("nan"), "")
     worst = int(wrong.argmax())

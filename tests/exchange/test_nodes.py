@@ -1,13 +1,8 @@
 """Nodes: which state is present, identifiers, and layers."""
 
-import builtins
-import importlib
-
 import pytest
 
-from noisyor import NoisyOrNetwork, Structure
-from noisyor.errors import ExchangeError, NoisyOrError
-from noisyor.exchange import to_pgmpy, to_pyagrum
+from noisyor.errors import ExchangeError
 from noisyor.exchange.nodes import identifiers, present_state
 
 
@@ -37,11 +32,3 @@ def test_identifiers_differ_and_are_plain():
     found = identifiers(names)
     assert len({each.casefold() for each in found}) == len(names)
     assert all(each.isidentifier() and each.isascii() and each[0].isalpha() for each in found)
-
-
-def test_names_that_do_not_differ(monkeypatch):
-    monkeypatch.setattr(importlib, "import_module", lambda name: builtins)
-    network = NoisyOrNetwork(Structure(["fever"], ["fever"], [[0, 0]]), [0.2], [0.5], [0.1])
-    for convert in (to_pyagrum, to_pgmpy):
-        with pytest.raises(NoisyOrError, match="'fever' is the name of a disease and of a symptom"):
-            convert(network)

@@ -20,7 +20,6 @@ from noisyor.cli.demo import demo
 from noisyor.cli.diagnose import diagnose
 from noisyor.cli.evaluate import evaluate
 from noisyor.cli.fit import fit
-from noisyor.cli.identify import identify
 from noisyor.cli.info import info
 from noisyor.cli.interrupts import INTERRUPTED, end_at_once, interruptible, was_interrupted
 from noisyor.cli.output import note, silence_output
@@ -28,7 +27,7 @@ from noisyor.cli.plan import plan, plan_triplets
 from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
-from noisyor.cli.schedule import schedule
+from noisyor.cli.schedule import identify, schedule
 from noisyor.errors import NoisyOrError, NoisyOrWarning
 
 Command = Callable[..., None]

@@ -2,17 +2,15 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import noisyor
+from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
-from noisyor.cli.options import AsJson, Quiet
-from noisyor.cli.output import Facts, show_facts
+from noisyor.cli.output import show_facts
 from noisyor.io.paths import check_writable
-
-if TYPE_CHECKING:
-    from noisyor.exchange.formats import Model
 
 
 class FileFormat(StrEnum):
@@ -48,52 +46,39 @@ def convert(
         FileFormat | None,
         typer.Option("--to", help="The output's format, where its ending does not tell."),
     ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Convert a network or structure into another format.
 
     Example: noisyor convert clinic clinic.xdsl
     """
-    from noisyor.exchange.formats import format_of, write_model
+    from noisyor.exchange.formats import folder_files, format_of
 
     written = format_of(output, write_as.value if write_as else None)
-    check_writable(_targets(output, written), [source] if Path(source).exists() else [])
-    model, read = _read(source, read_as.value if read_as else None)
-    write_model(model, output, written)
-    if not quiet:
-        show_facts(_facts(model, source, read, output, written), as_json)
-
-
-def _targets(output: Path, written: str) -> list[Path]:
-    """Return the files that will be written; a folder that is missing will be made."""
-    if written != "folder":
-        return [output]
-    return [output / f"{name}.csv" for name in ("edges", "priors", "leaks")] * output.is_dir()
-
-
-def _read(source: str, file_format: str | None) -> "tuple[Model, str]":
-    from noisyor.exchange.formats import format_of, read_model
-
+    # A folder that is missing will be made.
+    in_folder = folder_files(output) if output.is_dir() else []
+    inputs = [source] if Path(source).exists() else []
+    check_writable(in_folder if written == "folder" else [output], inputs=inputs)
     if is_built_in(source):
-        return read_network(source, seed=0), "built-in"
-    path = existing(source, "a network or structure")
-    read = format_of(path, file_format)
-    return read_model(path, read), read
-
-
-def _facts(model: "Model", source: str, read: str, output: Path, written: str) -> Facts:
-    from noisyor.network import NoisyOrNetwork
-    from noisyor.structure import Structure
-
-    structure = model if isinstance(model, Structure) else model.structure
-    return {
+        model: noisyor.NoisyOrNetwork | noisyor.Structure = read_network(source)
+        read = "built-in"
+    else:
+        path = existing(source, "a network or structure")
+        read = format_of(path, read_as.value if read_as else None)
+        model = noisyor.read_model(path, read)
+    noisyor.write_model(model, output, written)
+    if quiet:
+        return
+    structure = model if isinstance(model, noisyor.Structure) else model.structure
+    facts = {
         "read": source,
         "read as": read,
-        "kind": "network" if isinstance(model, NoisyOrNetwork) else "structure",
+        "kind": "structure" if structure is model else "network",
         "diseases": structure.n_diseases,
         "symptoms": structure.n_symptoms,
         "edges": structure.n_edges,
         "written": str(output),
         "written as": written,
     }
+    show_facts(facts, as_json)

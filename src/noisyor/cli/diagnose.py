@@ -1,47 +1,30 @@
 """`noisyor diagnose`: which diseases, given findings; one patient, or files of records."""
 
 import itertools
-import json
-import math
+import sys
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.inputs import expand_sources, local_files, read_network
-from noisyor.cli.options import (
-    AsJson,
-    IdsPerFile,
-    IgnoreUnknown,
-    Jobs,
-    Layout,
-    NetworkFile,
-    OnCluster,
-    Quiet,
-    ReadLayout,
-    Seed,
-    output_option,
-    read_options,
-)
-from noisyor.cli.output import note, progress_bar, tell, working
-from noisyor.cli.posterior_tables import show_answers
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import Source, check_files, expand_sources, local_files, read_network
+from noisyor.cli.output import note, progress_bar, show, show_json, tell, text_table, working
 from noisyor.cluster import connected
 from noisyor.errors import ParameterError
-from noisyor.io.paths import check_writable
 
 if TYPE_CHECKING:
-    from noisyor.cli.inputs import Source
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
-    from noisyor.inference.intervals import LearnedNetwork
     from noisyor.inference.posterior_tables import MethodCounts
-    from noisyor.network import NoisyOrNetwork
 
 
 def diagnose(
     context: typer.Context,
-    network: NetworkFile,
+    network: options.NetworkFile,
     records: Annotated[
         list[str] | None,
         typer.Argument(help="Files of records (.parquet, .csv); none: one patient, from options."),
@@ -86,19 +69,19 @@ def diagnose(
         ),
     ] = None,
     output: Annotated[
-        Path | None, output_option("Of records: where to write (.parquet, .csv).")
+        Path | None, options.output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
-    layout: ReadLayout = None,
+    layout: options.ReadLayout = None,
     unmentioned: Annotated[
         str, typer.Option(help="Long records: findings without a row are absent, or unknown.")
     ] = "absent",
-    ignore_unknown: IgnoreUnknown = False,
-    ids_per_file: IdsPerFile = False,
-    jobs: Jobs = 0,
-    cluster: OnCluster = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    ignore_unknown: options.IgnoreUnknown = False,
+    ids_per_file: options.IdsPerFile = False,
+    jobs: options.Jobs = 0,
+    cluster: options.OnCluster = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say which diseases are probable, given findings.
 
@@ -106,16 +89,17 @@ def diagnose(
 
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
-    options = dict(locals())
-
+    given = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
-    for name in options.keys() - wanted - {"context", "records"}:
+    for name in given.keys() - wanted - {"context", "records"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
             raise ParameterError(f"--{name.replace('_', '-')} is for {other}.")
-    kind(**{name: options[name] for name in wanted}).diagnose()
+    if records and output is None:
+        raise ParameterError("say where to write: --output posteriors.parquet.")
+    kind(**{name: given[name] for name in wanted}).diagnose()
 
 
 @dataclass(frozen=True)
@@ -129,10 +113,6 @@ class DiagnosisOptions:
     seed: int
     as_json: bool
     quiet: bool
-
-    def read_network(self) -> "NoisyOrNetwork":
-        """Return the network that is asked."""
-        return read_network(self.network, self.seed)
 
     def inference(self, seconds: float) -> dict[str, Any]:
         """Return the arguments of inference; `seconds` is the budget where none is given."""
@@ -157,89 +137,62 @@ class Patient(DiagnosisOptions):
 
     def diagnose(self) -> None:
         """Print all answers, for people or as JSON."""
-        from noisyor.inference import posterior
         from noisyor.names import match_name
 
-        network = self.read_network()
-        symptoms = network.structure.symptoms
+        network = read_network(self.network, self.seed)
         present, absent = (
-            [match_name(name, symptoms, "symptom") for name in names or []]
+            [match_name(name, network.structure.symptoms, "symptom") for name in names or []]
             for names in (self.present, self.absent)
         )
         findings = present, absent
         title = "asking the network (the first time it is compiled: half a minute)"
         with working(title, self.quiet):
-            source = self._source(network)
-            found = posterior(source, *findings, **self.inference(1.0))
+            found = self._posterior(network, findings)
             facts = _facts(found, self.top or 10)
             if self.explain:
                 facts |= self._explain(network, findings, facts["diseases"][:3])
             if self.sets:
-                facts["sets"] = self._best_sets(network, findings)
+                budget = self.inference(1.0)["budget"]
+                best = noisyor.most_probable(network, *findings, self.sets, budget=budget)
+                facts["sets"] = {"is_proven": best.is_proven, "sets": best.table().to_pylist()}
             if self.ask or self.about:
-                facts["questions"] = self._questions(network, findings)
+                diseases, about = network.structure.diseases, self.about
+                disease = None if about is None else match_name(about, diseases, "disease")
+                asked = noisyor.best_questions(network, *findings, about=disease, rng=self.seed)
+                facts["questions"] = asked.table().slice(0, 10).to_pylist()
         if self.as_json:
-            typer.echo(json.dumps(_finite(facts)))
+            show_json(facts)
         elif not self.quiet:
-            show_answers(found, facts)
+            _show_answers(found, facts)
 
-    def _source(self, network: "NoisyOrNetwork") -> "NoisyOrNetwork | LearnedNetwork":
+    def _posterior(
+        self, network: "noisyor.NoisyOrNetwork", findings: tuple[list[str], list[str]]
+    ) -> "Posterior":
         from noisyor.inference.intervals import NetworkWithErrors
         from noisyor.parameters import read_standard_errors
 
         if self.errors is None:
-            return network
-        return NetworkWithErrors(network, read_standard_errors(self.errors, network.structure))
+            return noisyor.posterior(network, *findings, **self.inference(1.0))
+        errors = read_standard_errors(self.errors, network.structure)
+        source = NetworkWithErrors(network, errors)
+        return noisyor.posterior(source, *findings, **self.inference(1.0))
 
     def _explain(
         self,
-        network: "NoisyOrNetwork",
+        network: "noisyor.NoisyOrNetwork",
         findings: tuple[list[str], list[str]],
-        rows: list[dict[str, Any]],
+        rows: list[Any],
     ) -> dict[str, Any]:
-        from noisyor.inference import explain
-
         request = self.inference(1.0)
         if self.method in ("variational", "mean_field"):
-            note(f"{self.method} tells no causes: they are explained by the method auto.")
+            note(f"{self.method} gives no causes: they are explained by the method auto.")
             request["method"] = "auto"
         diseases = [row["disease"] for row in rows]
-        found = explain(network, *findings, diseases=diseases, **request)
+        found = noisyor.explain(network, *findings, diseases=diseases, **request)
         return {
             "contributions": found.contributions.to_pylist(),
             "causes": found.causes.to_pylist(),
         }
-
-    def _best_sets(
-        self, network: "NoisyOrNetwork", findings: tuple[list[str], list[str]]
-    ) -> dict[str, Any]:
-        from noisyor.inference import most_probable
-
-        budget = self.inference(1.0)["budget"]
-        found = most_probable(network, *findings, self.sets, budget=budget)
-        return {"is_proven": found.is_proven, "sets": found.table().to_pylist()}
-
-    def _questions(
-        self, network: "NoisyOrNetwork", findings: tuple[list[str], list[str]]
-    ) -> list[dict[str, Any]]:
-        from noisyor.inference import best_questions
-        from noisyor.names import match_name
-
-        disease = None
-        if self.about is not None:
-            disease = match_name(self.about, network.structure.diseases, "disease")
-        asked = best_questions(network, *findings, about=disease, rng=self.seed)
-        rows: list[dict[str, Any]] = asked.table().slice(0, 10).to_pylist()
-        return rows
-
-
-def _finite(value: Any) -> Any:
-    """Return facts with null for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _facts(found: "Posterior", top: int) -> dict[str, Any]:
@@ -256,6 +209,106 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
     }
 
 
+def _show_answers(found: "Posterior", facts: dict[str, Any]) -> None:
+    """Print all that was asked about one patient."""
+    show(_heading(found), posterior_table(found, facts["diseases"]))
+    if found.n_without_error:
+        note(
+            f"{found.n_without_error:,} parameters that matter here have no standard error: the "
+            "intervals are too narrow."
+        )
+    if "causes" in facts:
+        _show_explanations(facts)
+    if "sets" in facts:
+        best = facts["sets"]
+        proven = "" if best["is_proven"] else " (the budget did not suffice to exclude better ones)"
+        rows = [
+            [", ".join(row["diseases"]) or "none", _percent(row["probability"])]
+            for row in best["sets"]
+        ]
+        titles = "diseases", "probability"
+        _show_plain(f"Most probable sets{proven}", titles, rows, left=["diseases"])
+    if "questions" in facts:
+        rows = [
+            [row["symptom"], f"{row['gain']:.3f}", _percent(row["probability"])]
+            for row in facts["questions"]
+        ]
+        _show_plain("What to ask for next", ("finding", "tells (bits)", "present"), rows)
+
+
+def _bar(p: float) -> str:
+    """Return a bar, which is 24 characters long where the probability is 1."""
+    can_draw = "utf" in (sys.stdout.encoding or "").lower()
+    return ("█" if can_draw else "#") * round(24 * p)
+
+
+def _percent(p: float) -> str:
+    if 0.0 < p < 0.0005 or 0.9995 < p < 1.0:
+        return "< 0.1%" if p < 0.5 else "> 99.9%"
+    return f"{100 * p:.1f}%"
+
+
+def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
+    """Return the most probable diseases as a table with bars."""
+    has_intervals = found.interval_lower is not None
+    is_rough = found.method != "exact"
+    more = ["95% interval"] * has_intervals + ["within"] * is_rough
+    table = []
+    for row in rows:
+        cells = [row["disease"], _percent(row["probability"]), _percent(row["prior"])]
+        if has_intervals:
+            ends = row["interval_lower"], row["interval_upper"]
+            cells.append(" to ".join(_percent(end) for end in ends))
+        if is_rough:
+            cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
+        table.append([*cells, _bar(row["probability"])])
+    titles = "disease", "probability", "before", *more, ""
+    return text_table(titles, table, left=["disease", ""], has_lines=False)
+
+
+def _heading(found: "Posterior") -> str:
+    method = {
+        "exact": "exact",
+        "variational": f"bounds, no probability is off by more than {found.error:.2g}",
+        "mean_field": "mean field, of unknown error",
+        "gibbs": f"sampled, within {found.error:.2g} with 95% confidence",
+    }[found.method]
+    n_present, n_absent = len(found.present), len(found.absent)
+    n_unknown = found.structure.n_symptoms - n_present - n_absent
+    return f"{n_present} findings present, {n_absent} absent, {n_unknown:,} unknown ({method})."
+
+
+def _show_explanations(facts: dict[str, Any]) -> None:
+    for name in dict.fromkeys(row["disease"] for row in facts["contributions"]):
+        rows = [
+            [
+                row["finding"] if row["state"] == "present" else f"no {row['finding']}",
+                f"{row['log_odds']:+.2f}",
+                _percent(row["without"]),
+            ]
+            for row in facts["contributions"]
+            if row["disease"] == name
+        ]
+        _show_plain(f"{name}: what each finding adds", ("finding", "log odds", "without it"), rows)
+    rows = []
+    for finding in facts["present"]:
+        causes = [row for row in facts["causes"] if row["finding"] == finding][:4]
+        texts = [
+            f"{row['cause'] or 'none of the diseases'} {_percent(row['probability'])}"
+            for row in causes
+            if row["probability"] >= 0.005
+        ]
+        rows.append([finding, ", ".join(texts)])
+    titles = "finding", "causes (several can act at once)"
+    _show_plain("What has caused each finding", titles, rows, left=titles)
+
+
+def _show_plain(
+    title: str, titles: Iterable[str], rows: list[list[str]], left: Container[str] = ("finding",)
+) -> None:
+    show("", text_table(titles, rows, title=title, left=left, has_lines=False))
+
+
 # --- files of records ---
 
 
@@ -264,8 +317,8 @@ class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]
-    output: Path | None
-    layout: Layout | None
+    output: Path
+    layout: options.Layout | None
     unmentioned: str
     ignore_unknown: bool
     ids_per_file: bool
@@ -277,75 +330,67 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.findings.reading import RecordFormat
         from noisyor.inference.answers import make_request
 
-        if self.output is None:
-            raise ParameterError("say where to write: --output posteriors.parquet.")
-        options = read_options(self.layout, self.ignore_unknown, self.ids_per_file)
-        options["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
-        form = RecordFormat(**options)
+        how = options.read_options(self.layout, self.ignore_unknown, self.ids_per_file)
+        how["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
+        form = RecordFormat(**how)
         files = expand_sources(self.records)
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster
-        counts = write(self.read_network(), files, self.output, form)
+        counts = write(read_network(self.network, self.seed), files, form)
         _give_notice(counts)
         facts = {"records": counts.n_records, "methods": counts.counts, "output": str(self.output)}
         sentence = f"Diagnosed {counts.n_records:,} records ({counts}) into {self.output}"
         tell(sentence, facts, quiet=self.quiet, as_json=self.as_json)
 
     def _on_this_machine(
-        self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
+        self, network: "noisyor.NoisyOrNetwork", files: list[Source], form: "RecordFormat"
     ) -> "MethodCounts":
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import table_kind, write_batches
 
-        check_writable([output], inputs=[Path(self.network), *local_files(files)])
-        kind = table_kind(output)
+        output = self.output
+        check_files([output], inputs=[self.network, *local_files(files)], tables=[output])
         counts = MethodCounts()
         streams = open_records(files, network.structure, form)
         blocks = blocks_with_like_ids(streams)
-        first = next(blocks, None)
-        ids = None if first is None or first.record_ids is None else first.record_ids.type
-        all_blocks = blocks if first is None else itertools.chain([first], blocks)
+        first = list(itertools.islice(blocks, 1))
+        ids = first[0].record_ids.type if first and first[0].record_ids is not None else None
         silent = self.quiet or self.as_json
         with progress_bar("diagnosing", total_records(streams), silent) as advance:
             writer = PosteriorWriter(network, ids, self.top)
             batches = writer.batches(
-                all_blocks, counts, progress=advance, n_jobs=self.jobs or None,
+                itertools.chain(first, blocks), counts, progress=advance, n_jobs=self.jobs or None,
                 **self.inference(0.1),
             )  # fmt: skip
-            write_batches(output, writer.schema, batches, kind)
+            write_batches(output, writer.schema, batches, table_kind(output))
         return counts
 
     def _on_cluster(
-        self, network: "NoisyOrNetwork", files: "list[Source]", output: Path, form: "RecordFormat"
+        self, network: "noisyor.NoisyOrNetwork", files: list[Source], form: "RecordFormat"
     ) -> "MethodCounts":
         from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
-        if output.suffix:
+        if self.output.suffix:
             raise ParameterError(
-                f"--output {output}: on a cluster each worker writes files of its own; give a "
+                f"--output {self.output}: on a cluster each worker writes files of its own; give a "
                 "folder, without an ending."
             )
-        assert self.cluster is not None
-        with (
-            connected(self.cluster) as client,
-            progress_bar("diagnosing", None, self.quiet or self.as_json) as advance,
-        ):
+        bar = progress_bar("diagnosing", None, self.quiet or self.as_json)
+        with connected(str(self.cluster)) as client, bar as advance:
             return diagnose_on_cluster(
-                client, network, files, output, form, top=self.top, progress=advance,
+                client, network, files, self.output, form, top=self.top, progress=advance,
                 **self.inference(0.1),
             )  # fmt: skip
 
 
 def _give_notice(counts: "MethodCounts") -> None:
+    without = "and have no probabilities"
     if counts.n_impossible:
-        note(
-            f"{counts.n_impossible:,} records are impossible under the network, and have no "
-            "probabilities."
-        )
+        note(f"{counts.n_impossible:,} records are impossible under the network, {without}.")
     if counts.n_refused:
         note(
-            f"{counts.n_refused:,} records are too much work for exact inference, and have no "
-            "probabilities; raise --budget, or leave --method to auto."
+            f"{counts.n_refused:,} records are too much work for exact inference, {without}; raise "
+            "--budget, or leave --method to auto."
         )

@@ -1,18 +1,18 @@
 """`noisyor evaluate`: how far a learned network is from the true one."""
 
-import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import noisyor
+from noisyor.cli import options
 from noisyor.cli.inputs import read_network
-from noisyor.cli.options import AsJson, Seed
-from noisyor.cli.output import show, text_table, working
+from noisyor.cli.output import show, show_json, text_table, working
 
 if TYPE_CHECKING:
-    from noisyor.evaluation import Comparison, Errors
+    from noisyor.evaluation import Comparison, PosteriorDifferences
 
 
 def evaluate(
@@ -22,45 +22,31 @@ def evaluate(
         int,
         typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
     ] = 1000,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     budget: Annotated[
         float, typer.Option(min=0.0, help="Seconds of work for a record's posteriors.")
     ] = 0.1,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare two networks: their parameters, by depth, and what they say of new records.
 
     Example: noisyor evaluate learned.json truth.json
     """
-    from noisyor.evaluation import evaluate as compare
-
-    networks = [read_network(each, seed=0) for each in (learned, truth)]
+    networks = [read_network(each) for each in (learned, truth)]
     with working("comparing posteriors", as_json):
-        found = compare(*networks, n_records=records, rng=seed, budget=budget)
+        found = noisyor.evaluate(*networks, n_records=records, rng=seed, budget=budget)
     if as_json:
-        typer.echo(json.dumps(_facts(found)))
+        show_json(asdict(found))
         return
     show(_table(found))
     if found.posteriors is not None:
-        show(_of_posteriors(found))
+        show(_of_posteriors(found.posteriors))
     elif records:
         show("No posteriors could be compared: to one of the networks all records are impossible.")
 
 
-def _facts(found: "Comparison") -> dict[str, Any]:
-    return {name: _without_nan(value) for name, value in asdict(found).items()}
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(each) for key, each in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _table(found: "Comparison") -> object:
-    parts: dict[str, Errors] = {
-        "priors": found.priors, "failures": found.failures, "leaks": found.leaks,
-    }  # fmt: skip
+    parts = {"priors": found.priors, "failures": found.failures, "leaks": found.leaks}
     for depth, errors in found.by_depth.items():
         parts[f"failures of depth {depth}" if depth >= 0 else "failures not scheduled"] = errors
     rows = []
@@ -69,13 +55,10 @@ def _table(found: "Comparison") -> object:
         shown = ["-" if math.isnan(each) else f"{each:.4f}" for each in numbers]
         rows.append([name, f"{errors.n:,}", *shown, errors.where])
     titles = "parameters", "number", "mean", "median", "largest", "where"
-    left = "parameters", "where"
-    return text_table(titles, rows, left=left, title="Absolute differences")
+    return text_table(titles, rows, left=("parameters", "where"), title="Absolute differences")
 
 
-def _of_posteriors(found: "Comparison") -> str:
-    differ = found.posteriors
-    assert differ is not None
+def _of_posteriors(differ: "PosteriorDifferences") -> str:
     return (
         f"Posteriors of {differ.n_records:,} new records ({differ.n_exact:,} of them exact) differ "
         f"by {differ.mean:.5f} on average and by {differ.largest:.4f} at most; the most probable "

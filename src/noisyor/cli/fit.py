@@ -1,63 +1,41 @@
 """`noisyor fit`: from records or moments to a network."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+import noisyor
+from noisyor.cli import options
 from noisyor.cli.count import merged_moments
-from noisyor.cli.estimate_tables import facts_of, show_estimate, show_misfits
 from noisyor.cli.inputs import (
+    Source,
+    check_files,
+    errors_naming,
     expand_sources,
     is_built_in,
     local_files,
+    read_fixed,
     read_network,
     read_structure,
 )
-from noisyor.cli.options import (
-    AsJson,
-    Choice,
-    Groups,
-    IdsPerFile,
-    IgnoreUnknown,
-    Jobs,
-    OnCluster,
-    Pairs,
-    Quiet,
-    ReadLayout,
-    Seed,
-    SkipBroken,
-    StructureFile,
-    TripletChoice,
-    output_option,
-    read_options,
-)
-from noisyor.cli.output import note, progress_bar
+from noisyor.cli.output import note, progress_bar, show, show_json, text_table
 from noisyor.cluster import connected
-from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
-from noisyor.io.paths import check_writable
+from noisyor.errors import FileError, ParameterError
+from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from noisyor.cli.inputs import Source
-    from noisyor.learner import NoisyOrLearner
-    from noisyor.learning import Estimate
     from noisyor.learning.misfits import Misfits
-    from noisyor.parameters import Fixed
-    from noisyor.structure import Structure
 
 
 def fit(
-    structure: StructureFile,
+    structure: options.StructureFile,
     records: Annotated[
         list[str],
         typer.Argument(help="Files of records, or of moments (.moments); patterns are fine."),
     ],
-    output: Annotated[Path, output_option("Where to write the network (.json).")],
+    output: Annotated[Path, options.output_option("Where to write the network (.json).")],
     method: Annotated[
         str,
         typer.Option(
@@ -100,16 +78,16 @@ def fit(
             "had, a column each (.csv, .parquet)."
         ),
     ] = None,
-    pairs: Pairs = True,
-    choice: Choice = TripletChoice.first,
-    layout: ReadLayout = None,
-    ignore_unknown: IgnoreUnknown = False,
-    ids_per_file: IdsPerFile = False,
-    jobs: Jobs = 0,
-    cluster: OnCluster = None,
-    skip_broken: SkipBroken = False,
-    groups: Groups = 50,
-    seed: Seed = 0,
+    pairs: options.Pairs = True,
+    choice: options.Choice = options.TripletChoice.first,
+    layout: options.ReadLayout = None,
+    ignore_unknown: options.IgnoreUnknown = False,
+    ids_per_file: options.IdsPerFile = False,
+    jobs: options.Jobs = 0,
+    cluster: options.OnCluster = None,
+    skip_broken: options.SkipBroken = False,
+    groups: options.Groups = 50,
+    seed: options.Seed = 0,
     n_init: Annotated[
         int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
     ] = 4,
@@ -125,8 +103,8 @@ def fit(
         bool,
         typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Learn a network from records in which the diseases were never seen.
 
@@ -135,41 +113,38 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
-    from noisyor.learner import NoisyOrLearner
-
     _check_seen(method, diseases)
     files = expand_sources(records)
-    inputs = filter(None, [Path(structure), Path(fixed) if fixed else None, diseases])
     outputs = Outputs(output, summary, misfits, report)
-    outputs.check([*local_files(files), *inputs])
+    outputs.check([*local_files(files), structure, fixed, diseases])
     graph = read_structure(structure)
-    learner = NoisyOrLearner(
+    learner = noisyor.NoisyOrLearner(
         graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
         shrink=shrink, max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
         n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
-        estimate = _learn_from_moments(learner, local_files(files), fixed_values)
+        moments = merged_moments(local_files(files))
+        with errors_naming(files):
+            estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
         labels = None if diseases is None else _read_diseases(diseases, graph)
-        options = read_options(layout, ignore_unknown, ids_per_file)
-        with (
-            connected(cluster) if cluster else nullcontext() as client,
-            progress_bar("learning", None, quiet or as_json) as advance,
-        ):
+        form = options.read_options(layout, ignore_unknown, ids_per_file)
+        bar = progress_bar("learning", None, quiet or as_json)
+        with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
                 files, labels, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **options,
+                skip_broken=skip_broken, **form,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
-        typer.echo(json.dumps(facts_of(estimate, found)))
+        show_json(_facts(estimate, found))
     elif not quiet:
-        show_estimate(estimate)
-        show_misfits(found, misfits, fixed is not None)
-        typer.echo(f"Written: {', '.join(outputs.names)}")
+        _show_estimate(estimate)
+        _show_misfits(found, misfits, fixed is not None)
+        typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 
 class Outputs(NamedTuple):
@@ -180,26 +155,16 @@ class Outputs(NamedTuple):
     misfits: Path | None
     report: Path | None
 
-    @property
-    def names(self) -> list[str]:
-        """The files, those that are wanted."""
-        return [str(path) for path in self if path is not None]
-
-    def check(self, inputs: list[Path]) -> None:
+    def check(self, inputs: list[Path | str | None]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
-        from noisyor.io.tables import table_kind
         from noisyor.report.page import check_ending
 
-        check_writable(self.names, inputs=inputs)
-        for table in filter(None, [self.summary, self.misfits]):
-            table_kind(table)
+        check_files(self, inputs, tables=[self.summary, self.misfits])
         if self.report is not None:
             check_ending(self.report)
 
-    def write(self, estimate: "Estimate", misfits: "Misfits") -> None:
+    def write(self, estimate: "noisyor.Estimate", misfits: "Misfits") -> None:
         """Write all of it."""
-        from noisyor.report import write_report
-
         if not estimate.priors.is_learned.any():
             note("no prior was learned: the network holds neutral values only.")
         estimate.network.save(self.network)
@@ -208,12 +173,14 @@ class Outputs(NamedTuple):
         if self.misfits is not None:
             misfits.save(self.misfits)
         if self.report is not None:
-            write_report(estimate, self.report, misfits=misfits)
+            noisyor.write_report(estimate, self.report, misfits=misfits)
 
 
-def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") -> "Fixed | None":
+def _read_fixed(
+    source: str | None, relearn: list[str], structure: "noisyor.Structure"
+) -> "noisyor.Fixed | None":
     """Read the values to be fixed, from a table or a network."""
-    from noisyor.parameters import KINDS, Fixed
+    from noisyor.parameters import KINDS
 
     is_network = source is not None and (
         is_built_in(source) or Path(source).is_dir() or source.lower().endswith(".json")
@@ -223,10 +190,8 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
         raise ParameterError(f"--relearn {unknown[0]}: known are {', '.join(KINDS)}.")
     if relearn and not is_network:
         raise ParameterError("--relearn needs --fixed with a network.")
-    if source is None:
-        return None
-    if not is_network:
-        return Fixed.load(source, structure)
+    if source is None or not is_network:
+        return read_fixed(source, structure)
     kept = [kind for kind in KINDS if kind not in relearn]
     if not relearn or not kept:
         every = "every parameter" if kept else "nothing"
@@ -234,10 +199,10 @@ def _read_fixed(source: str | None, relearn: list[str], structure: "Structure") 
             f"--fixed {source} would fix {every}; say what to learn anew, for example "
             "--relearn priors."
         )
-    network = read_network(source, 0)
+    network = read_network(source)
     if network.structure != structure:
         raise FileError(f"{source} has another structure than the one to be learned.")
-    return Fixed.of(network, *kept)
+    return noisyor.Fixed.of(network, *kept)
 
 
 def _check_seen(method: str, diseases: Path | None) -> None:
@@ -251,7 +216,7 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         )
 
 
-def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
+def _read_diseases(file: Path, structure: "noisyor.Structure") -> Any:
     """Read which diseases each record had, from a table with a column for each."""
     from noisyor.io.tables import read_flags
 
@@ -263,7 +228,7 @@ def _read_diseases(file: Path, structure: "Structure") -> "NDArray[np.bool_]":
         ) from None
 
 
-def _are_moments(files: "list[Source]") -> bool:
+def _are_moments(files: list[Source]) -> bool:
     """Return True if files hold moments, not records: all or none of them."""
     are_moments = [str(file).lower().endswith(".moments") for file in files]
     if any(are_moments) and not all(are_moments):
@@ -274,11 +239,93 @@ def _are_moments(files: "list[Source]") -> bool:
     return all(are_moments)
 
 
-def _learn_from_moments(
-    learner: "NoisyOrLearner", files: list[Path], fixed: "Fixed | None"
-) -> "Estimate":
-    moments = merged_moments(files)
-    try:
-        return learner.fit(moments, fixed=fixed).estimate_
-    except NoisyOrError as error:
-        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+# --- what was learned: facts for machines, tables for people ---
+
+
+def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
+    """Return what was learned, how well, and what was not."""
+    return {
+        "method": estimate.method,
+        "records": estimate.n_records,
+        **{
+            f"{name}s": {
+                "all": len(part.values),
+                "learned": int(part.is_learned.sum()),
+                "flags": {flag.code: part.count(flag) for flag in Flag if part.count(flag)},
+            }
+            for name, part in estimate.parts.items()
+        },
+        "trace": None if estimate.trace is None else estimate.trace.facts(),
+        "clean_up": [
+            {
+                "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
+                "moments": part.n_moments,
+                "misfit": part.misfit,
+                "second_misfit": part.second,
+            }
+            for part in estimate.explained
+        ],
+        "misfits": {
+            "tested": len(misfits.pairs.p_values),
+            "found": misfits.n_found,
+            "p_value": misfits.p_value,
+        },
+    }
+
+
+def _show_estimate(estimate: "noisyor.Estimate") -> None:
+    """Say in words what was learned, how well, and what was not."""
+    import numpy as np
+
+    from noisyor.report.content import NEUTRAL
+    from noisyor.report.sections import fit_in_words
+
+    rows = []
+    for name, part in estimate.parts.items():
+        errors = part.standard_errors[np.isfinite(part.standard_errors)]
+        error = f"{np.median(errors):.4f}" if errors.size else "unknown"
+        numbers = len(part.values), int(part.is_learned.sum()), int((part.flags != 0).sum())
+        rows.append([f"{name}s", *(f"{n:,}" for n in numbers), error])
+    titles = "parameter", "all", "learned", "flagged", "median standard error"
+    table = text_table(titles, rows, left=["parameter"])
+    show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
+    for flag, reason in REASONS.items():
+        counts = {f"{name}s": part.count(flag) for name, part in estimate.parts.items()}
+        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n)
+        if listed:
+            show(f"- {listed}: {reason}.")
+    if estimate.trace is not None:
+        show(str(estimate.trace))
+    for explained in estimate.explained:
+        show(fit_in_words(explained, estimate.structure))
+    if not estimate.is_complete:
+        show(NEUTRAL)
+
+
+def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
+    """Show whether the structure can explain which symptoms go together."""
+    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
+    wrong = misfits.symptoms.found(misfits.level)
+    if len(wrong):
+        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
+        why = "fixed values contradict the records" if has_fixed else "their leaks are not learned"
+        show(
+            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
+            f"above all: {why}."
+        )
+    if not misfits.n_found:
+        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
+        which = "" if n_tested == n_all else " (others were not counted, or not learned)"
+        show(f"The network explains all {n_tested:,} pairs of symptoms that were tested{which}.")
+        return
+    first = misfits.table().slice(0, 1).to_pylist()[0]
+    show(
+        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
+        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
+        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
+        + (f" All are in {file}." if file else " --misfits FILE lists them.")
+    )
+    edges = misfits.edge_table().slice(0, 3).to_pylist()
+    listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
+    if edges:
+        show(f"Edges that would explain most: {listed}.")

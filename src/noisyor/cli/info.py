@@ -5,18 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import noisyor
+from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
-from noisyor.cli.options import AsJson
 from noisyor.cli.output import Facts, show_facts
 from noisyor.errors import FileError
 from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
     from noisyor.io.columns import Table
-    from noisyor.moments import MomentPlan, Moments
-    from noisyor.network import NoisyOrNetwork
-    from noisyor.schedule import Schedule
-    from noisyor.structure import Structure
 
 
 def info(
@@ -27,7 +24,7 @@ def info(
             "built-in name), or a file of records (CSV, Parquet).",
         ),
     ],
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say what a file is and what is in it.
 
@@ -38,49 +35,28 @@ def info(
 
 def _facts(source: str) -> Facts:
     if is_built_in(source) or Path(source).is_dir():
-        return _network_facts(read_network(source, seed=0))
+        return _model_facts(read_network(source))
     path = existing(source, "a file of a structure, network, records, plan or moments")
     suffix = existing_file(path).suffix.lower()
-    if suffix == ".json":
-        return _document_facts(path)
-    if suffix in (".xdsl", ".bif", ".uai"):
-        return _foreign_facts(path)
-    if suffix in (".moments", ".partial", ".plan"):
-        return _moment_facts(path)
+    if suffix == ".json" and _is_schedule(path):
+        return _schedule_facts(noisyor.Schedule.load(path))
+    if suffix in (".json", ".xdsl", ".bif", ".uai"):
+        return _model_facts(noisyor.read_model(path))
+    if suffix == ".plan":
+        return {"kind": "plan", **facts_of_plan(noisyor.MomentPlan.load(path))}
+    if suffix in (".moments", ".partial"):
+        return {"kind": "moments", **facts_of_moments(noisyor.Moments.load(path))}
     return _table_facts(path)
 
 
-def _document_facts(path: Path) -> Facts:
+def _is_schedule(path: Path) -> bool:
     from noisyor.io.documents import read_document
-    from noisyor.network import NoisyOrNetwork
-    from noisyor.schedule import Schedule
-    from noisyor.structure import FORMATS, NETWORK_FORMAT, SCHEDULE_FORMAT, Structure
+    from noisyor.structure import FORMATS, SCHEDULE_FORMAT
 
-    document = read_document(path, FORMATS)
-    if document["format"] == NETWORK_FORMAT:
-        return _network_facts(NoisyOrNetwork.load(path))
-    if document["format"] == SCHEDULE_FORMAT:
-        return _schedule_facts(Schedule.load(path))
-    return _structure_facts(Structure.load(path))
+    return bool(read_document(path, FORMATS)["format"] == SCHEDULE_FORMAT)
 
 
-def _foreign_facts(path: Path) -> Facts:
-    from noisyor.exchange import read_model
-    from noisyor.structure import Structure
-
-    model = read_model(path)
-    return _structure_facts(model) if isinstance(model, Structure) else _network_facts(model)
-
-
-def _moment_facts(path: Path) -> Facts:
-    from noisyor.moments import MomentPlan, Moments
-
-    if path.suffix.lower() == ".plan":
-        return {"kind": "plan", **facts_of_plan(MomentPlan.load(path))}
-    return {"kind": "moments", **facts_of_moments(Moments.load(path))}
-
-
-def facts_of_moments(moments: "Moments") -> Facts:
+def facts_of_moments(moments: "noisyor.Moments") -> Facts:
     """Return how much was counted, and of what."""
     hidden = sum(int(each.sum()) for each in moments.hidden or ())
     return {
@@ -92,7 +68,7 @@ def facts_of_moments(moments: "Moments") -> Facts:
     }
 
 
-def facts_of_plan(plan: "MomentPlan") -> Facts:
+def facts_of_plan(plan: "noisyor.MomentPlan") -> Facts:
     """Return how many sets a plan counts, and of which structure."""
     names = "symptoms", "pairs", "triplets"
     return {
@@ -104,23 +80,23 @@ def facts_of_plan(plan: "MomentPlan") -> Facts:
 
 def _table_facts(path: Path) -> Facts:
     from noisyor.io.tables import open_table
-    from noisyor.structure import Structure
 
     table = open_table(path)
     names = set(table.column_names)
     if {"disease", "symptom"} <= names:
-        return _structure_facts(Structure.from_arrow(path))
+        return _model_facts(noisyor.Structure.from_arrow(path))
     if {"record", "symptom"} <= names:
         return _long_facts(table)
     return _wide_facts(table)
 
 
-def _structure_facts(structure: "Structure") -> Facts:
+def _model_facts(model: "noisyor.NoisyOrNetwork | noisyor.Structure") -> Facts:
     import numpy as np
 
+    structure = model if isinstance(model, noisyor.Structure) else model.structure
     children = np.diff(structure.child_offsets)
     parents = np.diff(structure.parent_offsets)
-    return {
+    facts: dict[str, Any] = {
         "kind": "structure",
         "diseases": structure.n_diseases,
         "symptoms": structure.n_symptoms,
@@ -131,17 +107,16 @@ def _structure_facts(structure: "Structure") -> Facts:
         "most parents of a symptom": int(parents.max(initial=0)),
         "fingerprint": structure.fingerprint,
     }
+    if isinstance(model, noisyor.NoisyOrNetwork):
+        facts |= {
+            "kind": "network",
+            "expected diseases of a record": round(float(model.priors.sum()), 3),
+            "expected findings of a record": round(float(model.marginals().sum()), 3),
+        }
+    return facts
 
 
-def _network_facts(network: "NoisyOrNetwork") -> Facts:
-    return _structure_facts(network.structure) | {
-        "kind": "network",
-        "expected diseases of a record": round(float(network.priors.sum()), 3),
-        "expected findings of a record": round(float(network.marginals().sum()), 3),
-    }
-
-
-def _schedule_facts(schedule: "Schedule") -> Facts:
+def _schedule_facts(schedule: "noisyor.Schedule") -> Facts:
     return {
         "kind": "schedule",
         "rounds": schedule.n_rounds,

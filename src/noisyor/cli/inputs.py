@@ -1,17 +1,14 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import noisyor
 from noisyor.cli.output import note
-from noisyor.errors import FileError, nearest_name, some_of
-from noisyor.io.paths import existing_file, is_uri
-
-if TYPE_CHECKING:
-    from noisyor.network import NoisyOrNetwork
-    from noisyor.structure import Structure
+from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
+from noisyor.io.paths import check_writable, existing_file, is_uri
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 
@@ -33,25 +30,18 @@ def existing(source: str, wanted: str) -> Path:
     return path
 
 
-def read_network(source: str, seed: int) -> "NoisyOrNetwork":
+def read_network(source: str, seed: int = 0) -> "noisyor.NoisyOrNetwork":
     """Read a network from a JSON file or a folder of CSV files, or make a built-in one."""
-    from noisyor import datasets
-    from noisyor.network import NoisyOrNetwork
-
     if is_built_in(source):
-        name = source.replace("-", "_")
-        if name == "clinic":
-            return datasets.clinic()
-        makers: dict[str, Callable[[int], NoisyOrNetwork]] = {
-            "figure1": datasets.figure1,
-            "figure2": datasets.figure2,
-            "qmr_shaped": datasets.qmr_shaped,
-        }
-        return makers[name](seed)
+        make = getattr(noisyor.datasets, source.replace("-", "_"))
+        made: noisyor.NoisyOrNetwork = make() if make is noisyor.datasets.clinic else make(seed)
+        return made
     path = existing(source, "a network file (.json) or a folder with edges.csv")
     if path.is_dir():
-        network = datasets.from_folder(path, seed)
-        _note_what_is_drawn(path)
+        network = noisyor.datasets.from_folder(path, seed)
+        missing = [name for name in ("priors", "leaks") if not (path / f"{name}.csv").exists()]
+        if missing:
+            note(f"{path} has no {' and no '.join(missing)}: they are drawn at random.")
         return network
     if path.suffix.lower() != ".json":
         raise FileError(
@@ -59,29 +49,40 @@ def read_network(source: str, seed: int) -> "NoisyOrNetwork":
             "edges.csv (disease, symptom, probability). Of other software's files (.xdsl, .bif, "
             ".uai) `noisyor convert` makes one."
         )
-    return NoisyOrNetwork.load(path)
+    return noisyor.NoisyOrNetwork.load(path)
 
 
-def _note_what_is_drawn(folder: Path) -> None:
-    missing = [name for name in ("priors", "leaks") if not (folder / f"{name}.csv").exists()]
-    if missing:
-        note(f"{folder} has no {' and no '.join(missing)}: they are drawn at random.")
-
-
-def read_structure(source: str, seed: int = 0) -> "Structure":
+def read_structure(source: str) -> "noisyor.Structure":
     """Read a structure from JSON (a network's too), CSV, Parquet, a folder, or a built-in name."""
-    from noisyor.structure import Structure
-
     if is_built_in(source):
-        return read_network(source, seed).structure
+        return read_network(source).structure
     path = existing(source, "a structure or network (.json, .csv, .parquet) or a folder")
     if path.is_dir():
-        return Structure.from_csv(path / "edges.csv")
-    return Structure.load(path) if path.suffix.lower() == ".json" else Structure.from_arrow(path)
+        return noisyor.Structure.from_csv(path / "edges.csv")
+    is_document = path.suffix.lower() == ".json"
+    return noisyor.Structure.load(path) if is_document else noisyor.Structure.from_arrow(path)
 
 
-def _relative(path: Path) -> str:
-    return str(path.relative_to(path.anchor))
+def read_fixed(table: Path | str | None, structure: "noisyor.Structure") -> "noisyor.Fixed | None":
+    """Read the parameters of --fixed, where it is given."""
+    return None if table is None else noisyor.Fixed.load(table, structure)
+
+
+def check_files(
+    outputs: Iterable[Path | None],
+    inputs: Iterable[Path | str | None] = (),
+    tables: Iterable[Path | None] = (),
+) -> None:
+    """Raise an error, before the work is done, where a file that is asked for cannot be written.
+
+    The tables among the outputs must have the ending of one. Of inputs, only those are protected
+    that are on this machine; where a file is not asked for it is None.
+    """
+    from noisyor.io.tables import table_kind
+
+    check_writable(filter(None, outputs), inputs=filter(None, inputs))
+    for path in filter(None, tables):
+        table_kind(path)
 
 
 Source = Path | str
@@ -93,12 +94,21 @@ def local_files(sources: Iterable[Source]) -> list[Path]:
     return [source for source in sources if isinstance(source, Path)]
 
 
+@contextmanager
+def errors_naming(files: Iterable[Source]) -> Iterator[None]:
+    """Let errors say which files they are about."""
+    try:
+        yield
+    except NoisyOrError as error:
+        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
+
+
 def expand_files(patterns: Iterable[str]) -> list[Path]:
     """Return the files on this machine that paths and patterns (*.moments) name."""
     sources = expand_sources(patterns)
-    for source in sources:
-        if not isinstance(source, Path):
-            raise FileError(f"{source} is not on this machine; give a file.")
+    elsewhere = [source for source in sources if isinstance(source, str)]
+    if elsewhere:
+        raise FileError(f"{elsewhere[0]} is not on this machine; give a file.")
     return local_files(sources)
 
 
@@ -110,11 +120,10 @@ def expand_sources(patterns: Iterable[str]) -> list[Source]:
             files.append(pattern)
             continue
         path = Path(pattern)
-        is_pattern = not path.exists() and any(mark in pattern for mark in "*?[")
-        if is_pattern:
-            found = sorted(Path(path.anchor).glob(_relative(path)))
-        else:
+        if path.exists() or not any(mark in pattern for mark in "*?["):
             found = [existing_file(path)]
+        else:
+            found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found

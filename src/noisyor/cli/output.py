@@ -1,17 +1,20 @@
 """What commands print: tables on standard output, notes and progress on standard error."""
 
 import json
+import math
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import typer
 
 from noisyor.cli.interrupts import check_interrupted
 
-Facts = dict[str, str | int | float]
+Facts = Mapping[str, Any]
+Advance = Callable[[int], None]
+"""Moves a bar on, by how many more records are done."""
 
 
 def show(*renderables: Any) -> None:
@@ -42,8 +45,7 @@ def text_table(
     from rich import box
     from rich.table import Table
 
-    lines = box.HEAVY_HEAD if has_lines else None
-    table = Table(title=title, title_justify="left", box=lines)
+    table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if has_lines else None)
     for each in titles:
         table.add_column(each, justify="left" if each in left else "right")
     for row in rows:
@@ -51,13 +53,13 @@ def text_table(
     return table
 
 
-def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) -> None:
+def show_facts(facts: Facts, as_json: bool = False) -> None:
     """Print facts as two columns, or as JSON for machines."""
-    if as_json:
-        _echo_json(facts)
-        return
     from rich.table import Table
 
+    if as_json:
+        show_json(facts)
+        return
     table = Table(show_header=False, box=None)
     table.add_column()
     table.add_column(overflow="fold")  # a long path goes on in the next line, all of it
@@ -66,17 +68,28 @@ def show_facts(facts: Mapping[str, str | int | float], as_json: bool = False) ->
     show(table)
 
 
-def tell(sentence: str, facts: Mapping[str, Any], *, quiet: bool, as_json: bool) -> None:
+def tell(sentence: str, facts: Facts, *, quiet: bool, as_json: bool) -> None:
     """Say at the end of a command what was done: in a sentence, as JSON, or not at all."""
     if as_json:
-        _echo_json(facts)
+        show_json(facts)
     elif not quiet:
         typer.echo(sentence)
 
 
-def _echo_json(facts: Mapping[str, Any]) -> None:
-    """Print facts with keys that are easy to type: spaces become underscores."""
-    typer.echo(json.dumps({name.replace(" ", "_"): value for name, value in facts.items()}))
+def show_json(facts: Facts | list[Any]) -> None:
+    """Print facts for machines, with keys that are easy to type: spaces become underscores."""
+    if isinstance(facts, Mapping):
+        facts = {name.replace(" ", "_"): value for name, value in facts.items()}
+    typer.echo(json.dumps(_finite(facts)))
+
+
+def _finite(value: Any) -> Any:
+    """Return facts with null for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def note(message: str) -> None:
@@ -90,14 +103,6 @@ def silence_output() -> None:
 
 
 # --- progress ---
-
-
-class Advance(Protocol):
-    """Tells how many more records are done."""
-
-    def __call__(self, amount: int) -> None:
-        """Move the bar on."""
-        ...
 
 
 @contextmanager

@@ -1,40 +1,32 @@
 """`noisyor plan` and `noisyor plan-triplets`: what to count, and how many records it takes."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import noisyor
+from noisyor.cli import options
 from noisyor.cli.count import merged_moments
 from noisyor.cli.info import facts_of_plan
-from noisyor.cli.inputs import expand_files, read_network, read_structure
-from noisyor.cli.options import (
-    AsJson,
-    Choice,
-    FixedTable,
-    MomentFiles,
-    Pairs,
-    Quiet,
-    Seed,
-    StructureFile,
-    TripletChoice,
-    output_option,
+from noisyor.cli.inputs import (
+    check_files,
+    errors_naming,
+    expand_files,
+    read_fixed,
+    read_network,
+    read_structure,
 )
-from noisyor.cli.output import show, tell, text_table
-from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
-from noisyor.io.paths import check_writable
+from noisyor.cli.output import show, show_json, tell, text_table
+from noisyor.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
-    from noisyor.structure import Structure
-
-MOST_ROWS = 5
 
 
 def plan(
-    structure: StructureFile,
-    output: Annotated[Path | None, output_option("Where to write what to count.")] = None,
+    structure: options.StructureFile,
+    output: Annotated[Path | None, options.output_option("Where to write what to count.")] = None,
     method: Annotated[
         str, typer.Option(help="For which method: pooled (and refined), or sequential.")
     ] = "pooled",
@@ -46,18 +38,17 @@ def plan(
         int, typer.Option("--records", "-n", min=1, help="With --network: how many records.")
     ] = 100_000,
     precision: Annotated[
-        float, typer.Option(min=1e-9, help="With --network: the standard error that is wanted.")
+        float, typer.Option(min=1e-9, help="With --network: the standard error that is aimed at.")
     ] = 0.01,
     summary: Annotated[
-        Path | None,
-        typer.Option(help="With --network: a row per parameter (.csv, .parquet)."),
+        Path | None, typer.Option(help="With --network: a row per parameter (.csv, .parquet).")
     ] = None,
-    fixed: FixedTable = None,
-    pairs: Pairs = True,
-    choice: Choice = TripletChoice.first,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    fixed: options.FixedTable = None,
+    pairs: options.Pairs = True,
+    choice: options.Choice = options.TripletChoice.first,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write down what has to be counted to learn a structure, or predict how well it is learned.
 
@@ -66,9 +57,8 @@ def plan(
     Before there is data: noisyor plan clinic.json --network guess.json --records 100000
     --precision 0.02
     """
-    from noisyor.io.tables import table_kind
-    from noisyor.learner import NoisyOrLearner
-    from noisyor.parameters import Fixed
+    from noisyor.io.tables import write_table
+    from noisyor.learning import predict_precision
 
     if output is None and network is None:
         raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")
@@ -76,80 +66,68 @@ def plan(
         raise ParameterError("--summary is for predictions: give a --network to predict from.")
     if fixed is not None and output is None:
         raise ParameterError("--fixed changes what to count: say where to write that (-o FILE).")
-    inputs = [Path(structure), *([Path(network)] if network else []), *filter(None, [fixed])]
-    check_writable(filter(None, [output, summary]), inputs=inputs)
-    if summary is not None:
-        table_kind(summary)
+    check_files([output, summary], inputs=[structure, network, fixed], tables=[summary])
     graph = read_structure(structure)
     if output is not None:
-        learner = NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
-        found = learner.find_plan(fixed=Fixed.load(fixed, graph) if fixed else None)
+        learner = noisyor.NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
+        found = learner.find_plan(fixed=read_fixed(fixed, graph))
         found.save(output)
         if not quiet and not as_json:
             typer.echo(f"Planned into {output}: {found}")
     if network is not None:
-        predicted = _predict(graph, network, records, seed)
+        guess = read_network(network, seed)
+        if guess.structure != graph:
+            raise FileError(f"{network} has another structure than the one to be planned for.")
+        predicted = predict_precision(guess, records, rng=seed)
         if summary is not None:
-            _save(predicted, precision, summary)
+            write_table(summary, predicted.summary(precision))
         if as_json:
-            typer.echo(json.dumps(_facts(predicted, precision)))
+            show_json(_facts(predicted, precision))
         elif not quiet:
             _show(predicted, precision)
 
 
-def _predict(structure: "Structure", guess: str, n_records: int, seed: int) -> "Precision":
-    from noisyor.learning import predict_precision
-
-    network = read_network(guess, seed)
-    if network.structure != structure:
-        raise FileError(f"{guess} has another structure than the one to be planned for.")
-    return predict_precision(network, n_records, rng=seed)
-
-
-def _save(predicted: "Precision", wanted: float, path: Path) -> None:
-    from noisyor.io.tables import write_table
-
-    write_table(path, predicted.summary(wanted))
-
-
-def _facts(predicted: "Precision", wanted: float) -> dict[str, object]:
+def _quantiles(predicted: "Precision", wanted: float) -> dict[str, tuple[list[float], list[int]]]:
+    """Return of each kind the half and the largest errors; the records for 50, 90 and 100%."""
     import numpy as np
 
     from noisyor.parameters import KINDS
 
-    needed = predicted.records_needed(wanted)
+    both = zip(KINDS, predicted.standard_errors, predicted.records_needed(wanted), strict=True)
     return {
-        "records": predicted.n_records,
-        "wanted_standard_error": wanted,
-        **{
-            kind: {
-                "median_standard_error": float(np.nanmedian(errors)),
-                "largest_standard_error": float(np.nanmax(errors)),
-                "records_needed_for_half": int(np.ceil(np.nanmedian(of_kind))),
-                "records_needed_for_all": int(np.ceil(np.nanmax(of_kind))),
-            }
-            for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True)
-            if np.isfinite(errors).any()
-        },
+        kind: (
+            np.nanpercentile(errors, [50, 100]).tolist(),
+            np.ceil(np.nanpercentile(needed, [50, 90, 100])).astype(np.int64).tolist(),
+        )
+        for kind, errors, needed in both
+        if np.isfinite(errors).any()
     }
+
+
+def _facts(predicted: "Precision", wanted: float) -> dict[str, Any]:
+    facts: dict[str, Any] = {"records": predicted.n_records, "wanted_standard_error": wanted}
+    for kind, ((median, largest), (half, _, every)) in _quantiles(predicted, wanted).items():
+        facts[kind] = {
+            "median_standard_error": median,
+            "largest_standard_error": largest,
+            "records_needed_for_half": half,
+            "records_needed_for_all": every,
+        }
+    return facts
 
 
 def _show(predicted: "Precision", wanted: float) -> None:
     """Say in a table how well each kind would be learned, and which parameters worst."""
     import numpy as np
 
-    from noisyor.parameters import KINDS
-
     titles = (
         "parameter", "median standard error", "largest", f"records for {wanted:g}: half of them",
         "nine in ten", "all",
     )  # fmt: skip
-    rows = []
-    needed = predicted.records_needed(wanted)
-    for kind, errors, of_kind in zip(KINDS, predicted.standard_errors, needed, strict=True):
-        if np.isfinite(errors).any():
-            parts = [f"{x:,.0f}" for x in np.ceil(np.nanpercentile(of_kind, [50, 90, 100]))]
-            rows.append([kind, f"{np.nanmedian(errors):.2g}", f"{np.nanmax(errors):.2g}", *parts])
+    rows = [
+        [kind, *(f"{error:.2g}" for error in errors), *(f"{n:,}" for n in needed)]
+        for kind, (errors, needed) in _quantiles(predicted, wanted).items()
+    ]
     table = text_table(titles, rows, left=["parameter"])
     show(f"Predicted for {predicted.n_records:,} records, learned by refined:", table)
     n_rare = int(np.isnan(predicted.standard_errors.priors).sum())
@@ -158,23 +136,20 @@ def _show(predicted: "Precision", wanted: float) -> None:
     n_lost = int((predicted.schedule.depths < 0).sum())
     if n_lost:
         show(f"No schedule certifies {n_lost:,} failures: see noisyor schedule.")
-    structure, errors = predicted.network.structure, predicted.standard_errors.failures
-    worst = np.argsort(-np.nan_to_num(errors))[:MOST_ROWS]
-    listed = (
-        f"{structure.diseases[i]} to {structure.symptoms[j]} ({errors[edge]:.2g})"
-        for edge in worst
-        for i, j in [structure.edges[edge]]
-    )
+    errors = predicted.standard_errors.failures
+    names = list(zip(*predicted.network.structure.edge_names().values(), strict=True))
+    worst = np.argsort(-np.nan_to_num(errors))[:5].tolist()
+    listed = (f"{' to '.join(names[edge])} ({errors[edge]:.2g})" for edge in worst)
     show(f"The least certain failures: {', '.join(listed)}.")
 
 
 def plan_triplets(
-    moments: MomentFiles,
-    output: Annotated[Path, output_option("Where to write the plan.")],
-    pairs: Pairs = True,
-    fixed: FixedTable = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    moments: options.MomentFiles,
+    output: Annotated[Path, options.output_option("Where to write the plan.")],
+    pairs: options.Pairs = True,
+    fixed: options.FixedTable = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Choose the triplets that tell most about the priors; count all records again with the plan.
 
@@ -183,19 +158,15 @@ def plan_triplets(
     Example: noisyor plan-triplets all.moments -o triplets.plan
     """
     from noisyor.learning import plan_triplets as choose
-    from noisyor.parameters import Fixed
-    from noisyor.schedule import find_schedule
 
     files = expand_files(moments)
-    check_writable([output], inputs=[*files, *filter(None, [fixed])])
+    check_files([output], inputs=[*files, fixed])
     counted = merged_moments(files)
-    try:
+    with errors_naming(files):
         structure = counted.plan.structure
-        fixed_values = Fixed.load(fixed, structure) if fixed else None
-        schedule = find_schedule(structure, pairs=pairs, fixed=fixed_values)
+        fixed_values = read_fixed(fixed, structure)
+        schedule = noisyor.find_schedule(structure, pairs=pairs, fixed=fixed_values)
         found = choose(counted, schedule, fixed=fixed_values)
-    except NoisyOrError as error:
-        raise type(error)(f"{some_of(map(str, files))}: {error}") from None
     found.save(output)
     facts = {"output": str(output), **facts_of_plan(found)}
     tell(f"Planned into {output}: {found}", facts, quiet=quiet, as_json=as_json)

@@ -1,22 +1,18 @@
 """`noisyor report`: one HTML page that shows what was learned, how well, and what is doubtful."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from noisyor.cli.inputs import read_network
-from noisyor.cli.options import AsJson, NetworkFile, Quiet, output_option
-from noisyor.cli.output import show_facts, working
-from noisyor.io.paths import check_writable
-
-if TYPE_CHECKING:
-    from noisyor.report.content import Content
+from noisyor.cli import options
+from noisyor.cli.inputs import check_files, read_network
+from noisyor.cli.output import tell, working
 
 
 def report(
-    network: NetworkFile,
-    output: Annotated[Path, output_option("Where to write the page (.html).")],
+    network: options.NetworkFile,
+    output: Annotated[Path, options.output_option("Where to write the page (.html).")],
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -33,8 +29,8 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For a built-in network that is random.")] = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write one HTML page about a network: estimates, intervals, flags, pictures of each disease.
 
@@ -44,10 +40,10 @@ def report(
     """
     from noisyor.report.content import content_of
     from noisyor.report.page import check_ending, write_page
+    from noisyor.report.sections import sentences
 
     check_ending(output)
-    inputs = filter(None, [Path(network), summary, misfits, Path(truth) if truth else None])
-    check_writable([output], inputs=inputs)
+    check_files([output], inputs=[network, summary, misfits, truth])
     with working("writing the page", quiet or as_json):
         content = content_of(
             read_network(network, seed),
@@ -57,24 +53,9 @@ def report(
             title=title,
         )
         size = write_page(content, output)
-    _tell(content, output, size, as_json=as_json, quiet=quiet)
-
-
-def _tell(content: "Content", output: Path, size: int, *, as_json: bool, quiet: bool) -> None:
-    from noisyor.report.overview import sentences
-
-    if as_json:
-        show_facts(_facts(content, output, size), as_json=True)
-    elif not quiet:
-        for sentence in sentences(content):
-            typer.echo(sentence)
-        typer.echo(f"Written: {output} ({size / 1e6:.2f} MB)")
-
-
-def _facts(content: "Content", output: Path, size: int) -> dict[str, Any]:
-    """Return what was written, for machines; null for what is not known."""
     knows, found = content.knows_flags, content.unexplained
-    return {
+    # None for what is not known.
+    facts = {
         "file": str(output),
         "bytes": size,
         "diseases": content.structure.n_diseases,
@@ -84,3 +65,5 @@ def _facts(content: "Content", output: Path, size: int) -> dict[str, Any]:
         "flagged": content.n_flagged if knows else None,
         "misfits": None if found is None else found.n_found,
     }
+    written = f"Written: {output} ({size / 1e6:.2f} MB)"
+    tell("\n".join([*sentences(content), written]), facts, quiet=quiet, as_json=as_json)

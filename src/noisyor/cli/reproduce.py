@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from noisyor.cli.options import AsJson, Quiet
+from noisyor.cli import options
+from noisyor.cli.output import progress_bar, show_facts, tell
+from noisyor.errors import FileError
 
 
 def reproduce(
@@ -35,8 +37,8 @@ def reproduce(
         Path | None,
         typer.Option(help="Real networks: a folder with edges.csv, or a folder of such folders."),
     ] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Reproduce the paper's tables and figures, and this package's own measurements.
 
@@ -44,8 +46,6 @@ def reproduce(
 
     Example: noisyor reproduce figure3 --quick --out results
     """
-    from noisyor.cli.output import progress_bar, show_facts, tell
-    from noisyor.errors import FileError
     from noisyor.experiments import EXPERIMENTS, Settings
     from noisyor.experiments import reproduce as run
     from noisyor.experiments.experiment import experiment_named, missing_cells, summary_of

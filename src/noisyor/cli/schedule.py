@@ -1,100 +1,81 @@
-"""`noisyor schedule`: what of a structure can be learned, in which order, and what not."""
+"""`noisyor schedule` and `noisyor identify`: what of a structure can be known, before any data."""
 
-import json
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.cli.inputs import read_network, read_structure
-from noisyor.cli.options import (
-    AsJson,
-    Choice,
-    Pairs,
-    Quiet,
-    StructureFile,
-    TripletChoice,
-    output_option,
-)
-from noisyor.cli.output import show, text_table
-from noisyor.errors import some_of
-from noisyor.io.paths import check_writable
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import check_files, read_fixed, read_network, read_structure
+from noisyor.cli.output import show, show_json, text_table
+from noisyor.errors import ParameterError, some_of
 
 if TYPE_CHECKING:
-    from noisyor.schedule import Schedule
+    from noisyor.identifiability import Identifiability
+    from noisyor.identifiability.check import Tradeoff
     from noisyor.schedule.complexity import SampleComplexity
 
-MOST_PARTS = 10
-"""Unlearned parts that are shown in full."""
+MOST_SHOWN = 10
+"""Unlearned parts, and sets of parameters that trade off, that are shown in full."""
 
 
 def schedule(
-    structure: StructureFile,
-    output: Annotated[Path | None, output_option("Where to write the schedule (.json).")] = None,
-    pairs: Pairs = True,
-    choice: Choice = TripletChoice.first,
+    structure: options.StructureFile,
+    output: Annotated[
+        Path | None, options.output_option("Where to write the schedule (.json).")
+    ] = None,
+    pairs: options.Pairs = True,
+    choice: options.Choice = options.TripletChoice.first,
     network: Annotated[
         str | None,
         typer.Option(help="A guess at the parameters, for the records that Theorem 2 asks for."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Theorem 2: the largest error wanted.")] = 0.01,
     delta: Annotated[float, typer.Option(help="Theorem 2: the probability to miss it.")] = 0.05,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say which edges can be learned, at which depth, and what cannot and why. Needs no data.
 
     Example: noisyor schedule clinic
     """
-    from noisyor.schedule import find_schedule
-
-    inputs = [structure, *([network] if network else [])]
-    check_writable(filter(None, [output]), inputs=inputs)
-    guess = read_network(network, seed=0) if network else None
-    found = find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
+    check_files([output], inputs=[structure, network])
+    guess = read_network(network) if network else None
+    found = noisyor.find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
     asked = found.sample_complexity(guess, epsilon=epsilon, delta=delta) if guess else None
     if output is not None:
         found.save(output)
     if as_json:
-        typer.echo(json.dumps(_facts(found, asked)))
-        return
-    if quiet:
-        return
-    show(*_story(found))
-    if asked is not None:
-        show(_theorem_2(asked))
-    if output is not None:
-        show(f"Written: {output}")
+        show_json(_facts(found, asked))
+    elif not quiet:
+        show(*_story(found))
+        if asked is not None:
+            show(_theorem_2(asked))
+        if output is not None:
+            show(f"Written: {output}")
 
 
-def _facts(found: "Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
-    from_pairs = found.pairs_per_round
+def _facts(found: "noisyor.Schedule", asked: "SampleComplexity | None") -> dict[str, Any]:
     facts: dict[str, Any] = {
         "diseases": found.structure.n_diseases,
         "symptoms": found.structure.n_symptoms,
         "edges": found.structure.n_edges,
         "complete": found.is_complete,
         "edges_per_round": found.edges_per_round,
-        "pairs_per_round": from_pairs,
+        "pairs_per_round": found.pairs_per_round,
         "priors_learned": int((found.prior_depths >= 0).sum()),
         "plan": dict(zip(("symptoms", "pairs", "triplets"), found.plan().sizes, strict=True)),
-        "unlearned": [
-            {
-                "diseases": part.diseases,
-                "symptoms": part.symptoms,
-                "edges": len(part.edges),
-                "reason": part.reason,
-            }
-            for part in found.unlearned()
-        ],
+        "unlearned": [part._asdict() | {"edges": len(part.edges)} for part in found.unlearned()],
     }
     if asked is not None:
         facts["theorem_2"] = asdict(asked) | {"holds": asked.holds}
     return facts
 
 
-def _story(found: "Schedule") -> list[Any]:
+def _story(found: "noisyor.Schedule") -> list[Any]:
     """Return the depth table, and what cannot be learned, in words."""
     n_edges, n_learned = found.structure.n_edges, int((found.depths >= 0).sum())
     sizes = found.plan().sizes
@@ -106,31 +87,24 @@ def _story(found: "Schedule") -> list[Any]:
         "counted.",
     ]
     if found.is_complete:
-        story.append(
-            "Every prior and every failure can be learned: the network is identifiable from "
-            "third-order moments (Theorem 1)."
-        )
-        return story
+        says = "Every prior and every failure can be learned: the network is identifiable from "
+        return [*story, f"{says}third-order moments (Theorem 1)."]
     n_priors = int((found.prior_depths < 0).sum())
-    story.append(
-        f"Cannot be learned this way: {n_edges - n_learned:,} failures and {n_priors:,} priors."
-    )
-    parts = found.unlearned()
-    for part in parts[:MOST_PARTS]:
+    n_failures, parts = n_edges - n_learned, found.unlearned()
+    story.append(f"Cannot be learned this way: {n_failures:,} failures and {n_priors:,} priors.")
+    for part in parts[:MOST_SHOWN]:
         story.append(f"- {len(part.edges):,} edges of {some_of(part.diseases)}. {part.reason}")
-    if len(parts) > MOST_PARTS:
-        story.append(f"And {len(parts) - MOST_PARTS} more parts; --json lists them all.")
+    if len(parts) > MOST_SHOWN:
+        story.append(f"And {len(parts) - MOST_SHOWN} more parts; --json lists them all.")
     story.append("noisyor identify tells whether other ways remain (the clean-up of noisyor fit).")
     return story
 
 
-def _depth_table(found: "Schedule") -> Any:
+def _depth_table(found: "noisyor.Schedule") -> Any:
     titles = "depth", "edges learned", "from triplets", "from pairs", "edges left"
-    rows = []
-    left = found.structure.n_edges
-    for depth, (n, from_pairs) in enumerate(
-        zip(found.edges_per_round, found.pairs_per_round, strict=True)
-    ):
+    rows, left = [], found.structure.n_edges
+    rounds = zip(found.edges_per_round, found.pairs_per_round, strict=True)
+    for depth, (n, from_pairs) in enumerate(rounds):
         left -= n
         rows.append([f"{each:,}" for each in (depth, n, n - from_pairs, from_pairs, left)])
     return text_table(titles, rows)
@@ -151,3 +125,129 @@ def _theorem_2(asked: "SampleComplexity") -> str:
         "  It is a worst case and far from tight: real errors show in the standard errors of "
         "`noisyor fit`."
     )
+
+
+# --- identify ---
+
+
+def identify(
+    structure: Annotated[
+        str | None, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
+    ] = None,
+    max_order: Annotated[
+        int, typer.Option(min=2, max=10, help="The highest order of moments to look at.")
+    ] = 3,
+    fixed: options.FixedTable = None,
+    table: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
+    ] = None,
+    output: Annotated[
+        Path | None, options.output_option("A row per parameter with its verdict (.csv, ...).")
+    ] = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say which parameters can be known from records without diseases, and what would help.
+
+    Example: noisyor identify clinic.json
+
+    The paper's Table 1: noisyor identify --table 7 7
+    """
+    from noisyor.io.tables import write_table
+
+    if (structure is None) == (table is None):
+        raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
+    if table is not None:
+        if output is not None or fixed is not None:
+            raise ParameterError("--table takes neither --output nor --fixed.")
+        _show_table(*table, as_json)
+        return
+    check_files([output], inputs=[structure, fixed], tables=[output])
+    graph = read_structure(str(structure))
+    fixed_values = read_fixed(fixed, graph)
+    result = noisyor.check_identifiability(graph, max_order=max_order, fixed=fixed_values)
+    if output is not None:
+        write_table(output, result.verdicts())
+    if as_json:
+        show_json(_verdict_facts(result))
+    elif not quiet:
+        _show_verdicts(result)
+
+
+def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
+    from noisyor.identifiability import identifiability_table
+
+    most = 12
+    if not (1 <= n_diseases <= most and 1 <= n_symptoms <= most):
+        raise ParameterError(f"--table takes 1 to {most} diseases and symptoms.")
+    found = identifiability_table(n_diseases, n_symptoms).tolist()
+    if as_json:
+        show_json(found)
+        return
+    titles = "diseases", *(f"{j + 1} symptoms" for j in range(n_symptoms))
+    rows = ([str(i + 1), *map(str, row)] for i, row in enumerate(found))
+    title = "Order of moments that identifies a fully connected network"
+    below = "-1: not identifiable, not even with the moments of the highest order."
+    show(text_table(titles, rows, title=title), below)
+
+
+def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
+    structure = result.structure
+    return [
+        *(f"prior of {structure.diseases[i]!r}" for i in tradeoff.priors),
+        *(
+            f"failure of {structure.diseases[i]!r} to {structure.symptoms[j]!r}"
+            for i, j in structure.edges[tradeoff.failures]
+        ),
+        *(f"leak of {structure.symptoms[j]!r}" for j in tradeoff.leaks),
+    ]
+
+
+def _verdict_facts(result: "Identifiability") -> dict[str, Any]:
+    verdicts = Counter(sorted(result.verdicts()["verdict"].to_pylist()))
+    return {
+        "order": result.order,
+        "max_order": result.max_order,
+        "verdicts": dict(verdicts),
+        "swaps": [[result.structure.diseases[i] for i in group] for group in result.swaps],
+        "tradeoffs": [
+            {
+                "parameters": _names(result, tradeoff),
+                "freedom": tradeoff.freedom,
+                "repairs": [str(repair) for repair in result.repairs(tradeoff)],
+            }
+            for tradeoff in result.tradeoffs
+        ],
+    }
+
+
+def _show_verdicts(result: "Identifiability") -> None:
+    titles = "parameter", "fixed", "certified", "local", "not identifiable"
+    verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
+    counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
+    kinds = "prior", "failure", "leak"
+    rows = ([f"{kind}s", *(f"{counts[kind, each]:,}" for each in titles[1:])] for kind in kinds)
+    table = text_table(titles, rows, left=["parameter"])
+    if result.is_identifiable:
+        show(f"All parameters can be known, from moments of order {result.order}.", table)
+        if any(counts[kind, "local"] for kind in kinds):
+            show("Those called local may have several separate solutions, which fit flags.")
+    else:
+        show(f"Not all parameters can be known from moments up to order {result.max_order}.", table)
+    show(
+        "Certified: a schedule learns it (Theorem 1). Local: no small change leaves all moments as "
+        "they are (Section 3.3)."
+    )
+    for group in result.swaps:
+        names = some_of([result.structure.diseases[i] for i in group], most=5)
+        show(f"{names} have the same symptoms: which of them is which, no record says.")
+    for tradeoff in result.tradeoffs[:MOST_SHOWN]:
+        names = some_of(_names(result, tradeoff), most=8)
+        ways = "one way" if tradeoff.freedom == 1 else f"{tradeoff.freedom} ways"
+        show(f"\nThese trade off against each other, in {ways}: {names}.")
+        for repair in result.repairs(tradeoff):
+            show(f"  - {repair}.")
+    more = len(result.tradeoffs) - MOST_SHOWN
+    if more > 0:
+        show(f"\nAnd {more} more sets: --json lists them all.")

@@ -30,13 +30,15 @@ from noisyor.exchange.nodes import (
 from noisyor.exchange.tables import (
     MOST_PARENTS,
     Floats,
+    NodeTable,
     network_from_tables,
+    node_tables,
     present_last,
-    symptom_tables,
 )
-from noisyor.exchange.text_files import read_text, write_lines
+from noisyor.exchange.text_files import Token, Tokens, read_text, write_lines
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
 
 MOST_PARENTS_READ = 24
 TOKENS = re.compile(
@@ -50,21 +52,12 @@ TOKENS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Token:
-    """A word, mark or property, and its line."""
-
-    kind: str
-    text: str
-    line: int
-
-
 @dataclass
 class Variable:
     """A variable block: states and properties."""
 
     name: str
-    line: int
+    location: str
     states: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
 
@@ -74,46 +67,53 @@ class Probability:
     """A probability block: a table, rows, or a default."""
 
     child: str
-    line: int
+    location: str
     parents: tuple[str, ...] = ()
     table: list[float] | None = None
     default: list[float] | None = None
-    rows: list[tuple[tuple[str, ...], list[float], int]] = field(default_factory=list)
-    """States of the parents, numbers, line."""
+    rows: list[tuple[tuple[str, ...], list[float], str]] = field(default_factory=list)
+    """States of the parents, numbers, location."""
+
+    def check_count(self, numbers: list[float], expected: int, location: str) -> None:
+        """Raise an error unless there are as many numbers as expected."""
+        if len(numbers) != expected:
+            raise FileError(
+                f"{location}: {len(numbers)} probabilities for {self.child!r}, which needs "
+                f"{expected}."
+            )
 
 
-class BifParser:
-    """Reads the blocks of a file, with errors that name the line."""
+class BifParser(Tokens):
+    """Reads the blocks of a file."""
 
     def __init__(self, path: PathLike) -> None:
-        self.path = path
-        self.tokens = _tokens(path)
-        self.position = 0
+        super().__init__(path, _tokens(path))
         self.variables: list[Variable] = []
         self.probabilities: list[Probability] = []
 
     def parse(self) -> None:
         """Read all blocks."""
-        blocks: dict[str, Callable[[Token], None]] = {
+        blocks = {
             "network": self._network,
             "variable": self._variable,
             "probability": self._probability,
         }
-        while self.position < len(self.tokens):
-            token = self._next("a block")
+        while not self.is_at_end:
+            token = self.next("a block")
             if token.text not in blocks:
-                raise self._error(token, f"found {token.text!r} where a block should begin")
-            blocks[token.text](token)
+                raise self.error(token, f"found {token.text!r} where a block should begin")
+            blocks[token.text]()
         if not self.variables:
             raise FileError(f"{self.path} has no variables: it is not a BIF file.")
 
-    def _network(self, _: Token) -> None:
-        while self._next("'{'").text != "{":
+    def _network(self) -> None:
+        while self.next("'{'").text != "{":
             pass
         self._until_closed(lambda token: None)
 
-    def _variable(self, start: Token) -> None:
-        variable = Variable(self._word("a variable's name"), start.line)
+    def _variable(self) -> None:
+        location = self.location
+        variable = Variable(self._word("a variable's name"), location)
         self._expect("{")
 
         def statement(token: Token) -> None:
@@ -123,7 +123,7 @@ class BifParser:
             elif token.text == "type":
                 variable.states = self._states(token)
             else:
-                raise self._error(token, f"found {token.text!r} in variable {variable.name!r}")
+                raise self.error(token, f"found {token.text!r} in variable {variable.name!r}")
 
         self._until_closed(statement)
         self.variables.append(variable)
@@ -131,7 +131,7 @@ class BifParser:
     def _states(self, token: Token) -> tuple[str, ...]:
         kind = self._word("a type")
         if kind != "discrete":
-            raise self._error(token, f"the type {kind!r} is not discrete")
+            raise self.error(token, f"the type {kind!r} is not discrete")
         self._expect("[")
         count = self._word("a number of states")
         self._expect("]")
@@ -139,77 +139,65 @@ class BifParser:
         states = tuple(self._words_until("}"))
         self._expect(";")
         if count != str(len(states)):
-            raise self._error(token, f"{count} states are announced, but {len(states)} are named")
+            raise self.error(token, f"{count} states are announced, but {len(states)} are named")
         return states
 
-    def _probability(self, start: Token) -> None:
+    def _probability(self) -> None:
+        location = self.location
         self._expect("(")
-        block = Probability(self._word("a variable's name"), start.line)
-        token = self._next("')'")
+        block = Probability(self._word("a variable's name"), location)
+        token = self.next("')'")
         if token.text == "|":
             block.parents = tuple(self._words_until(")"))
         elif token.text != ")":
-            raise self._error(token, f"found {token.text!r} where '|' or ')' should stand")
+            raise self.error(token, f"found {token.text!r} where '|' or ')' should stand")
         self._expect("{")
 
         def statement(token: Token) -> None:
             if token.kind == "property":
                 return
             if token.text == "(":
+                location = self.location
                 states = tuple(self._words_until(")"))
-                block.rows.append((states, self._numbers(), token.line))
+                block.rows.append((states, self._numbers(), location))
             elif token.text in ("table", "default"):
                 setattr(block, token.text, self._numbers())
             else:
-                raise self._error(token, f"found {token.text!r} in the table of {block.child!r}")
+                raise self.error(token, f"found {token.text!r} in the table of {block.child!r}")
 
         self._until_closed(statement)
         self.probabilities.append(block)
 
     def _until_closed(self, statement: Callable[[Token], None]) -> None:
-        while (token := self._next("'}'")).text != "}":
+        while (token := self.next("'}'")).text != "}":
             statement(token)
 
     def _numbers(self) -> list[float]:
         numbers = []
-        while (token := self._next("';'")).text != ";":
-            try:
-                numbers.append(float(token.text))
-            except ValueError:
-                raise self._error(token, f"{token.text!r} is not a number") from None
+        while (token := self.next("';'")).text != ";":
+            numbers.append(self.as_number(token))
         return numbers
 
     def _words_until(self, mark: str) -> list[str]:
         words = []
-        while (token := self._next(f"'{mark}'")).text != mark:
+        while (token := self.next(f"'{mark}'")).text != mark:
             words.append(self._as_word(token, "a name"))
         return words
 
-    def _word(self, wanted: str) -> str:
-        return self._as_word(self._next(wanted), wanted)
+    def _word(self, expected: str) -> str:
+        return self._as_word(self.next(expected), expected)
 
-    def _as_word(self, token: Token, wanted: str) -> str:
+    def _as_word(self, token: Token, expected: str) -> str:
         if token.kind == "quoted":
             return token.text[1:-1]
         if token.kind != "word":
-            raise self._error(token, f"found {token.text!r} where {wanted} should stand")
+            raise self.error(token, f"found {token.text!r} where {expected} should stand")
         return token.text
 
     def _expect(self, mark: str) -> None:
-        token = self._next(f"'{mark}'")
+        token = self.next(f"'{mark}'")
         if token.text != mark:
-            raise self._error(token, f"found {token.text!r} where '{mark}' should stand")
-
-    def _next(self, wanted: str) -> Token:
-        if self.position == len(self.tokens):
-            raise FileError(
-                f"{self.path} ends where {wanted} should stand; the file may be truncated."
-            )
-        self.position += 1
-        return self.tokens[self.position - 1]
-
-    def _error(self, token: Token, problem: str) -> FileError:
-        return FileError(f"{self.path}, line {token.line}: {problem}.")
+            raise self.error(token, f"found {token.text!r} where '{mark}' should stand")
 
 
 def name_property(variable: Variable) -> str:
@@ -241,35 +229,25 @@ def read_bif(path: PathLike) -> NoisyOrNetwork:
     variables = {variable.name: variable for variable in parser.variables}
     blocks = _blocks(parser, variables)
     keys = list(variables)
-    names = names_or_identifiers(
-        keys,
-        [name_property(variable) for variable in parser.variables],
-        [bool(blocks[key].parents) or _kind(variables[key]) == "symptom" for key in keys],
-        str(path),
-    )
-    name_of = dict(zip(keys, names, strict=True))
-    nodes = [
-        Node(
-            key,
-            name_of[key],
-            f"{path}, line {block.line}",
-            block.parents,
-            {"disease": True, "symptom": False}.get(_kind(variables[key])),
-        )
-        for key, block in ((key, blocks[key]) for key in keys)
+    shown = [name_property(variable) for variable in parser.variables]
+    kinds = [variable.properties.get("kind", "") for variable in parser.variables]
+    are_symptoms = [
+        bool(blocks[key].parents) or kind == "symptom"
+        for key, kind in zip(keys, kinds, strict=True)
     ]
+    names = names_or_identifiers(keys, shown, are_symptoms, str(path))
+    nodes = []
+    for key, name, kind in zip(keys, names, kinds, strict=True):
+        is_disease = {"disease": True, "symptom": False}.get(kind)
+        nodes.append(Node(key, name, blocks[key].location, blocks[key].parents, is_disease))
     check_layers(nodes)
     present = {
-        key: present_state(variables[key].states, f"{path}, line {variables[key].line}", name)
-        for key, name in name_of.items()
+        key: present_state(variables[key].states, variables[key].location, name)
+        for key, name in zip(keys, names, strict=True)
     }
     return network_from_tables(
-        nodes, lambda key: _table(blocks[key], variables, present, path), str(path)
+        nodes, lambda key: _table(blocks[key], variables, present), str(path)
     )
-
-
-def _kind(variable: Variable) -> str:
-    return variable.properties.get("kind", "")
 
 
 def _blocks(parser: BifParser, variables: dict[str, Variable]) -> dict[str, Probability]:
@@ -280,50 +258,44 @@ def _blocks(parser: BifParser, variables: dict[str, Variable]) -> dict[str, Prob
         raise FileError(f"{parser.path}: the variable {twice.name!r} appears twice.")
     blocks: dict[str, Probability] = {}
     for block in parser.probabilities:
-        location = f"{parser.path}, line {block.line}"
         if block.child not in variables:
-            raise FileError(f"{location}: there is no variable {block.child!r}.")
+            raise FileError(f"{block.location}: there is no variable {block.child!r}.")
         if block.child in blocks:
-            raise FileError(f"{location}: a second table for {block.child!r}.")
+            raise FileError(f"{block.location}: a second table for {block.child!r}.")
         blocks[block.child] = block
     for name, variable in variables.items():
         if name not in blocks:
-            raise FileError(f"{parser.path}, line {variable.line}: {name!r} has no table.")
+            raise FileError(f"{variable.location}: {name!r} has no table.")
     return blocks
 
 
-def _table(
-    block: Probability, variables: dict[str, Variable], present: dict[str, int], path: PathLike
-) -> Floats:
+def _table(block: Probability, variables: dict[str, Variable], present: dict[str, int]) -> Floats:
     """Return a block's numbers with an axis for each parent and the last one for the child."""
-    location = f"{path}, line {block.line}"
     count = len(block.parents)
     if count > MOST_PARENTS_READ:
         raise FileError(
-            f"{location}: {block.child!r} has {count} parents; tables are read for up to "
+            f"{block.location}: {block.child!r} has {count} parents; tables are read for up to "
             f"{MOST_PARENTS_READ}."
         )
     shape = (2,) * (count + 1)
     if block.table is not None:
-        _check_count(block.table, 2 ** (count + 1), block, location)
+        block.check_count(block.table, 2 ** (count + 1), block.location)
         # In a table the child comes first, and the last parent changes fastest.
         table = np.moveaxis(np.array(block.table).reshape(shape), 0, -1)
     else:
-        table = _table_of_rows(block, variables, shape, path)
+        table = _table_of_rows(block, variables, shape)
     return present_last(table, [present[key] for key in (*block.parents, block.child)])
 
 
 def _table_of_rows(
-    block: Probability, variables: dict[str, Variable], shape: tuple[int, ...], path: PathLike
+    block: Probability, variables: dict[str, Variable], shape: tuple[int, ...]
 ) -> Floats:
-    location = f"{path}, line {block.line}"
     table = np.full(shape, np.nan)
     if block.default is not None:
-        _check_count(block.default, 2, block, location)
+        block.check_count(block.default, 2, block.location)
         table[...] = block.default
-    for states, numbers, line in block.rows:
-        here = f"{path}, line {line}"
-        _check_count(numbers, 2, block, here)
+    for states, numbers, here in block.rows:
+        block.check_count(numbers, 2, here)
         if len(states) != len(block.parents):
             raise FileError(
                 f"{here}: {len(states)} states for the {len(block.parents)} parents of "
@@ -336,43 +308,26 @@ def _table_of_rows(
             row.append(variables[parent].states.index(state))
         table[tuple(row)] = numbers
     if np.isnan(table).any():
-        raise FileError(f"{location}: the table of {block.child!r} lacks rows.")
+        raise FileError(f"{block.location}: the table of {block.child!r} lacks rows.")
     return table
-
-
-def _check_count(numbers: list[float], wanted: int, block: Probability, location: str) -> None:
-    if len(numbers) != wanted:
-        raise FileError(
-            f"{location}: {len(numbers)} probabilities for {block.child!r}, which needs {wanted}."
-        )
 
 
 def write_bif(network: NoisyOrNetwork, path: PathLike, most_parents: int = MOST_PARENTS) -> None:
     """Write a network whose symptoms have few parents as tables."""
-    structure = network.structure
-    keys = identifiers([*structure.diseases, *structure.symptoms])
-    tables = symptom_tables(network, most_parents, "BIF")
-    write_lines(path, _lines(network, keys, tables))
+    nodes = list(node_tables(network, "BIF", most_parents))
+    write_lines(path, _lines(network.structure, nodes))
 
 
-def _lines(network: NoisyOrNetwork, keys: list[str], tables: list[Floats]) -> Iterator[str]:
-    structure = network.structure
+def _lines(structure: Structure, nodes: list[NodeTable]) -> Iterator[str]:
     yield "network noisyor {"
     yield "}"
-    children = structure.child_offsets[1:] - structure.child_offsets[:-1]
-    parents = structure.parent_offsets[1:] - structure.parent_offsets[:-1]
-    for number, name in enumerate(structure.diseases):
-        yield from _variable_lines(keys[number], name, None if children[number] else "disease")
-    symptom_keys = keys[structure.n_diseases :]
-    for number, name in enumerate(structure.symptoms):
-        kind = None if parents[number] else "symptom"
-        yield from _variable_lines(symptom_keys[number], name, kind)
-    for key, prior in zip(keys, network.priors.tolist(), strict=False):
-        yield f"probability ( {key} ) {{"
-        yield f"  table {1.0 - prior!r}, {prior!r};"
-        yield "}"
-    for number, key in enumerate(symptom_keys):
-        yield from _table_lines(key, [keys[i] for i in structure.parents(number)], tables[number])
+    keys = identifiers(node.name for node in nodes)
+    degrees = [*np.diff(structure.child_offsets), *np.diff(structure.parent_offsets)]
+    kinds = ["disease"] * structure.n_diseases + ["symptom"] * structure.n_symptoms
+    for key, node, degree, kind in zip(keys, nodes, degrees, kinds, strict=True):
+        yield from _variable_lines(key, node.name, None if degree else kind)
+    for key, node in zip(keys, nodes, strict=True):
+        yield from _table_lines(key, [keys[i] for i in node.parents], node.table)
 
 
 def _variable_lines(key: str, name: str, kind: str | None) -> Iterator[str]:

@@ -135,21 +135,23 @@ def _read_edges(path: PathLike) -> Structure:
     return Structure.from_arrow(path)
 
 
+def folder_files(folder: Path) -> list[Path]:
+    """Return the files that a folder has for a network."""
+    return [folder / f"{name}.csv" for name in ("edges", "priors", "leaks")]
+
+
 def _read_folder(path: PathLike) -> NoisyOrNetwork:
     folder = Path(path)
     if not folder.is_dir():
         raise FileError(f"{folder} is not a directory with edges.csv, priors.csv and leaks.csv.")
-    missing = [
-        name for name in ("edges", "priors", "leaks") if not (folder / f"{name}.csv").exists()
-    ]
+    edges, priors, leaks = files = folder_files(folder)
+    missing = [file.name for file in files if not file.exists()]
     if missing:
         raise FileError(
-            f"{folder} has no {missing[0]}.csv; a network needs edges.csv, priors.csv and "
-            "leaks.csv. Give edges.csv itself to read the structure only."
+            f"{folder} has no {missing[0]}; a network needs edges.csv, priors.csv and leaks.csv. "
+            "Give edges.csv itself to read the structure only."
         )
-    return NoisyOrNetwork.from_csv(
-        folder / "edges.csv", priors=folder / "priors.csv", leaks=folder / "leaks.csv"
-    )
+    return NoisyOrNetwork.from_csv(edges, priors=priors, leaks=leaks)
 
 
 def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
@@ -158,9 +160,9 @@ def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder} cannot be made: {error.strerror}.") from None
-    files = [folder / f"{name}.csv" for name in ("edges", "priors", "leaks")]
+    edges, priors, leaks = files = folder_files(folder)
     check_writable(files)
-    network.to_csv(files[0], priors=files[1], leaks=files[2])
+    network.to_csv(edges, priors=priors, leaks=leaks)
 
 
 def _write_edges(structure: Structure, path: PathLike) -> None:
@@ -170,11 +172,10 @@ def _write_edges(structure: Structure, path: PathLike) -> None:
 def _losses(model: Model, chosen: str) -> list[str]:
     """Return what a format does not hold of a model, in words."""
     structure = model.structure if isinstance(model, NoisyOrNetwork) else model
+    layers = zip((structure.diseases, structure.symptoms), structure.edges.T, strict=True)
     childless, parentless = (
         [names[index] for index in np.setdiff1d(np.arange(len(names)), used)]
-        for names, used in zip(
-            (structure.diseases, structure.symptoms), structure.edges.T, strict=True
-        )
+        for names, used in layers
     )
     lost = []
     if isinstance(model, NoisyOrNetwork) and MODEL_FORMATS[chosen].holds is Structure:

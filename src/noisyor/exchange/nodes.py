@@ -5,24 +5,15 @@ disease; a node that is neither is a symptom unless the file says that it is a d
 `Structure.from_networkx`). With a node that is both, the network is not bipartite.
 """
 
-import importlib
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from noisyor.errors import (
-    ExchangeError,
-    FileError,
-    NoisyOrError,
-    NoisyOrWarning,
-    nearest_name,
-    some_of,
-)
+from noisyor.errors import ExchangeError, FileError, NoisyOrError, NoisyOrWarning, nearest_name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -57,29 +48,22 @@ def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
     """Make a network: first the diseases, then the symptoms, each in the order of the nodes."""
     check_layers(nodes)
     has_children = {parent for node in nodes for parent in node.parents}
-    diseases = [node for node in nodes if node.key in has_children or _is_lone_disease(node)]
-    taken = {node.key for node in diseases}
-    symptoms = [node for node in nodes if node.key not in taken]
+    diseases: list[Node] = []
+    symptoms: list[Node] = []
+    for node in nodes:
+        is_disease = node.key in has_children or (node.is_disease and not node.parents)
+        (diseases if is_disease else symptoms).append(node)
     index = {node.key: number for number, node in enumerate(diseases)}
-    edges = np.array(
-        [
-            (index[parent], number)
-            for number, node in enumerate(symptoms)
-            for parent in node.parents
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
+    pairs = [(index[parent], j) for j, node in enumerate(symptoms) for parent in node.parents]
+    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     failures = np.array([each for node in symptoms for each in node.failures], dtype=np.float64)
     try:
         structure = Structure(
-            [node.name for node in diseases], [node.name for node in symptoms], edges
+            [each.name for each in diseases], [each.name for each in symptoms], edges
         )
-        return NoisyOrNetwork(
-            structure,
-            [node.probability for node in diseases],
-            failures[np.lexsort((edges[:, 1], edges[:, 0]))],
-            [node.probability for node in symptoms],
-        )
+        priors, leaks = ([each.probability for each in layer] for layer in (diseases, symptoms))
+        in_order = failures[np.lexsort((edges[:, 1], edges[:, 0]))]
+        return NoisyOrNetwork(structure, priors, in_order, leaks)
     except NoisyOrError as error:
         raise FileError(f"{source}: {error}") from None
 
@@ -91,9 +75,8 @@ def check_layers(nodes: Sequence[Node]) -> None:
         name, location = node.name, node.location
         for parent in node.parents:
             if parent not in known:
-                hint = (
-                    nearest_name(parent, list(known)) or "; every parent needs a node of its own."
-                )
+                need = "; every parent needs a node of its own."
+                hint = nearest_name(parent, list(known)) or need
                 raise ExchangeError(
                     f"{location}: node {name!r} has the parent {parent!r}, which is not a "
                     f"node{hint}"
@@ -106,10 +89,6 @@ def check_layers(nodes: Sequence[Node]) -> None:
                 )
         if len(set(node.parents)) < len(node.parents):
             raise ExchangeError(f"{location}: node {name!r} names a parent twice.")
-
-
-def _is_lone_disease(node: Node) -> bool:
-    return not node.parents and node.is_disease is True
 
 
 def present_state(states: Sequence[str], location: str, name: str) -> int:
@@ -191,24 +170,3 @@ def names_or_identifiers(
         key if (name, kind) in repeated else name
         for key, name, kind in zip(keys, chosen, kinds, strict=True)
     ]
-
-
-def check_distinct(structure: Structure, software: str) -> None:
-    """Raise an error where a disease and a symptom have the same name."""
-    both = sorted(set(structure.diseases) & set(structure.symptoms))
-    if both:
-        raise ExchangeError(
-            f"{some_of(both)} is the name of a disease and of a symptom; nodes of {software} need "
-            "different names."
-        )
-
-
-def imported(package: str) -> Any:
-    """Import a package that noisyor does not need, or raise an error that tells how to get it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        top = package.partition(".")[0]
-        raise ExchangeError(
-            f"{top} cannot be imported ({error}); install it with: pip install {top}"
-        ) from None

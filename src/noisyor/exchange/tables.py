@@ -12,8 +12,9 @@ array([0.09, 0.91])
 (0.1, (0.5, 0.2))
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,25 +45,48 @@ def noisy_or_table(failures: Sequence[float], leak: float) -> Floats:
     return np.stack([absent, present], axis=-1)
 
 
-def symptom_table(network: NoisyOrNetwork, symptom: int, most_parents: int, target: str) -> Floats:
-    """Return the table of a network's symptom, refuse one with too many parents."""
+def parent_failures(network: NoisyOrNetwork, symptom: int) -> tuple[list[int], list[float]]:
+    """Return the diseases of a symptom, and the failure of each."""
     structure = network.structure
     edges = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
-    count = edges.stop - edges.start
+    failures = network.failures[structure.parent_edges[edges]]
+    return structure.parents(symptom).tolist(), failures.tolist()
+
+
+def symptom_table(
+    network: NoisyOrNetwork, symptom: int, target: str, most_parents: int = MOST_PARENTS
+) -> Floats:
+    """Return the table of a network's symptom, refuse one with too many parents."""
+    _, failures = parent_failures(network, symptom)
+    count = len(failures)
     if count > most_parents:
         raise ExchangeError(
-            f"symptom {structure.symptoms[symptom]!r} has {count} parents: {target} holds a table "
-            f"of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
+            f"symptom {network.structure.symptoms[symptom]!r} has {count} parents: {target} holds "
+            f"a table of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
             "parents. Formats that know noisy-or keep any number: .xdsl, .json, a folder."
         )
-    failures = network.failures[structure.parent_edges[edges]]
-    return noisy_or_table(failures.tolist(), float(network.leaks[symptom]))
+    return noisy_or_table(failures, float(network.leaks[symptom]))
 
 
-def symptom_tables(network: NoisyOrNetwork, most_parents: int, target: str) -> list[Floats]:
-    """Return the tables of all symptoms."""
-    n_symptoms = network.structure.n_symptoms
-    return [symptom_table(network, each, most_parents, target) for each in range(n_symptoms)]
+class NodeTable(NamedTuple):
+    """A disease or symptom as other software writes it."""
+
+    name: str
+    parents: list[int]
+    """Diseases, which have the first numbers."""
+    table: Floats
+
+
+def node_tables(
+    network: NoisyOrNetwork, target: str, most_parents: int = MOST_PARENTS
+) -> Iterator[NodeTable]:
+    """Yield the tables of all diseases, and then of all symptoms."""
+    structure = network.structure
+    for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):
+        yield NodeTable(name, [], noisy_or_table([], prior))
+    for symptom, name in enumerate(structure.symptoms):
+        table = symptom_table(network, symptom, target, most_parents)
+        yield NodeTable(name, structure.parents(symptom).tolist(), table)
 
 
 def present_last(table: Floats, present: Iterable[int]) -> Floats:

@@ -49,7 +49,13 @@ from noisyor.exchange.nodes import (
     present_by_name,
     present_state,
 )
-from noisyor.exchange.tables import TOLERANCE, Floats, present_last, table_parameters
+from noisyor.exchange.tables import (
+    TOLERANCE,
+    Floats,
+    parent_failures,
+    present_last,
+    table_parameters,
+)
 from noisyor.exchange.text_files import write_lines
 from noisyor.io.paths import PathLike, existing_file, unreadable
 from noisyor.network import NoisyOrNetwork
@@ -136,22 +142,18 @@ def read_xml(path: PathLike) -> Element:
     return top.children[0]
 
 
-@dataclass(frozen=True)
 class XdslNode:
     """A node as it stands in the file."""
 
-    element: Element
-    key: str
-    name: str
-    location: str
-    states: tuple[str, ...]
-    parents: tuple[str, ...]
-    strengths: tuple[str, ...]
-
-    @property
-    def is_noisy(self) -> bool:
+    def __init__(self, element: Element, key: str, name: str, path: str) -> None:
+        self.element, self.key, self.name = element, key, name
+        self.location = f"{path}, line {element.line}"
+        self.is_noisy = element.tag == "noisymax"
         """True for a noisymax, False for a cpt."""
-        return self.element.tag == "noisymax"
+        states = (each for each in element.children if each.tag == "state")
+        self.states = [each.attributes.get("id", "") for each in states]
+        self.parents = tuple(element.text_of("parents").split())
+        self.strengths = tuple(element.text_of("strengths").split())
 
     def weakest(self, parent: int) -> int:
         """Return the number of a parent's weakest state, the last of its strengths."""
@@ -225,20 +227,7 @@ def _nodes(root: Element, path: str) -> list[XdslNode]:
     given = {node.attributes.get("id", ""): node.text_of("name") for node in shown}
     is_symptom = [each.tag == "noisymax" or bool(each.text_of("parents")) for each in elements]
     names = names_or_identifiers(keys, [given.get(key, "") for key in keys], is_symptom, path)
-    return [
-        XdslNode(
-            element,
-            key,
-            name,
-            f"{path}, line {element.line}",
-            tuple(
-                each.attributes.get("id", "") for each in element.children if each.tag == "state"
-            ),
-            tuple(element.text_of("parents").split()),
-            tuple(element.text_of("strengths").split()),
-        )
-        for element, key, name in zip(elements, keys, names, strict=True)
-    ]
+    return [XdslNode(*each, path) for each in zip(elements, keys, names, strict=True)]
 
 
 def _present_states(nodes: list[XdslNode]) -> dict[str, int]:
@@ -256,8 +245,14 @@ def _present_states(nodes: list[XdslNode]) -> dict[str, int]:
     present = {}
     for node in nodes:
         by_name, by_use = present_by_name(node.states), weakest.get(node.key, set())
+        if node.is_noisy and by_name == 1:
+            raise ExchangeError(
+                f"{node.location}: node {node.name!r} has {node.states[1]!r} as its last state, "
+                "which is the one without effect in a noisymax; a symptom's last state is its "
+                "absence."
+            )
         if node.is_noisy:
-            present[node.key] = _noisy_present(node, by_name)
+            present[node.key] = 0
         elif by_name is None and len(by_use) == 1:
             present[node.key] = 1 - min(by_use)
         else:
@@ -265,20 +260,9 @@ def _present_states(nodes: list[XdslNode]) -> dict[str, int]:
     return present
 
 
-def _noisy_present(node: XdslNode, by_name: int | None) -> int:
-    if by_name == 1:
-        raise ExchangeError(
-            f"{node.location}: node {node.name!r} has {node.states[1]!r} as its last state, which "
-            "is the one without effect in a noisymax; a symptom's last state is its absence."
-        )
-    return 0
-
-
 def _read_node(node: XdslNode, present: dict[str, int]) -> Node:
-    if node.is_noisy:
-        leak, failures = _noisy_parameters(node, present)
-    else:
-        leak, failures = _table_parameters(node, present)
+    read = _noisy_parameters if node.is_noisy else _table_parameters
+    leak, failures = read(node, present)
     is_disease = not node.is_noisy
     return Node(node.key, node.name, node.location, node.parents, is_disease, leak, failures)
 
@@ -358,13 +342,10 @@ def _lines(network: NoisyOrNetwork, keys: list[str]) -> Iterator[str]:
 
 
 def _symptom_lines(network: NoisyOrNetwork, keys: list[str], symptom: int) -> Iterator[str]:
-    structure = network.structure
-    parents = structure.parents(symptom).tolist()
-    start = int(structure.parent_offsets[symptom])
-    edges = structure.parent_edges[start : start + len(parents)]
+    parents, failures = parent_failures(network, symptom)
     leak = float(network.leaks[symptom])
-    effects = [f"{1.0 - failure!r} {failure!r} 0 1" for failure in network.failures[edges].tolist()]
-    yield f'\t\t<noisymax id="{keys[structure.n_diseases + symptom]}">'
+    effects = [f"{1.0 - failure!r} {failure!r} 0 1" for failure in failures]
+    yield f'\t\t<noisymax id="{keys[network.structure.n_diseases + symptom]}">'
     yield f"\t\t\t{TWO_STATES}"
     if parents:
         yield f"\t\t\t<parents>{' '.join(keys[parent] for parent in parents)}</parents>"

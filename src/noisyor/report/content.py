@@ -1,4 +1,4 @@
-"""Content: what a page tells, whatever it was made from.
+"""Content: what a page says, whatever it was made from.
 
 An estimate knows everything. A network with the summary that `fit` wrote knows values, errors,
 depths and flags. A network alone has values; its depths are those of the schedule that its
@@ -7,7 +7,7 @@ structure has.
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -21,14 +21,11 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import Place, need_columns, open_table
 from noisyor.learning import Estimate
-from noisyor.learning.estimate import (
-    NEUTRAL_VALUES,
-    leak_depths,
-)
+from noisyor.learning.estimate import NEUTRAL_VALUES, leak_depths
 from noisyor.learning.misfits import Misfits
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Parameters, parameter_rows, read_standard_errors
+from noisyor.parameters import Parameters, parameter_rows, read_standard_errors, sizes_of
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -40,24 +37,8 @@ NEUTRAL = (
     f"What was not learned has a neutral value: {NEUTRAL_VALUES[0]} for priors, "
     f"{NEUTRAL_VALUES[1]} for failures, {NEUTRAL_VALUES[2]:f} for leaks."
 )
-SUMMARY_COLUMNS = {
-    "value": ColumnKind.NUMBER,
-    "depth": ColumnKind.NUMBER,
-    "flags": ColumnKind.TEXT,
-}
-MISFIT_COLUMNS = {
-    "first": ColumnKind.TEXT,
-    "second": ColumnKind.TEXT,
-    "observed": ColumnKind.NUMBER,
-    "expected": ColumnKind.NUMBER,
-    "residual": ColumnKind.NUMBER,
-    "q_value": ColumnKind.NUMBER,
-    "shared": ColumnKind.TEXT,
-}
-ROUNDING = 1e-6
-"""Values in the summary and in the network may differ by so much: files can be rounded."""
-MOST_PAIRS, MOST_EDGES, MOST_SYMPTOMS = 200, 20, 10
-"""The misfits that a page lists; of the others it tells only the number."""
+MOST_PAIRS = 200
+"""The misfits that a page lists; of the others it says only the number."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +66,12 @@ class Reported:
     def is_learned(self) -> NDArray[np.bool_]:
         """True where the value was learned or fixed, and is not a neutral one."""
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0)
+
+    @property
+    def depths_in_order(self) -> list[int]:
+        """Each depth once; that of what was not learned, -1, comes last."""
+        depths: list[int] = np.unique(self.depths).tolist()
+        return sorted(depths, key=lambda depth: (depth < 0, depth))
 
     def reasons(self, index: int) -> tuple[str, ...]:
         """Return why a parameter is flagged, in words."""
@@ -136,17 +123,17 @@ class Content:
 
     @property
     def knows_errors(self) -> bool:
-        """Whether there is any standard error."""
+        """True if there is any standard error."""
         return any(bool(np.isfinite(part.standard_errors).any()) for part in self.parts.values())
 
     @property
     def knows_flags(self) -> bool:
-        """Whether flags would be known if there were any."""
+        """True if flags would be known if there were any."""
         return self.made_from != NETWORK
 
     @property
     def has_truth(self) -> bool:
-        """Whether the true values are known."""
+        """True if the true values are known."""
         return self.parts["prior"].true_values is not None
 
     @property
@@ -180,25 +167,17 @@ def content_of(
     estimate = source if isinstance(source, Estimate) else None
     schedule = estimate.schedule if estimate else find_schedule(structure)
     if isinstance(source, Estimate):
-        made_from, parts = ESTIMATE, _parts_of_estimate(source)
+        made_from, parts = ESTIMATE, {kind: Reported(*part) for kind, part in source.parts.items()}
     elif isinstance(errors, str | os.PathLike):
         made_from, parts = SUMMARY, _parts_of_summary(errors, source)
     else:
         made_from, parts = NETWORK, _parts_of_network(source, schedule, errors)
     if truth is not None:
-        parts = {
-            name: replace(part, true_values=getattr(truth, f"{name}s"))
-            for name, part in parts.items()
-        }
-    return Content(
-        title or f"Noisy-or network of {structure.n_diseases:,} diseases",
-        made_from,
-        structure,
-        parts,
-        schedule,
-        estimate,
-        _unexplained_by(source, misfits),
-    )
+        true = dict(zip(parts, truth.parameters, strict=True))
+        parts = {kind: replace(part, true_values=true[kind]) for kind, part in parts.items()}
+    title = title or f"Noisy-or network of {structure.n_diseases:,} diseases"
+    unexplained = _unexplained_by(source, misfits)
+    return Content(title, made_from, structure, parts, schedule, estimate, unexplained)
 
 
 def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
@@ -213,22 +192,14 @@ def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyO
         raise StructureError(f"the truth has another structure than the network: {error}") from None
 
 
-def _parts_of_estimate(estimate: Estimate) -> dict[str, Reported]:
-    return {
-        name: Reported(part.values, part.standard_errors, part.depths, part.flags)
-        for name, part in estimate.parts.items()
-    }
-
-
 def _parts_of_network(
     network: NoisyOrNetwork, schedule: Schedule, errors: Parameters | None
 ) -> dict[str, Reported]:
     """Return what is known without a summary: the depths, from the structure alone."""
     structure = network.structure
-    sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
     if errors is None:
-        errors = Parameters(*(np.full(n, np.nan) for n in sizes))
-    lengths = tuple(len(np.atleast_1d(each)) for each in errors)
+        errors = Parameters.full(structure, np.nan)
+    lengths, sizes = tuple(len(np.atleast_1d(each)) for each in errors), sizes_of(structure)
     if lengths != sizes:
         raise ParameterError(
             f"the standard errors are {lengths} in number; the network has {sizes} priors, "
@@ -236,39 +207,35 @@ def _parts_of_network(
         )
     leaks = leak_depths(structure, schedule.depths)
     leaks[structure.edges[schedule.depths < 0, 1]] = -1
-    depths = {"prior": schedule.prior_depths, "failure": schedule.depths, "leak": leaks}
-    return {
-        name: Reported(
-            getattr(network, f"{name}s"),
-            np.asarray(own_errors, dtype=np.float64),
-            depths[name],
-            np.zeros(len(own_errors), dtype=np.uint16),
-        )
-        for name, own_errors in zip(depths, errors, strict=True)
-    }
+    depths = schedule.prior_depths, schedule.depths, leaks
+    return _parts(network, [np.asarray(each, dtype=np.float64) for each in errors], depths)
+
+
+def _parts(
+    network: NoisyOrNetwork, errors: Iterable[Floats], depths: Iterable[Indices]
+) -> dict[str, Reported]:
+    """Return parameters by kind, without a flag."""
+    flags = (np.zeros(size, dtype=np.uint16) for size in sizes_of(network.structure))
+    parts = map(Reported, network.parameters, errors, depths, flags)
+    return dict(zip(("prior", "failure", "leak"), parts, strict=True))
 
 
 def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Reported]:
     """Read what `Estimate.save_summary` wrote of this network; refuse another's."""
     structure = network.structure
-    parts = {}
-    for name, errors in zip(
-        ("prior", "failure", "leak"), read_standard_errors(path, structure), strict=True
-    ):
-        n = len(errors)
-        depths, flags = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint16)
-        parts[name] = Reported(getattr(network, f"{name}s"), errors, depths, flags, {})
-    is_missing = {name: np.ones(len(part.values), dtype=np.bool_) for name, part in parts.items()}
-    for row in parameter_rows(path, structure, SUMMARY_COLUMNS):
-        kind = row.kind.removesuffix("s")
-        part = parts[kind]
+    depths = (np.full(size, -1, dtype=np.int64) for size in sizes_of(structure))
+    parts = _parts(network, read_standard_errors(path, structure), depths)
+    columns = {"value": ColumnKind.NUMBER, "depth": ColumnKind.NUMBER, "flags": ColumnKind.TEXT}
+    seen = set()
+    for row in parameter_rows(path, structure, columns):
+        part = parts[row.kind.removesuffix("s")]
         _check_value(row.location, row.cells["value"], float(part.values[row.index]))
         part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
         part.flags[row.index], unknown = flags_of_row(row.location, row.cells)
         if unknown:
             part.unknown_flags[row.index] = unknown
-        is_missing[kind][row.index] = False
-    n_missing = sum(int(each.sum()) for each in is_missing.values())
+        seen.add((row.kind, row.index))
+    n_missing = structure.n_parameters - len(seen)
     if n_missing:
         raise FileError(
             f"{path} lacks {n_missing:,} of the network's {structure.n_parameters:,} parameters: "
@@ -278,7 +245,7 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
 
 
 def _check_value(location: Place, stated: float | None, value: float) -> None:
-    if stated is None or abs(stated - value) > ROUNDING:
+    if stated is None or abs(stated - value) > 1e-6:  # files can be rounded
         raise FileError(
             f"{location}, column 'value': {stated} in the summary, {value} in the network. "
             "Give the summary that was written with this network."
@@ -310,26 +277,28 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplai
 def _unexplained_in(misfits: Misfits) -> Unexplained:
     names = misfits.network.structure.symptoms
     deviating = misfits.symptoms.found(misfits.level)
-    rows = deviating[:MOST_SYMPTOMS]
-    symptoms = zip(misfits.symptoms.members[rows, 0], misfits.symptoms.residuals[rows], strict=True)
+    members, residuals = misfits.symptoms.members[:, 0], misfits.symptoms.residuals
+    # Edges are looked for only where a pair deviates: otherwise there is nothing to explain.
+    edges = misfits.edge_table().slice(0, 20).to_pylist() if misfits.n_found else ()
     return Unexplained(
         misfits.n_found,
         misfits.table().slice(0, MOST_PAIRS).to_pylist(),
         len(misfits.pairs.p_values),
         misfits.p_value,
-        # Edges are looked for only where a pair deviates: otherwise there is nothing to explain.
-        tuple(misfits.edge_table().slice(0, MOST_EDGES).to_pylist()) if misfits.n_found else (),
+        tuple(edges),
         len(deviating),
-        tuple((names[symptom], float(residual)) for symptom, residual in symptoms),
+        tuple((names[members[row]], float(residuals[row])) for row in deviating[:10]),
     )
 
 
 def _read_unexplained(path: Any, structure: Structure) -> Unexplained:
     table = open_table(path)
-    need_columns(table, MISFIT_COLUMNS)
+    numbers = dict.fromkeys(("observed", "expected", "residual", "q_value"), ColumnKind.NUMBER)
+    columns = dict.fromkeys(("first", "second", "shared"), ColumnKind.TEXT) | numbers
+    need_columns(table, columns)
     pairs: list[dict[str, Any]] = []
     n_found = 0
-    for batch in table.batches(MISFIT_COLUMNS):
+    for batch in table.batches(columns):
         n_found += batch.num_rows
         if len(pairs) < MOST_PAIRS:
             pairs += batch.slice(0, MOST_PAIRS - len(pairs)).to_pylist()

@@ -3,10 +3,9 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +14,25 @@ from noisyor._version import __version__
 from noisyor.errors import FileError
 from noisyor.flags import REASONS
 from noisyor.io.paths import PathLike, replaced_when_done
-from noisyor.report import overview, sections
+from noisyor.learning import Estimate
+from noisyor.learning.misfits import Misfits
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Parameters
+from noisyor.report import sections
 from noisyor.report.content import Content, Reported, content_of
 from noisyor.report.markup import text
-
-if TYPE_CHECKING:
-    from noisyor.learning import Estimate
-    from noisyor.learning.misfits import Misfits
-    from noisyor.network import NoisyOrNetwork
-    from noisyor.parameters import Parameters
 
 SCRIPTS = "parameters.js", "drawing.js", "table.js", "neighbourhood.js", "disease.js"
 """The page's script, in parts that need each other in this order."""
 
 
 def write_report(
-    source: "Estimate | NoisyOrNetwork",
+    source: Estimate | NoisyOrNetwork,
     path: PathLike,
     *,
-    errors: "Parameters | PathLike | None" = None,
-    misfits: "Misfits | PathLike | None" = None,
-    truth: "NoisyOrNetwork | None" = None,
+    errors: Parameters | PathLike | None = None,
+    misfits: Misfits | PathLike | None = None,
+    truth: NoisyOrNetwork | None = None,
     title: str | None = None,
 ) -> int:
     """Write one HTML page that shows what was learned, how well, and what is doubtful.
@@ -97,22 +94,24 @@ def check_ending(path: PathLike) -> None:
 def page_of(content: Content) -> str:
     """Return the page as text."""
     script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
+    data = json.dumps(data_of(content), ensure_ascii=False, separators=(",", ":"))
     parts = {
         "title": text(content.title),
         "policy": _policy(script),
         "style": _asset("report.css"),
-        "opening": overview.opening(content),
-        "overview": overview.overview(content),
+        "opening": sections.opening(content),
+        "overview": sections.overview(content),
         "printed": sections.printed_rows(content),
         "misfits": sections.misfits(content),
         "schedule": sections.schedule(content),
         "truth": sections.truth(content),
         "truth_link": '<a href="#truth">Truth</a>' if content.has_truth else "",
         "version": __version__,
-        "data": _as_json(data_of(content)),
+        "data": data.replace("<", "\\u003c"),  # so that no name ends the script
         "script": script,
     }
-    return _filled(_asset("page.html"), parts)
+    # The text of a part is not searched for parts again.
+    return Template(_asset("page.html")).substitute(parts)
 
 
 def data_of(content: Content) -> dict[str, Any]:
@@ -167,17 +166,6 @@ def _rounded(values: NDArray[np.float64], digits: int) -> list[float | None]:
     return [
         float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()
     ]
-
-
-def _as_json(data: Mapping[str, Any]) -> str:
-    """Return data in JSON; `<` is written as an escape, so that no name ends the script."""
-    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return written.replace("<", "\\u003c")
-
-
-def _filled(template: str, parts: Mapping[str, Any]) -> str:
-    """Fill in the parts, whose own text is not searched for parts again."""
-    return Template(template).substitute(parts)
 
 
 def _policy(script: str) -> str:

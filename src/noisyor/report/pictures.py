@@ -1,7 +1,7 @@
 """Pictures of a page that need no script: inline SVG, whose colours are the page's."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,61 +19,41 @@ FAR = SIZE - 16
 """A scatter and its axes, in the picture's units."""
 
 
-class Bar(NamedTuple):
-    """A bar of a histogram: what it stands for and how many, of them flagged."""
-
-    label: str
-    n: int
-    n_flagged: int
-
-
-def histogram(bars: Sequence[Bar], *, label: str, axis: str) -> str:
-    """Return bars of which the flagged part stands out."""
-    width, height, bottom, top = 640, 240, 44, 26
-    most = max((bar.n for bar in bars), default=0) or 1
-    step = (width - 20) / max(len(bars), 6)
-    left = (width - len(bars) * step) / 2
-    pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{height - bottom}" '
-              f'y2="{height - bottom}"/>']  # fmt: skip
-    for number, bar in enumerate(bars):
-        pieces.append(_bar(bar, left + number * step, step, (height - bottom - top) / most, height))
-    pieces.append(
-        f'<text class="axis-title" x="{width / 2:.0f}" y="{height - 6}">{text(axis)}</text>'
-    )
-    return _svg("histogram", width, height, label, pieces)
-
-
-def _bar(bar: Bar, left: float, step: float, scale: float, height: int) -> str:
-    base, wide = height - 44, min(step * 0.72, 90.0)
-    x = left + (step - wide) / 2
-    full, flagged = bar.n * scale, bar.n_flagged * scale
-    says = f"{bar.label}: {counted(bar.n, 'failure')}, {bar.n_flagged:,} flagged"
-    pieces = [
-        f"<g><title>{text(says)}</title>",
-        f'<rect class="bar" x="{x:.1f}" y="{base - full:.1f}" width="{wide:.1f}" '
-        f'height="{full:.1f}" rx="2"/>',
-    ]
-    if bar.n_flagged:
+def depth_histogram(part: Reported) -> str:
+    """Return a bar for each depth, the last for what was not learned; flagged ones stand out."""
+    width, height, base, top = 640, 240, 196, 26
+    depths = part.depths_in_order
+    chosen = [part.depths == depth for depth in depths]
+    most = max((int(each.sum()) for each in chosen), default=0) or 1
+    step = (width - 20) / max(len(depths), 6)
+    left = (width - len(depths) * step) / 2
+    pieces = [f'<line class="axis" x1="10" x2="{width - 10}" y1="{base}" y2="{base}"/>']
+    for index, (depth, here) in enumerate(zip(depths, chosen, strict=True)):
+        label = "none" if depth < 0 else str(depth)
+        n, n_flagged = int(here.sum()), int((here & part.is_flagged).sum())
+        full, flagged = (number * (base - top) / most for number in (n, n_flagged))
+        wide = min(step * 0.72, 90.0)
+        x = left + index * step + (step - wide) / 2
+        says = f"{label}: {counted(n, 'failure')}, {n_flagged:,} flagged"
         pieces.append(
-            f'<rect class="bar flagged" x="{x:.1f}" y="{base - flagged:.1f}" '
-            f'width="{wide:.1f}" height="{flagged:.1f}"/>'
+            f"<g><title>{text(says)}</title>"
+            f'<rect class="bar" x="{x:.1f}" y="{base - full:.1f}" width="{wide:.1f}" '
+            f'height="{full:.1f}" rx="2"/>'
         )
-    middle = x + wide / 2
-    pieces += [
-        f'<text class="count" x="{middle:.1f}" y="{base - full - 6:.1f}">{bar.n:,}</text>',
-        f'<text class="tick" x="{middle:.1f}" y="{base + 16}">{text(bar.label)}</text></g>',
-    ]
-    return "".join(pieces)
-
-
-def depth_bars(part: Reported) -> list[Bar]:
-    """Return a bar for each depth, and a last one for what was not learned."""
-    bars = []
-    for depth in sorted(np.unique(part.depths).tolist(), key=lambda each: (each < 0, each)):
-        here = part.depths == depth
-        name = "none" if depth < 0 else str(depth)
-        bars.append(Bar(name, int(here.sum()), int((here & part.is_flagged).sum())))
-    return bars
+        if n_flagged:
+            pieces.append(
+                f'<rect class="bar flagged" x="{x:.1f}" y="{base - flagged:.1f}" '
+                f'width="{wide:.1f}" height="{flagged:.1f}"/>'
+            )
+        middle = x + wide / 2
+        pieces.append(
+            f'<text class="count" x="{middle:.1f}" y="{base - full - 6:.1f}">{n:,}</text>'
+            f'<text class="tick" x="{middle:.1f}" y="{base + 16}">{label}</text></g>'
+        )
+    axis = "depth (none: not learned)"
+    pieces.append(f'<text class="axis-title" x="{width // 2}" y="{height - 6}">{axis}</text>')
+    label = "Histogram of the failures by the depth at which they are learned."
+    return _svg("histogram", width, height, label, pieces)
 
 
 class Axis(NamedTuple):

@@ -1,22 +1,209 @@
-"""The sections of a page that need no script: misfits, schedule, truth, and the rows for print."""
+"""The sections of a page that need no script.
+
+First what was learned and how well, in sentences, figures and a histogram; then misfits, schedule,
+truth, and the rows for print.
+"""
 
 import math
-from collections.abc import Iterator
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisyor.report.content import ESTIMATE, Content, Reported, Unexplained
-from noisyor.report.markup import bullets, counted, number, paragraph, section, table
-from noisyor.report.pictures import scatter
+from noisyor.errors import some_of
+from noisyor.learning.estimate import Explained
+from noisyor.report.content import (
+    ESTIMATE,
+    NETWORK,
+    NEUTRAL,
+    SUMMARY,
+    Content,
+    Reported,
+    Unexplained,
+)
+from noisyor.report.markup import (
+    and_so_on,
+    bullets,
+    counted,
+    number,
+    paragraph,
+    section,
+    table,
+    text,
+)
+from noisyor.report.pictures import depth_histogram, scatter
 from noisyor.schedule.unlearned import Subnetwork
+from noisyor.structure import Structure
 
 MOST_PARTS = 50
-"""Parts that are not learned which a page tells of; of the others only the number."""
-PRINTED_FIRST, PRINTED_FLAGGED = 40, 400
-"""Rows of the table that are printed: the first ones, and flagged ones."""
+"""Parts that are not learned that a page lists; of the others it says only the number."""
+
+
+def sentences(content: Content) -> list[str]:
+    """Return what is to be known first, in plain sentences."""
+    return [_what(content), *_how_well(content), _fit(content)]
+
+
+def _what(content: Content) -> str:
+    structure = content.structure
+    diseases, symptoms = structure.n_diseases, structure.n_symptoms
+    layers = f"{counted(diseases, 'disease')}, {counted(symptoms, 'symptom')}"
+    size = f"{layers} and {counted(structure.n_edges, 'edge')}"
+    if content.estimate is not None:
+        records = counted(content.estimate.n_records, "record")
+        method = content.estimate.method.replace("_", " ")
+        seen = "the diseases were seen" if method.startswith("observed") else "no disease was seen"
+        return (
+            f"A network of {size}, learned from {records} in which {seen}, by the method {method}."
+        )
+    if content.made_from == SUMMARY:
+        return (
+            f"A network of {size}. Its files do not say by which method it was learned, or from "
+            "how many records."
+        )
+    return f"A network of {size}, as it stands in its file."
+
+
+def _how_well(content: Content) -> list[str]:
+    n_all = content.structure.n_parameters
+    if content.made_from == NETWORK:
+        missing = "flags" if content.knows_errors else "standard errors, intervals and flags"
+        return [
+            f"How well its {n_all:,} parameters are known is not in the file: {missing} are "
+            "unknown here."
+        ]
+    n_missing = n_all - content.n_learned
+    learned = f"All {n_all:,} parameters were learned"
+    if n_missing:
+        learned = f"{content.n_learned:,} of {n_all:,} parameters were learned"
+    errors = [] if content.knows_errors else ["Standard errors are not known."]
+    if not content.n_flagged:
+        return [f"{learned}, none of them with a doubt.", *errors]
+    are = "is" if content.n_flagged == 1 else "are"
+    return [f"{learned}; {content.n_flagged:,} {are} flagged, for the reasons below.", *errors]
+
+
+def _fit(content: Content) -> str:
+    found = content.unexplained
+    if found is None:
+        return "Whether the network explains which symptoms go together was not tested here."
+    tested = "" if found.n_tested is None else f" of {found.n_tested:,} tested"
+    frequent = ""
+    if found.symptoms:
+        frequent = (
+            f" {counted(found.n_symptoms, 'symptom')} came more, or less, often than the network "
+            "says."
+        )
+    if found.n_tested == 0:
+        return f"No pair of symptoms could be tested against the network.{frequent}"
+    if not found.n_found:
+        return f"No pair of symptoms{tested} contradicts the network.{frequent}"
+    are = "is" if found.n_found == 1 else "are"
+    return (
+        f"{counted(found.n_found, 'pair')} of symptoms{tested} {are} not explained: a disease or "
+        f"an edge may be missing.{frequent}"
+    )
+
+
+def cards(content: Content) -> str:
+    """Return the numbers that people look for first."""
+    estimate, found, unknown = content.estimate, content.unexplained, "unknown"
+    knows = content.knows_flags
+    shown = {
+        "diseases": f"{content.structure.n_diseases:,}",
+        "symptoms": f"{content.structure.n_symptoms:,}",
+        "edges": f"{content.structure.n_edges:,}",
+        "records": unknown if estimate is None else f"{estimate.n_records:,}",
+        "parameters learned": f"{content.n_learned:,}" if knows else unknown,
+        "parameters flagged": f"{content.n_flagged:,}" if knows else unknown,
+        "pairs not explained": f"{found.n_found:,}" if found and found.n_tested != 0 else unknown,
+    }
+    items = "".join(
+        f'<div class="card{" muted" if value == unknown else ""}"><dt>{name}</dt>'
+        f"<dd>{value}</dd></div>"
+        for name, value in shown.items()
+    )
+    return f'<dl class="cards">{items}</dl>'
+
+
+def overview(content: Content) -> str:
+    """Return the section on how well everything was learned."""
+    depths = depth_histogram(content.parts["failure"])
+    legend = (
+        '<p class="legend"><span class="key"></span> failures '
+        '<span class="key flagged"></span> of them flagged</p>'
+    )
+    about = (
+        "The depth is the round of the schedule that learns an edge: what is deep rests on what "
+        "was learned before, and on its errors."
+    )
+    if content.made_from == NETWORK:
+        about += " These depths are those of the schedule that the structure has by default."
+    pieces = [
+        '<div class="columns"><div>',
+        _table(content),
+        _reasons(content),
+        *_more_notes(content),
+        f'</div><div><h3 id="depths">Failures by depth</h3>{depths}',
+        legend if content.knows_flags else "",
+        f"{paragraph(about, 'note')}</div></div>",
+    ]
+    return section("overview", "How well it is known", *pieces)
+
+
+def _table(content: Content) -> str:
+    rows = []
+    for name, part in content.parts.items():
+        known = part.standard_errors[np.isfinite(part.standard_errors)]
+        counts = (int(part.is_learned.sum()), int(part.is_flagged.sum()))
+        shown = [f"{n:,}" for n in counts] if content.knows_flags else ["unknown"] * 2
+        error = number(float(np.median(known))) if known.size else "unknown"
+        rows.append([f"{name}s", f"{len(part.values):,}", *shown, error])
+    titles = "parameters", "all", "learned", "flagged", "median standard error"
+    return table(titles, rows, caption="What was learned, by kind of parameter")
+
+
+def _reasons(content: Content) -> str:
+    """Return each reason with how many parameters have it."""
+    listed = []
+    by_kind = {kind: part.reason_counts() for kind, part in content.parts.items()}
+    for reason in dict.fromkeys(reason for counts in by_kind.values() for reason in counts):
+        which = [counted(n[reason], kind) for kind, n in by_kind.items() if reason in n]
+        listed.append(f"{and_so_on(which)}: {reason}.")
+    if not listed:
+        return ""
+    return f'<h3>Why parameters are flagged</h3><div class="reasons">{bullets(listed)}</div>'
+
+
+def _more_notes(content: Content) -> list[str]:
+    notes = []
+    if content.n_learned < content.structure.n_parameters:
+        notes.append(NEUTRAL)
+    if content.made_from == ESTIMATE and content.estimate is not None:
+        if content.estimate.trace is not None:
+            notes.append(str(content.estimate.trace))
+        notes += [fit_in_words(part, content.structure) for part in content.estimate.explained]
+    return [paragraph(each, "note") for each in notes]
+
+
+def fit_in_words(part: Explained, structure: Structure) -> str:
+    """Return, in words, how well a part that no schedule learns fits, and what else would."""
+    names = some_of(structure.diseases[disease] for disease in part.diseases.tolist())
+    fitted = (
+        f"No schedule learns {names}: fitted together to {part.n_moments:,} pairs and triplets, "
+        f"with a misfit of {part.misfit:,.1f}"
+    )
+    if part.is_poor:
+        return f"{fitted}: a poor fit, not to be trusted."
+    if part.second == math.inf:
+        return f"{fitted}; all starts led there, or to nothing as good."
+    verdict = "as good" if part.is_ambiguous else "worse"
+    return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
+
+
+def opening(content: Content) -> str:
+    """Return the lines below the title."""
+    lines = " ".join(text(sentence) for sentence in sentences(content))
+    return f'<p class="lead">{lines}</p>{cards(content)}'
 
 
 def misfits(content: Content) -> str:
@@ -63,18 +250,11 @@ def _findings(found: Unexplained) -> Iterator[str]:
 
 
 def _pairs(found: Unexplained) -> str:
-    rows = [
-        (
-            each["first"],
-            each["second"],
-            each["shared"] or "none",
-            f"{each['observed']:,.0f}",
-            f"{each['expected']:,.1f}",
-            f"{each['residual']:+.1f}",
-            f"{each['q_value']:.2g}",
-        )
-        for each in found.pairs
-    ]
+    rows = []
+    for each in found.pairs:
+        counts = f"{each['observed']:,.0f}", f"{each['expected']:,.1f}"
+        score = f"{each['residual']:+.1f}", f"{each['q_value']:.2g}"
+        rows.append((each["first"], each["second"], each["shared"] or "none", *counts, *score))
     titles = (
         "symptom", "and symptom", "diseases in common", "together", "expected", "residual",
         "q-value",
@@ -126,64 +306,17 @@ def _left(parts: list[Subnetwork]) -> list[str]:
     ]
 
 
-class ErrorRow(NamedTuple):
-    """The errors of some parameters of one kind."""
-
-    kind: str
-    depth: int | None
-    """None for all depths; -1 for what was not learned."""
-    n: int
-    mean: float
-    largest: float
-    covered: float
-    """The share of 95% intervals that hold the true value; NaN where there is no interval."""
-
-
-def error_rows(name: str, part: Reported) -> list[ErrorRow]:
-    """Return a row for all parameters of a kind and, where there are several, one per depth."""
-    rows = [_row(name, None, part, np.ones(len(part.values), dtype=np.bool_))]
-    depths = np.unique(part.depths)
-    if len(depths) > 1:
-        # What was not learned has depth -1, and comes last.
-        for depth in sorted(depths.tolist(), key=lambda each: (each < 0, each)):
-            rows.append(_row(name, depth, part, part.depths == depth))
-    return rows if len(part.values) else []
-
-
-def _row(name: str, depth: int | None, part: Reported, chosen: NDArray[np.bool_]) -> ErrorRow:
-    assert part.true_values is not None
-    true = part.true_values[chosen]
-    errors = np.abs(part.values[chosen] - true)
-    if not errors.size:
-        return ErrorRow(name, depth, 0, np.nan, np.nan, np.nan)
-    lower, upper = (bound[chosen] for bound in part.intervals())
-    known = np.isfinite(lower)
-    is_covered = (lower <= true) & (true <= upper)
-    covered = float(is_covered[known].mean()) if known.any() else np.nan
-    return ErrorRow(
-        name, depth, int(chosen.sum()), float(errors.mean()), float(errors.max()), covered
-    )
-
-
 def truth(content: Content) -> str:
     """Return errors by depth and pictures of learned against true values; nothing without them."""
     if not content.has_truth:
         return ""
-    rows = [
-        _error_cells(row) for name, part in content.parts.items() for row in error_rows(name, part)
-    ]
+    parts = {name: part for name, part in content.parts.items() if len(part.values)}
+    rows = [row for name, part in parts.items() for row in _error_rows(name, part)]
     titles = (
-        "parameters",
-        "depth",
-        "number",
-        "mean error",
-        "largest error",
-        "truth in the 95% interval",
-    )
+        "parameters", "depth", "number", "mean error", "largest error", "truth in the 95% interval"
+    )  # fmt: skip
     pictures = "".join(
-        scatter(part, name, logarithmic=name != "failure")
-        for name, part in content.parts.items()
-        if len(part.values)
+        scatter(part, name, logarithmic=name != "failure") for name, part in parts.items()
     )
     return section(
         "truth",
@@ -194,19 +327,29 @@ def truth(content: Content) -> str:
     )
 
 
-def _error_cells(row: ErrorRow) -> tuple[str, ...]:
-    depth = "all" if row.depth is None else "none" if row.depth < 0 else str(row.depth)
-    covered = "unknown" if math.isnan(row.covered) else f"{row.covered:.0%}"
-    return (
-        f"{row.kind}s" if row.depth is None else "", depth, f"{row.n:,}", number(row.mean),
-        number(row.largest), covered,
-    )  # fmt: skip
+def _error_rows(name: str, part: Reported) -> Iterator[tuple[str, ...]]:
+    """Yield a row for all parameters of a kind and, where there are several, one per depth."""
+    assert part.true_values is not None
+    errors = np.abs(part.values - part.true_values)
+    lower, upper = part.intervals()
+    is_covered = (lower <= part.true_values) & (part.true_values <= upper)
+    depths = part.depths_in_order
+    for depth in [None, *(depths if len(depths) > 1 else [])]:
+        chosen = np.full(len(errors), True) if depth is None else part.depths == depth
+        shown = "all" if depth is None else "none" if depth < 0 else str(depth)
+        covered = is_covered[chosen & np.isfinite(lower)]
+        yield (
+            f"{name}s" if depth is None else "", shown, f"{int(chosen.sum()):,}",
+            number(float(errors[chosen].mean())), number(float(errors[chosen].max())),
+            f"{float(covered.mean()):.0%}" if covered.size else "unknown",
+        )  # fmt: skip
 
 
 def printed_rows(content: Content) -> str:
     """Return the rows of the table that paper gets, and browsers without scripts."""
-    flagged = list(islice(_rows(content, only_flagged=True), PRINTED_FLAGGED))
-    first = list(islice(_rows(content, only_flagged=False), PRINTED_FIRST))
+    is_flagged = np.concatenate([part.is_flagged for part in content.parts.values()])
+    flagged = list(_rows(content, np.flatnonzero(is_flagged)[:400].tolist()))
+    first = list(_rows(content, range(min(40, len(is_flagged)))))
     titles = "parameter", "disease", "symptom", "flags", "value", "standard error", "depth"
     pieces = []
     if flagged:
@@ -219,22 +362,15 @@ def printed_rows(content: Content) -> str:
     return f'<div class="only-print">{"".join(pieces)}</div>'
 
 
-def _rows(content: Content, *, only_flagged: bool) -> Iterator[tuple[str, ...]]:
-    structure = content.structure
-    for name, part in content.parts.items():
-        chosen = np.flatnonzero(part.is_flagged) if only_flagged else range(len(part.values))
-        for index in map(int, chosen):
-            disease = symptom = ""
-            if name == "failure":
-                i, j = structure.edges[index]
-                disease, symptom = structure.diseases[i], structure.symptoms[j]
-            elif name == "prior":
-                disease = structure.diseases[index]
-            else:
-                symptom = structure.symptoms[index]
-            depth = int(part.depths[index])
-            yield (
-                name, disease, symptom, "; ".join(part.reasons(index)),
-                number(float(part.values[index])), number(float(part.standard_errors[index])),
-                "" if depth < 0 else str(depth),
-            )  # fmt: skip
+def _rows(content: Content, chosen: Iterable[int]) -> Iterator[tuple[str, ...]]:
+    """Yield rows of some parameters, numbered through all kinds."""
+    names = list(zip(*content.structure.parameter_names().values(), strict=True))
+    own = [(part, index) for part in content.parts.values() for index in range(len(part.values))]
+    for row in chosen:
+        part, index = own[row]
+        depth = int(part.depths[index])
+        yield (
+            *(name or "" for name in names[row]), "; ".join(part.reasons(index)),
+            number(float(part.values[index])), number(float(part.standard_errors[index])),
+            "" if depth < 0 else str(depth),
+        )  # fmt: skip
