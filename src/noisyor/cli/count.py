@@ -64,7 +64,7 @@ def count(
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
     from noisyor.findings.reading import RecordFormat, total_records
-    from noisyor.moments.cluster_counting import count_on_cluster
+    from noisyor.moments.cluster_counting import CountRequest, count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
 
     files = expand_sources(records)
@@ -84,10 +84,10 @@ def count(
             connected(cluster) as client,
             progress_bar("counting", None, quiet or as_json) as advance,
         ):
+            request = CountRequest(wanted, form, groups)
             moments, left_out = count_on_cluster(
-                client, files, wanted, form, n_groups=groups, progress=advance,
-                skip_broken=skip_broken,
-            )  # fmt: skip
+                client, files, request, progress=advance, skip_broken=skip_broken
+            )
         skipped = [each.source for each in left_out]
     moments = moments.suppressed(min_count) if min_count > 1 else moments
     save_somewhere(moments, output)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.cluster.jobs import Cluster
+from noisyor.cluster import Cluster
 from noisyor.em.expected import ExpectedCounts
 from noisyor.em.sampled import (
     RecordSampler,
@@ -23,15 +23,8 @@ from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.cluster_reading import (
-    frame_blocks,
-    frame_jobs,
-    is_frame,
-    part_blocks,
-    split_records,
-)
+from noisyor.findings.cluster_reading import job_blocks, split_records
 from noisyor.findings.reading import RecordFormat
-from noisyor.io.parts import Part
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -106,18 +99,14 @@ def _loaded(
     cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
 ) -> list[Any]:
     """Have workers read all records; without files that cannot be read, if that is wanted."""
-    how = cluster.share((structure, form))
-    if is_frame(source):
-        return [
-            cluster.keep(_load_frame, how, *job.arguments) for job in frame_jobs(cluster, source)
-        ]
-    split = split_records(cluster, source, structure, form, one_file_a_job=skip_broken)
+    split = split_records(cluster, source, structure, form, skip_broken)
     if split.is_long:
         raise ParameterError(
             "records with a row per finding cannot stay on a cluster's workers yet: learn with "
             "method='pooled', or write them with a column per symptom."
         )
-    found = [cluster.keep(_load_rows, how, *job.arguments) for job in split.jobs]
+    shared = cluster.share(structure), cluster.share(form)
+    found = [cluster.keep(_load, *shared, *job.arguments) for job in split.jobs]
     # What is left out was told when pairs were counted.
     return cluster.without_broken(found, split.jobs)[0] if skip_broken else found
 
@@ -125,14 +114,8 @@ def _loaded(
 # --- what workers do ---
 
 
-def _load_rows(how: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
-    structure, form = how
-    return Findings(structure, part_blocks(parts, structure, form))
-
-
-def _load_frame(how: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
-    structure, form = how
-    return Findings(structure, frame_blocks(frame, first_row, structure, form))
+def _load(structure: Structure, form: RecordFormat, *arguments: Any) -> Findings:
+    return Findings(structure, job_blocks(structure, form, *arguments))
 
 
 def _size_of(findings: Findings) -> tuple[int, Floats]:

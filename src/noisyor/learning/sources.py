@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisyor.cluster import Cluster
 from noisyor.em.sampled import Sampler
+from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
@@ -66,9 +68,6 @@ class RecordSource:
         """Return the records themselves, or a sampler of those that are on a cluster."""
         if self.client is None:
             return self.findings()
-        from noisyor.cluster.jobs import Cluster
-        from noisyor.em.sampled_on_cluster import ClusterSampler
-
         return ClusterSampler(
             Cluster(self.client), self.records, self.structure, self.form, self.skip_broken
         )

@@ -1,24 +1,16 @@
 """Counting on a cluster: the same integers as on one machine, wherever the records are."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from noisyor.cluster.jobs import Cluster, Job, Progress, Skipped
+from noisyor.cluster import Cluster, Job, Progress, Skipped
 from noisyor.errors import FileError, FindingsError
 from noisyor.findings.blocks import Block
-from noisyor.findings.cluster_reading import (
-    SplitRecords,
-    check_frame,
-    frame_blocks,
-    frame_jobs,
-    is_frame,
-    part_blocks,
-    split_records,
-    warn_of_skipped,
-)
+from noisyor.findings.cluster_reading import job_blocks, split_records, warn_of_skipped
 from noisyor.findings.findings import open_records
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import hash_ids, ids_array
@@ -29,6 +21,14 @@ from noisyor.moments.plan import MomentPlan
 
 ROWS_OF_BUCKET = 1 << 22
 """Rows with a finding each that are brought together at a time, so that records are whole."""
+
+
+class CountRequest(NamedTuple):
+    """What all workers are told."""
+
+    plan: MomentPlan
+    form: RecordFormat
+    n_groups: int
 
 
 class PartialCounts(NamedTuple):
@@ -43,18 +43,12 @@ class PartialCounts(NamedTuple):
         """Leave out the plan."""
         return cls(moments.group_records, moments.present, moments.margins)
 
-    def with_plan(self, plan: MomentPlan) -> Moments:
-        """Return the moments."""
-        return Moments(plan, self.group_records, self.present, self.margins)
-
 
 def count_on_cluster(
     client: Any,
     source: Any,
-    plan: MomentPlan,
-    form: RecordFormat,
+    request: CountRequest,
     *,
-    n_groups: int,
     progress: Progress | None = None,
     skip_broken: bool = False,
 ) -> tuple[Moments, list[Skipped]]:
@@ -63,49 +57,43 @@ def count_on_cluster(
     Also returns the files that were left out.
     """
     cluster = Cluster(client)
-    work: Callable[..., PartialCounts]
-    shared = cluster.share(plan), cluster.share(Request(form, n_groups))
-    skipped: list[Skipped] = []
-    if is_frame(source):
-        check_frame(source, plan.structure, form)
-        work, jobs = _count_frame, frame_jobs(cluster, source)
-    else:
-        split = split_records(cluster, source, plan.structure, form, one_file_a_job=skip_broken)
-        work, jobs, skipped = _count_parts, split.jobs, split.skipped
-        if split.is_long:
-            work, jobs, broken = _long_jobs(cluster, split, form, skip_broken)
-            skipped = skipped + broken
-    total, more_skipped = cluster.merged(
-        work, jobs, merge_counts, shared=shared, progress=progress, skip_broken=skip_broken
-    )
-    skipped = skipped + more_skipped
+    plan, form, n_groups = request
+    split = split_records(cluster, source, plan.structure, form, skip_broken)
+    work: Callable[..., PartialCounts] = _count_job
+    jobs, skipped = split.jobs, split.skipped
+    if split.is_long:
+        work, jobs, broken = _long_jobs(cluster, jobs, form, skip_broken)
+        skipped = skipped + broken
+    total, broken = cluster.merged(
+        work, jobs, merge_counts, shared=[cluster.share(request)], progress=progress,
+        skip_broken=skip_broken,
+    )  # fmt: skip
+    skipped = skipped + broken
     warn_of_skipped(skipped)
     if total is None and skipped:
         raise FileError(f"no file can be read: {skipped[0].reason}")
     if total is None:
         return MomentCounter(plan, n_groups, 1).take(), skipped
-    return PartialCounts(*total).with_plan(plan), skipped
+    return Moments(plan, *total), skipped
 
 
 def _long_jobs(
-    cluster: Cluster, split: SplitRecords, form: RecordFormat, skip_broken: bool
+    cluster: Cluster, split: list[Job], form: RecordFormat, skip_broken: bool
 ) -> tuple[Callable[..., PartialCounts], list[Job], list[Skipped]]:
     """Have the rows of each record come together; whole files where ids are of one file each."""
     if form.ids_per_file:
-        sizes: dict[str, int] = {}
-        for job in split.jobs:
+        sizes: Counter[str] = Counter()
+        for job in split:
             for part in job.arguments[0]:
-                sizes[part.source] = sizes.get(part.source, 0) + (part.n_rows or 0)
+                sizes[part.source] += part.n_rows or 0
         return _count_source, [Job((source,), size, source) for source, size in sizes.items()], []
-    n_rows = max(split.n_rows, 1)
-    n_buckets = max(1, -(-n_rows // ROWS_OF_BUCKET))
+    n_rows = max(sum(job.size for job in split), 1)
+    n_buckets = -(-n_rows // ROWS_OF_BUCKET)
     columns = [form.record, form.symptom, form.state]
-    dealing = [
-        Job((*job.arguments, columns, n_buckets), job.size, job.source) for job in split.jobs
-    ]
+    dealing = [job._replace(arguments=(*job.arguments, columns, n_buckets)) for job in split]
     buckets, skipped = cluster.dealt(deal_rows, dealing, n_buckets, skip_broken=skip_broken)
     jobs = [
-        Job((pieces, form.record), n_rows // n_buckets, f"records {number + 1} of {n_buckets}")
+        Job((pieces,), n_rows // n_buckets, f"records {number + 1} of {n_buckets}")
         for number, pieces in enumerate(buckets)
         if pieces
     ]
@@ -122,48 +110,33 @@ def deal_rows(parts: list[Part], columns: list[str], n_buckets: int) -> list[Any
     return [table.take(pa.array(np.flatnonzero(bucket == each))) for each in range(n_buckets)]
 
 
-class Request(NamedTuple):
-    """What all workers are told, besides the plan."""
-
-    form: RecordFormat
-    n_groups: int
-
-
-def _count_bucket(
-    plan: MomentPlan, request: Request, pieces: list[Any], record: str
-) -> PartialCounts:
+def _count_bucket(request: CountRequest, pieces: list[Any]) -> PartialCounts:
     """Count the records of a bucket, whose rows come from many files."""
     if len({piece.schema for piece in pieces}) > 1:
         raise FindingsError(
             "the columns of record, symptom and state hold different kinds of values in different "
             "files (numbers, texts, true and false); write them alike."
         )
-    return _count_source(plan, request, pa.concat_tables(pieces).sort_by(record))
+    return _count_source(request, pa.concat_tables(pieces).sort_by(request.form.record))
 
 
-def _count_source(plan: MomentPlan, request: Request, source: Any) -> PartialCounts:
+def _count_source(request: CountRequest, source: Any) -> PartialCounts:
     """Count the records of a table, or of a file whose ids mean nothing in other files."""
-    streams = open_records(source, plan.structure, request.form)
-    return _count_blocks(plan, request, (block for each in streams for block in each.blocks))
+    streams = open_records(source, request.plan.structure, request.form)
+    return _count_blocks(request, (block for each in streams for block in each.blocks))
 
 
-def _count_frame(plan: MomentPlan, request: Request, frame: Any, first_row: int) -> PartialCounts:
-    """Count the records of a frame that is a part of a larger one."""
-    blocks = frame_blocks(frame, first_row, plan.structure, request.form)
-    return _count_blocks(plan, request, blocks)
+def _count_job(request: CountRequest, *arguments: Any) -> PartialCounts:
+    """Count the records of some parts of files, or of a part of a frame."""
+    return _count_blocks(request, job_blocks(request.plan.structure, request.form, *arguments))
 
 
-def _count_parts(plan: MomentPlan, request: Request, parts: list[Part]) -> PartialCounts:
-    """Count the records of some parts of files."""
-    return _count_blocks(plan, request, part_blocks(parts, plan.structure, request.form))
-
-
-def _count_blocks(plan: MomentPlan, request: Request, blocks: Iterable[Block]) -> PartialCounts:
-    counter = MomentCounter(plan, request.n_groups, n_jobs=1)
+def _count_blocks(request: CountRequest, blocks: Iterable[Block]) -> PartialCounts:
+    counter = MomentCounter(request.plan, request.n_groups, n_jobs=1)
     counter.add_blocks(blocks)
     return PartialCounts.of(counter.take())
 
 
-def merge_counts(plan: MomentPlan, request: Request, parts: list[PartialCounts]) -> PartialCounts:
+def merge_counts(request: CountRequest, parts: list[PartialCounts]) -> PartialCounts:
     """Add up the counts of some jobs."""
-    return PartialCounts.of(sum_moments([PartialCounts(*part).with_plan(plan) for part in parts]))
+    return PartialCounts.of(sum_moments([Moments(request.plan, *part) for part in parts]))

@@ -8,7 +8,7 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, open_records
 from noisyor.findings.reading import ReadOptions, RecordFormat
-from noisyor.moments.cluster_counting import count_on_cluster
+from noisyor.moments.cluster_counting import CountRequest, count_on_cluster
 from noisyor.moments.counter import MomentCounter, Progress
 from noisyor.moments.groups import N_GROUPS
 from noisyor.moments.moments import Moments
@@ -66,10 +66,10 @@ def count_records(
     source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:
+        request = CountRequest(plan, form, n_groups)
         moments, _ = count_on_cluster(
-            client, source, plan, form, n_groups=n_groups, progress=progress,
-            skip_broken=skip_broken,
-        )  # fmt: skip
+            client, source, request, progress=progress, skip_broken=skip_broken
+        )
         return moments
     if skip_broken:
         raise ParameterError("skip_broken is for work on a cluster: give a client.")
