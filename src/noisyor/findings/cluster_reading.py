@@ -91,7 +91,11 @@ def _split_files(
             skipped.append(Skipped(source, each))
         else:
             raise FileError(each)
-    return [_scanned(cluster, file) if has_spans(file) else file for file in files], skipped
+    for number, file in enumerate(files):
+        if has_spans(file):
+            n_rows = cluster.map(scan_span, [(part,) for part in file.parts])
+            files[number] = with_rows(file, n_rows)
+    return files, skipped
 
 
 def _try_to_split(source: str, id_column: str) -> SplitFile | str:
@@ -104,10 +108,6 @@ def _try_to_split(source: str, id_column: str) -> SplitFile | str:
                 return str(error)
             time.sleep(pause)
     raise AssertionError
-
-
-def _scanned(cluster: Cluster, file: SplitFile) -> SplitFile:
-    return with_rows(file, cluster.map(scan_span, [(part,) for part in file.parts]))
 
 
 def _check_alike(files: list[SplitFile], structure: Structure, form: RecordFormat) -> bool:

@@ -18,6 +18,7 @@ from noisyor.findings.blocks import (
     Origin,
     Words,
     first_bits,
+    pack,
     words_for,
 )
 from noisyor.moments.groups import Segment, id_groups, row_segments
@@ -96,9 +97,10 @@ def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:
         start = 0
         while start < block.n_records:
             stop = min(block.n_records, start + builder.room)
-            builder.append_flags(
-                present[start:stop],
-                None if unknown is None else unknown[start:stop],
+            builder.append(
+                stop - start,
+                pack(present[start:stop]),
+                None if unknown is None else pack(unknown[start:stop]),
                 None if block.record_ids is None else block.record_ids[start:stop],
             )
             start = stop
