@@ -18,7 +18,7 @@ from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarnin
 from noisyor.findings import cluster_reading
 from noisyor.io import parts as table_parts
 from noisyor.io.tables import ParquetFile
-from noisyor.moments import cluster_counting
+from noisyor.moments import counting
 
 distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
 
@@ -134,7 +134,7 @@ def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ids_per_file", [False, True])
 def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatch, ids_per_file):
-    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
     table = clinic.sample(2000, rng=1).to_arrow(layout="long")
     frame = table.to_pandas().sample(frac=1.0, random_state=0)  # rows of a record stand apart
@@ -190,7 +190,7 @@ def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch
 
     path = write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50)
     # What a worker runs travels by value here, since it cannot import this file.
-    monkeypatch.setattr(cluster_counting, "_count_job", eval("lambda *_: __import__('os').abort()"))
+    monkeypatch.setattr(counting, "_count_job", eval("lambda *_: __import__('os').abort()"))
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         local_cluster(processes=True) as cluster,
@@ -380,7 +380,7 @@ def slow_square(number):
 
 
 def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for number, path in enumerate(files):
         table = clinic.sample(1000, rng=number).to_arrow(layout="long")

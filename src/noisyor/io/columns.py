@@ -23,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, FindingsError, some_of
+from noisyor.io.paths import one_line
 
 
 class ColumnKind(Enum):
@@ -138,11 +139,10 @@ def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
 def ids_array(values: Any, what: str) -> Any:
     """Return ids given in Python, numpy, pandas or Arrow as an Arrow array of numbers or texts."""
     try:
-        array = pa.array(values)
-        return converted(array, ColumnKind.ID)
+        return converted(pa.array(values), ColumnKind.ID)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise FindingsError(f"{what} are not ids (whole numbers or texts): {reason}.") from None
+        reason = one_line(error)
+        raise FindingsError(f"{what} are not ids (whole numbers or texts): {reason}") from None
 
 
 def _dictionary(column: Any) -> Any:

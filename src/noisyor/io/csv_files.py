@@ -17,14 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from noisyor.errors import FileError
-from noisyor.io.columns import (
-    FALSE_TEXTS,
-    NULL_TEXTS,
-    TRUE_TEXTS,
-    ColumnKind,
-    Table,
-    convert_batch,
-)
+from noisyor.io.columns import FALSE_TEXTS, NULL_TEXTS, TRUE_TEXTS, ColumnKind, Table, convert_batch
 from noisyor.io.paths import Location, PathLike, unreadable
 
 BLOCK_BYTES = 8 << 20
@@ -136,7 +129,10 @@ class CsvFile(Table):
     def _rows(self) -> Generator[tuple[int, list[str]]]:
         """Give line number and cells of each row, the header first, blank lines left out."""
         csv.field_size_limit(sys.maxsize)
-        with _text_lines(self._location) as lines:
+        with (
+            _open_bytes(self._location) as bytes_,
+            io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
+        ):
             reader = csv.reader(lines, delimiter=self.delimiter)
             try:
                 is_header = True
@@ -212,15 +208,6 @@ def _rest_of_line(file: Any) -> bytes:
             return line
         line += more
     return line[: line.index(b"\n") + 1]
-
-
-@contextmanager
-def _text_lines(location: Location) -> Iterator[io.TextIOWrapper]:
-    with (
-        _open_bytes(location) as bytes_,
-        io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
-    ):
-        yield lines
 
 
 def _first_line_not_utf8(location: Location) -> int:

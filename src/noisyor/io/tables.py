@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +29,13 @@ from noisyor.io.csv_files import CsvFile
 from noisyor.io.paths import (
     Location,
     PathLike,
+    damage_named,
     existing_file,
     forget,
     is_uri,
     keep_in_mind,
+    one_line,
     replaced_when_done,
-    unreadable,
     unwritable,
 )
 
@@ -66,21 +67,14 @@ def open_table(source: Any) -> Table:
 
     The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv` and their `.gz` are text.
     """
-    if is_uri(source):
-        return _open_file(source)
-    if isinstance(source, str | Path):
-        return _open_file(existing_file(source))
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowTable(source)
-    if hasattr(source, "__fspath__"):
-        return _open_file(existing_file(source))
-    raise FileError(
-        f"cannot read a table from {type(source).__name__}: give a path to CSV or Parquet, or an "
-        "object with the Arrow stream interface (pandas, polars, pyarrow, duckdb)."
-    )
-
-
-def _open_file(file: Path | str) -> Table:
+    if not isinstance(source, str) and not hasattr(source, "__fspath__"):
+        raise FileError(
+            f"cannot read a table from {type(source).__name__}: give a path to CSV or Parquet, or "
+            "an object with the Arrow stream interface (pandas, polars, pyarrow, duckdb)."
+        )
+    file = source if is_uri(source) else existing_file(source)
     name = str(file).lower()
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(file)
@@ -122,13 +116,11 @@ class ParquetFile(Table):
         self._location = Location(source)
         self.path, self.name = self._location.path, self._location.name
         self.file_name = self._location.file_name
-        with _parquet_errors(self.name), self._open() as file:
+        with damage_named(self.name, "Parquet"), self._open() as file:
             self._schema = file.schema_arrow
             self.column_names = _without_pandas_index(self._schema.names)
-            metadata = file.metadata
-            self.group_rows = [
-                metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)
-            ]
+            groups_of_file = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            self.group_rows = [group.num_rows for group in groups_of_file]
         first, last = groups or (0, len(self.group_rows))
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
@@ -140,7 +132,7 @@ class ParquetFile(Table):
 
     def read_groups(self, columns: list[str]) -> pa.Table:
         """Return some columns of the row groups as they stand there."""
-        with _parquet_errors(self.name), self._open() as file:
+        with damage_named(self.name, "Parquet"), self._open() as file:
             return file.read_row_groups(list(self._groups), columns)
 
     def column_type(self, name: str) -> Any:
@@ -158,10 +150,8 @@ class ParquetFile(Table):
         rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
         row = 0
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
-        with (
-            _parquet_errors(self.name),
-            self._open(read_dictionary=texts, pre_buffer=False) as file,
-        ):
+        options = {"read_dictionary": texts, "pre_buffer": False}
+        with damage_named(self.name, "Parquet"), self._open(**options) as file:
             for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
                 batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
                 yield convert_batch(batch, columns, row, self)
@@ -203,8 +193,8 @@ class ArrowTable(Table):
         except NoisyOrError:
             raise
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}.") from None
+            reason = one_line(error)
+            raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}") from None
 
 
 def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
@@ -226,26 +216,6 @@ def _rereadable(source: Any) -> Any:
     for batch in reader:
         spool.append(batch)
     return spool
-
-
-@contextmanager
-def _parquet_errors(path: str) -> Iterator[None]:
-    """Name the file in whatever the Parquet library says about damaged bytes."""
-    try:
-        yield
-    except NoisyOrError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        _damaged(path, error)
-
-
-def _damaged(path: str, error: BaseException) -> NoReturn:
-    reason = " ".join(str(error).split())[:200].rstrip(".")
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, pa.ArrowException):
-        raise unreadable(path, error) from None
-    raise FileError(
-        f"{path} is not a readable Parquet file; it may be truncated or damaged ({reason})."
-    ) from None
 
 
 # --- writing ---
@@ -319,15 +289,12 @@ class Spool:
 
     def __iter__(self) -> Iterator[Any]:
         with _disk_errors():
-            self._finish()
+            if self._writer is not None:
+                self._writer.close()
+                self._sink.close()
+                self._writer = None
             with pa.OSFile(self._path, "rb") as source:
                 yield from pa.ipc.open_stream(source)
-
-    def _finish(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._sink.close()
-            self._writer = None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.moments import MomentPlan, Moments
-from noisyor.moments.counting import count_records
+from noisyor.moments.counting import CountRequest, count_records
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
@@ -47,9 +47,10 @@ class RecordSource:
 
     def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
         """Count moments of all records."""
+        request = CountRequest(plan, self.form, n_groups)
         return count_records(
-            self.records, plan, self.form, n_groups=n_groups, n_jobs=n_jobs,
-            progress=self.progress, client=self.client, skip_broken=self.skip_broken,
+            self.records, request, n_jobs=n_jobs, progress=self.progress, client=self.client,
+            skip_broken=self.skip_broken,
         )  # fmt: skip
 
     def findings(self) -> Findings:
