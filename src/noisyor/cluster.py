@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 from noisyor.errors import ClusterError, FileError, NoisyOrError
 
-RETRIES = 2
-"""How often a job that has failed is tried again: a read can fail for a moment."""
 FAN_IN = 8
 """Results that are merged at a time."""
 AHEAD = 2
@@ -136,7 +134,8 @@ class Cluster:
             self._client.compute(each) if hasattr(each, "__dask_graph__") else each
             for each in arguments
         ]
-        return self._client.submit(work, *ready, pure=False, retries=RETRIES)
+        # A read can fail for a moment: then it is tried again.
+        return self._client.submit(work, *ready, pure=False, retries=2)
 
     def fetch(self, kept: Sequence[Any]) -> list[Any]:
         """Bring small results here."""

@@ -1,6 +1,6 @@
 """Parameters: one entry per prior, failure and leak, in this order; and which of them are fixed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -188,9 +188,7 @@ class Fixed(Immutable):
             raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
         if not kinds:
             raise ParameterError(f"say what to fix: {', '.join(KINDS)}.")
-        unknown = [kind for kind in kinds if kind not in KINDS]
-        if unknown:
-            raise ParameterError(f"there is no kind {unknown[0]!r}; known: {', '.join(KINDS)}.")
+        _check_kinds(kinds)
         return cls(network.structure, **{kind: getattr(network, kind) for kind in kinds})
 
     @classmethod
@@ -255,9 +253,7 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
     if fixed is None:
         return Fixed(structure)
     if isinstance(fixed, Mapping):
-        unknown = [kind for kind in fixed if kind not in KINDS]
-        if unknown:
-            raise ParameterError(f"fixed has the key {unknown[0]!r}; known are {', '.join(KINDS)}.")
+        _check_kinds(fixed)
         return Fixed(structure, **fixed)
     if not isinstance(fixed, Fixed):
         raise ParameterError(
@@ -267,6 +263,12 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
     if fixed.structure != structure:
         raise ParameterError("fixed belongs to another structure than the one to be learned.")
     return fixed
+
+
+def _check_kinds(kinds: Iterable[str]) -> None:
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ParameterError(f"there is no kind {kind!r} to fix; known: {', '.join(KINDS)}.")
 
 
 def _rebuild(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> Fixed:
@@ -341,14 +343,12 @@ class ParameterRow:
 
     @property
     def flags(self) -> Flag:
-        """The flags of the parameter; none where the table does not tell of any."""
+        """The flags of the parameter; none where the table has no columns of flags."""
         return flags_of_row(self.location, self.cells)[0]
 
 
 def parameter_rows(
-    path: PathLike,
-    structure: Structure,
-    columns: Mapping[str, ColumnKind],
+    path: PathLike, structure: Structure, columns: Mapping[str, ColumnKind]
 ) -> Iterator[ParameterRow]:
     """Read columns, and flags, of a table with a row per parameter, such as a summary."""
     table = open_table(path)

@@ -342,10 +342,7 @@ class Structure(Immutable):
         return self.symptom_index(symptom) in self.children(disease)
 
     def subset(
-        self,
-        *,
-        diseases: Iterable[Name] | None = None,
-        symptoms: Iterable[Name] | None = None,
+        self, *, diseases: Iterable[Name] | None = None, symptoms: Iterable[Name] | None = None
     ) -> Self:
         """Keep only some diseases or symptoms, in the order given, and the edges between them.
 

@@ -28,8 +28,6 @@ from noisyor.structure import Structure
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
 """Rows of a job: fewer are not worth a message, more would have other workers wait."""
 JOBS_PER_THREAD = 4
-UNKNOWN_ROWS = 1 << 18
-"""What a part whose rows were not counted is taken for."""
 
 
 class SplitRecords(NamedTuple):
@@ -59,7 +57,7 @@ def split_records(
         reasons = "; ".join(each.reason for each in skipped)
         raise FindingsError(f"no file can be read: {reasons}" if skipped else "there are no files.")
     is_long = _check_alike(files, structure, form)
-    rows = sum(part.n_rows or UNKNOWN_ROWS for file in files for part in file.parts)
+    rows = sum(_rows_of(part) for file in files for part in file.parts)
     wanted = rows // (JOBS_PER_THREAD * cluster.n_threads)
     most = min(max(wanted, FEWEST_ROWS), MOST_ROWS)
     return SplitRecords(list(_jobs(files, most, skip_broken)), is_long, skipped)
@@ -137,7 +135,7 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
     n_rows = 0
     for file in files:
         for part in file.parts:
-            more = part.n_rows if part.n_rows is not None else UNKNOWN_ROWS
+            more = _rows_of(part)
             is_other = bool(taken) and taken[-1].source != file.source
             if taken and (n_rows + more > most_rows or (is_other and one_file_a_job)):
                 yield _job(taken, n_rows)
@@ -146,6 +144,11 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
             n_rows += more
     if taken:
         yield _job(taken, n_rows)
+
+
+def _rows_of(part: Part) -> int:
+    """Return how many rows a part has, or a guess where they were not counted."""
+    return part.n_rows if part.n_rows is not None else 1 << 18
 
 
 def _job(parts: list[Part], size: int) -> Job:

@@ -20,9 +20,6 @@ from noisyor.errors import FileError
 from noisyor.io.columns import FALSE_TEXTS, NULL_TEXTS, TRUE_TEXTS, ColumnKind, Table, convert_batch
 from noisyor.io.paths import Location, PathLike, unreadable
 
-BLOCK_BYTES = 8 << 20
-"""Bytes that Arrow parses at a time; a row must fit into one block."""
-
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _ARROW_TYPES = {
     ColumnKind.TEXT: _WORDS,
@@ -70,7 +67,7 @@ class CsvFile(Table):
             newlines_in_values=True,
             ignore_empty_lines=not self._has_one_column,
         )
-        read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
+        read = pa_csv.ReadOptions(block_size=8 << 20)  # bytes; a row must fit into one block
         with self._arrow_errors(columns), self.open_bytes() as bytes_:
             reader = pa_csv.open_csv(
                 bytes_, read_options=read, parse_options=parse, convert_options=convert

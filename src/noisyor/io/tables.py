@@ -41,8 +41,6 @@ from noisyor.io.paths import (
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
-BATCH_CELLS = 1 << 25
-"""Cells a batch at most: the Parquet library takes some 20 bytes for each while it decodes."""
 
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
 
@@ -147,7 +145,8 @@ class ParquetFile(Table):
             for name, kind in columns.items()
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
-        rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
+        # The Parquet library takes some 20 bytes a cell while it decodes.
+        rows = max(1, min(BATCH_ROWS, (1 << 25) // max(1, len(columns))))
         row = 0
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
         options = {"read_dictionary": texts, "pre_buffer": False}

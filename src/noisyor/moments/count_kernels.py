@@ -56,12 +56,7 @@ def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts
 
 @numba.njit(nogil=True, cache=True)
 def count_triplets(
-    plane: Words,
-    first: int,
-    last: int,
-    triplets: Sets,
-    rows: NDArray[np.int64],
-    counts: Counts,
+    plane: Words, first: int, last: int, triplets: Sets, rows: NDArray[np.int64], counts: Counts
 ) -> None:
     """Count, for some rows of `triplets`, the records in which all three symptoms are present."""
     for row in rows:

@@ -30,8 +30,6 @@ from noisyor.structure import Structure
 Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
-SHORT_WORDS = 64
-"""Runs of fewer words are gathered: a call costs as much as counting some tens of words."""
 
 Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 """The findings of records, one after the other: offsets of the records, and symptoms."""
@@ -64,7 +62,8 @@ class MomentCounter:
 
     def _add_segment(self, block: Block, segment: Segment) -> None:
         first, last = segment.start // 64, words_for(segment.stop)
-        if last - first < SHORT_WORDS:
+        # A call costs as much as counting some tens of words.
+        if last - first < 64:
             self._gathered.add_words(block, segment)
         else:
             valid = first_bits(segment.stop - segment.start, last - first)

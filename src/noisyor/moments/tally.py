@@ -18,14 +18,8 @@ from noisyor.findings.blocks import Words
 from noisyor.moments.moments import Margins, Moments, counter_type, shapes_of
 from noisyor.moments.plan import MomentPlan
 
-TILE_SYMPTOMS = 32
-"""Pairs are visited tile by tile, so that the rows of a tile stay in the caches nearby."""
-DENSE_WORD_SECONDS = 0.2e-9
-"""Time of one thread to combine and count a word of two columns (`noisyor reproduce speed`)."""
 LISTED_PAIR_SECONDS = 14e-9
-"""Time a record, over the square of its findings, to look up all pairs (measured likewise)."""
-MOST_TABLE_SYMPTOMS = 8192
-"""Structures with more symptoms have no table of pairs: it would take over 256 MB."""
+"""Time a record, over the square of its findings, to look up all pairs (`reproduce speed`)."""
 
 
 class PlaneSlice(NamedTuple):
@@ -127,11 +121,13 @@ class Tally:
         """Compare looking up every pair of a record's findings with combining all columns."""
         n_symptoms = self._plan.structure.n_symptoms
         most_are_wanted = 2 * len(self._plan.symptoms) > n_symptoms
-        if not n_records or not most_are_wanted or n_symptoms > MOST_TABLE_SYMPTOMS:
+        # A table of the pairs of more symptoms would take over 256 MB.
+        if not n_records or not most_are_wanted or n_symptoms > 8192:
             return False
         listed = n_findings * n_findings / n_records * LISTED_PAIR_SECONDS
         n_sets = len(self._plan.pairs) + 1.5 * len(self._plan.triplets)
-        return listed < n_sets * n_words * DENSE_WORD_SECONDS
+        # Time of one thread to combine and count a word of columns (`noisyor reproduce speed`).
+        return listed < n_sets * n_words * 0.2e-9
 
     def _count_listed(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
         from noisyor.findings.bit_kernels import list_bits
@@ -252,6 +248,6 @@ class VisitedSets:
 
 
 def _tile_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order that visits pairs square tile by square tile."""
-    tiles = pairs // TILE_SYMPTOMS
+    """Return the order that visits pairs tile by tile, whose rows stay in the caches nearby."""
+    tiles = pairs // 32
     return np.lexsort((pairs[:, 1], pairs[:, 0], tiles[:, 1], tiles[:, 0]))

@@ -24,9 +24,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-EXACT_BELOW = 1 << 31
-"""Numbers of records whose squares fit 64 bits; above, products are taken in floating point."""
-
 
 @dataclass(frozen=True)
 class SetValues:
@@ -91,8 +88,8 @@ def values_from_counts(
 
 
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
-    """Return n * n_ab - n_a * n_b, in whole numbers where they fit."""
-    wide: Any = np.longdouble if n.max(initial=0) >= EXACT_BELOW else np.int64
+    """Return n * n_ab - n_a * n_b, in whole numbers where the squares of n fit 64 bits."""
+    wide: Any = np.longdouble if n.max(initial=0) >= 1 << 31 else np.int64
     n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
     return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
 

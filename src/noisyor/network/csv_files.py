@@ -18,11 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def write_network(
-    structure: Structure,
-    parameters: Parameters,
-    edges: PathLike,
-    priors: PathLike,
-    leaks: PathLike,
+    structure: Structure, parameters: Parameters, edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> None:
     """Write the three files, each whole or not at all."""
     probabilities = 1.0 - parameters.failures
@@ -61,7 +57,7 @@ def read_edge_failures(path: PathLike, *, may_be_none: bool = False) -> tuple[St
 
 
 def values_for(names: Iterable[str], values: Mapping[str, float], source: PathLike) -> Floats:
-    """Return the values of the names, or an error that tells which of them the file lacks."""
+    """Return the values of the names, or an error that says which of them the file lacks."""
     missing = sorted(set(names) - set(values))
     if missing:
         raise FileError(f"{source} has no row for {some_of(missing)}, which the edges name.")

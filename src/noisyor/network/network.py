@@ -17,8 +17,6 @@ from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
-MAX_JOINT_ORDER = 20
-
 Floats = NDArray[np.float64]
 
 
@@ -125,10 +123,9 @@ class NoisyOrNetwork(Immutable):
         True
         """
         chosen = self._distinct(symptoms)
-        if len(chosen) > MAX_JOINT_ORDER:
+        if len(chosen) > 20:
             raise ParameterError(
-                f"the joint distribution of {len(chosen)} symptoms is too large; at most "
-                f"{MAX_JOINT_ORDER}."
+                f"the joint distribution of {len(chosen)} symptoms is too large; at most 20."
             )
         return joint_distribution(self.structure, self.parameters, chosen)
 
