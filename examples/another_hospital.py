@@ -1,7 +1,7 @@
 """Another hospital has other patients: relearn how frequent diseases are, and nothing else.
 
 What a disease does is much the same everywhere; how many have it is not. With failures and leaks
-held at what the first hospital has shown, few records are enough for the priors.
+fixed at what the first hospital has shown, few records are enough for the priors.
 """
 
 import numpy as np

@@ -7,9 +7,10 @@ import pytest
 
 import naive
 from conftest import as_lists, random_network
-from noisyor import NoisyOrNetwork, Structure, datasets, evaluate
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets, evaluate
 from noisyor.cli import main
 from noisyor.errors import ParameterError, StructureError
+from noisyor.evaluation import check_intervals
 
 
 def by_name(network):
@@ -98,6 +99,23 @@ def test_other_structures_are_refused():
         evaluate(*networks)
     with pytest.raises(ParameterError, match="n_records"):
         evaluate(clinic, clinic, n_records=-1)
+
+
+def test_intervals_are_checked_one_by_one():
+    truth = datasets.clinic()
+    learner = NoisyOrLearner(truth.structure, method="pooled").fit(truth.sample(5000, rng=0))
+    estimate = learner.estimate_
+    values = {"prior": truth.priors, "failure": truth.failures, "leak": truth.leaks}
+    found = check_intervals(estimate, truth)
+    assert list(found) == list(values)
+    for kind, part in estimate.parts.items():
+        for index, (value, true) in enumerate(zip(part.values, values[kind], strict=True)):
+            error, flag = part.standard_errors[index], part.flags[index]
+            assert found[kind].is_flagged[index] == (flag != 0)
+            assert found[kind].is_sound[index] == (flag == 0 and not np.isnan(error))
+            # Cut at 0 and 1, which no true value is beyond.
+            assert found[kind].holds[index] == (abs(value - true) <= 1.96 * error)
+    assert np.concatenate([each.is_sound for each in found.values()]).any()
 
 
 def test_the_command(tmp_path, capsys):

@@ -206,27 +206,10 @@ def test_no_exception_outlives_its_reason():
 
 MOST_PARAMETERS = 8
 
-# Kernels, which take arrays one by one, and what is still to be bundled.
-MANY_PARAMETERS = {
-    ("baselines/exact_em.py", "learn_exact_em"),
-    ("baselines/kernels.py", "expect_causes"),
-    ("baselines/maximum_likelihood.py", "learn_maximum_likelihood"),
-    ("baselines/variational_em.py", "learn_variational_em"),
-    ("inference/gibbs_kernels.py", "sample_record"),
-    ("learner/learner.py", "__init__"),
-    ("learning/kernels.py", "take_first"),
-    ("learning/polish/cluster.py", "learn_refined_on_cluster"),
-    ("learning/polish/kernels.py", "sample_records"),
-    ("learning/polish/learn.py", "refine"),
-    ("learning/pooled/kernels.py", "newton_sweep"),
-    ("learning/pooled/kernels.py", "sweep"),
-}
+# An estimator's parameters are all arguments: so scikit-learn wants it.
+MANY_PARAMETERS = {("learner.py", "__init__"), ("inference/gibbs_kernels.py", "sample_record")}
 
-# Still to be renamed.
-SHARED_CLASS_NAMES = {
-    "Desk", "Entries", "Errors", "Fitted", "FlatNetwork", "Learned", "Piece", "Records",
-    "Settings", "_Climber",
-}  # fmt: skip
+SHARED_CLASS_NAMES = {"Learned", "Settings"}
 
 
 def nodes_of(kind):

@@ -80,8 +80,9 @@ def test_it_is_an_estimator(network):
     twin = clone(learner).set_params(choice="rarest")
     assert twin.get_params() == {
         "structure": network.structure, "method": "sequential", "pairs": False,
-        "choice": "rarest", "n_groups": 50, "threads": None, "seed": 0,
-        "shrink": True, "restarts": 4,
+        "choice": "rarest", "shrink": True,
+        "max_iter": None, "tol": None, "n_init": 4, "n_groups": 50, "random_state": 0,
+        "n_jobs": None, "verbose": 0,
     }  # fmt: skip
     check_is_fitted(learner.fit(network.sample(100, rng=0)))
     assert learner.estimate_ is learner.estimate_
@@ -145,7 +146,7 @@ BASELINES = [
 def test_the_learner_reaches_each(method):
     network = datasets.figure1(0)
     findings, diseases = network.sample(300, rng=0, return_diseases=True)
-    learner = NoisyOrLearner(network.structure, method=method, restarts=2)
+    learner = NoisyOrLearner(network.structure, method=method, n_init=2)
     estimate = learner.fit(findings.to_numpy(), diseases).estimate_
     assert estimate.method == method
     assert estimate.summary().num_rows == 14

@@ -126,13 +126,13 @@ def test_frames_come_back_as_frames(clinic, frame):
 
 
 def test_parameters_are_set_cloned_and_checked(clinic):
-    learner = NoisyOrLearner(clinic.structure, method="pooled", seed=3)
+    learner = NoisyOrLearner(clinic.structure, method="pooled", random_state=3)
     copied = clone(learner).set_params(method="sequential", n_groups=7)
     assert copied.get_params() == {**learner.get_params(), "method": "sequential", "n_groups": 7}
     assert learner.get_params()["method"] == "pooled"
     records = clinic.sample(10, rng=0)
     for wrong in (
-        {"n_groups": 0}, {"seed": -1}, {"restarts": 1.5}, {"pairs": "yes"}, {"threads": 0},
+        {"n_groups": 0}, {"random_state": -1}, {"n_init": 1.5}, {"pairs": "yes"}, {"n_jobs": 0},
         {"choice": "last"}, {"method": "magic"}, {"structure": 3},
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=next(iter(wrong))):

@@ -28,6 +28,8 @@ RECORDED = Path(__file__).with_suffix("").with_name("unchanged.npz")
 RELATIVE = 1e-9
 ABSOLUTE = 1e-12
 """For numbers that are 0 but for rounding."""
+FLAT = {"learning-figure2:exact_em", "learning-random:exact_em"}
+"""Their likelihoods are flat in some directions, where rounding grows: a relative 1e-8."""
 MOST_KEPT = 160
 """Longer arrays are thinned."""
 
@@ -629,10 +631,10 @@ def posteriors_of_many(title):
 def explaining(name):
     network = network_of(name)
     present, absent = asked(name, network)
-    found = explain(network, present[:6], absent[:6], rng=1)
+    found = explain(network, present[:6], absent[:6], seed=1)
     facts = prefixed("contributions", table_facts(found.contributions))
     facts |= prefixed("causes", table_facts(found.causes))
-    sampled = explain(network, present[:3], absent[:2], method="gibbs", rng=1)
+    sampled = explain(network, present[:3], absent[:2], method="gibbs", seed=1)
     facts |= prefixed("gibbs contributions", table_facts(sampled.contributions))
     return facts | prefixed("gibbs causes", table_facts(sampled.causes))
 
@@ -643,7 +645,7 @@ def asking(name):
     present, absent = asked(name, network)
     facts = {}
     for about in None, network.structure.diseases[1]:
-        found = best_questions(network, present[:2], absent[:1], about, rng=6)
+        found = best_questions(network, present[:2], absent[:1], about, seed=6)
         facts |= prefixed(str(about), {"symptoms": found.symptoms, "gains": found.gains,
                                        "probabilities": found.probabilities})  # fmt: skip
     return facts
@@ -751,25 +753,30 @@ def differences(title):
         else:
             kind, start, stop = kept
             before = (floats if kind == "f" else integers)[start:stop]
-            wrong += compared(name, before, array)
+            wrong += compared(name, before, array, 1e-8 if title in FLAT else RELATIVE)
     return wrong
 
 
-def compared(name, before, now):
+def compared(name, before, now, relative=RELATIVE):
     if now.dtype.kind == "U" or now.size != before.size:
         return [f"{name}: of another size"]
     now = now.ravel()
     if before.dtype.kind == "i":
         same = now == before
     else:
-        same = np.isclose(now, before, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+        same = np.isclose(now, before, rtol=relative, atol=ABSOLUTE, equal_nan=True)
     if same.all():
         return []
     first = int(np.argmin(same))
     return [f"{name}: {(~same).sum()} of {same.size}, first {now[first]!r}, was {before[first]!r}"]
 
 
-@pytest.mark.parametrize("title", CASES)
+def is_the_same_algorithm(title):
+    """Variational EM has changed: shares of a finding add up to 1 after each of its steps."""
+    return not title.endswith(":variational_em") or title.startswith("learning-figure1")
+
+
+@pytest.mark.parametrize("title", list(filter(is_the_same_algorithm, CASES)))
 def test_results_are_what_they_were(title):
     *_, where = recorded()
     if title in BY_STEPS and machine() != where:

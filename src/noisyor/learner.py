@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from noisyor.em.runs import EMSettings
+from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError, some_of
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
@@ -86,6 +87,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The network with standard errors, depths and flags of every parameter.
     moments_
         The counts that it was learned from.
+    n_iter_
+        Rounds of "refined", or steps of the run that was kept; 1 for methods that solve at once.
     schedule_
         What of the structure can be learned, and in which order.
 
@@ -192,6 +195,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         assert estimate.moments is not None
         self._set(estimate.schedule, known, estimate.moments)
         self._estimate = estimate
+        self.n_iter_ = self._steps_of(estimate)
         self._keep_columns(X)
         if self.verbose:
             print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
@@ -362,6 +366,13 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise ParameterError(str(error)) from None
         em = EMSettings(self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs)
         return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
+
+    def _steps_of(self, estimate: Estimate) -> int:
+        if estimate.trace is not None:
+            return max(len(estimate.trace.values) - 1, 1)
+        if estimate.method == "refined":
+            return StochasticSettings.of(estimate.structure, self.max_iter).rounds
+        return 1
 
     def _seed(self) -> int:
         state = self.random_state

@@ -262,10 +262,10 @@ def test_fit_tells_what_the_structure_does_not_explain(run, clinic):
 def test_fit_with_a_baseline_tells_how_it_converged(run, tmp_path, method):
     datasets.figure1(0).sample(500, rng=0).to_parquet(tmp_path / "r.parquet")
     learn = "fit", "figure1", tmp_path / "r.parquet", "-o", tmp_path / "l.json", "--method", method
-    code, out, _ = run(*learn, "--restarts", 2)
+    code, out, _ = run(*learn, "--n-init", 2)
     assert code == 0
     assert "log likelihood is -" in " ".join(out.split())
-    trace = json.loads(run(*learn, "--restarts", 3, "--json")[1])["trace"]
+    trace = json.loads(run(*learn, "--n-init", 3, "--json")[1])["trace"]
     assert len(trace["ends"]) == 3
     assert trace["value"] == max(trace["ends"])
 

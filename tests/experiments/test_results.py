@@ -1,14 +1,12 @@
-"""Results in a CSV file, and their provenance."""
+"""Results in a CSV file."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
 from noisyor import NoisyOrError
 from noisyor.experiments import Settings, reproduce
-from noisyor.experiments.provenance import Provenance
 from noisyor.experiments.results import Cell, Results
 
 QUICK = Settings(quick=True)
@@ -49,22 +47,4 @@ def test_what_was_measured_is_listed():
 def test_other_files_are_not_taken_for_results(content, message, tmp_path):
     (tmp_path / "table1.csv").write_text(content)
     with pytest.raises(NoisyOrError, match=message):
-        reproduce("table1", tmp_path, QUICK)
-
-
-def test_results_of_other_settings_are_not_mixed(tmp_path):
-    Provenance("table1", tmp_path, QUICK).keep(7.0)
-    Results(tmp_path / "table1.csv").add(Cell("1 x 1", 0, 0, "rank"), {"order": -1.0})
-    kept = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
-    assert kept["settings"] == {"quick": True, "seed": 0, "structures": []}
-    assert kept["seconds"] == 7.0
-    kept["date"] = "2026-01-02"
-    (tmp_path / "table1.json").write_text(json.dumps(kept))
-    sentence = Provenance("table1", tmp_path, QUICK).sentence()
-    assert "--quick --out DIR` in 7 s" in sentence
-    assert "begun on 2026-01-02" in sentence
-    with pytest.raises(NoisyOrError, match=r"other settings .*quick True.*quick False"):
-        reproduce("table1", tmp_path, Settings())
-    (tmp_path / "table1.json").unlink()
-    with pytest.raises(NoisyOrError, match="cannot be read"):
         reproduce("table1", tmp_path, QUICK)

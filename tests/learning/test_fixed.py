@@ -37,14 +37,14 @@ def test_what_is_held_comes_back_as_it_was_given(method, rng):
     learner = NoisyOrLearner(network.structure, method=method)
     estimate = learner.fit(network.sample(2000, rng=0), fixed=fixed).estimate_
     for kind, part in zip(("priors", "failures", "leaks"), estimate.parts.values(), strict=True):
-        held = fixed.holds(kind)
+        held = getattr(fixed.mask, kind)
         assert 0 < held.sum() < len(held)
         assert (part.values[held] == getattr(network, kind)[held]).all()
         assert (part.standard_errors[held] == 0).all()
         assert (part.flags[held] == Flag.FIXED).all()
         assert not (part.flags[~held] & Flag.FIXED).any()
-    row = estimate.summary().to_pylist()[int(np.flatnonzero(fixed.holds("priors"))[0])]
-    assert row["flags"] == "held at the value that was given"
+    row = estimate.summary().to_pylist()[int(np.flatnonzero(fixed.mask.priors)[0])]
+    assert row["flags"] == "fixed at the value that was given"
     assert row["lower"] == row["upper"] == row["value"]
 
 
@@ -120,10 +120,10 @@ def test_schedules_with_given_edges_equal_naive_ones(rng, tmp_path):
         pairs = bool(number % 2)
         schedule = find_schedule(structure, pairs=pairs, fixed=fixed)
         schedule.validate()
-        given = [tuple(edge) for edge in structure.edges[fixed.given_edges].tolist()]
+        given = [tuple(edge) for edge in structure.edges[fixed.edges].tolist()]
         expected = naive.edge_depths([tuple(e) for e in structure.edges.tolist()], pairs, given)
         for edge, depth, is_given in zip(
-            structure.edges.tolist(), schedule.depths, fixed.given_edges, strict=True
+            structure.edges.tolist(), schedule.depths, fixed.edges, strict=True
         ):
             assert depth == (0 if is_given else expected.get(tuple(edge), -1))
         schedule.save(tmp_path / "schedule.json")
@@ -141,8 +141,8 @@ def test_wrong_values_are_held_and_the_others_make_the_best_of_it():
     counts = np.bincount(records.to_numpy() @ (1 << np.arange(5)), minlength=32)
     wrong = {"priors": {"A": 0.35}, "failures": {("B", "d"): 0.5}}
     fixed = Fixed(structure, **wrong)
-    held = np.isfinite(np.concatenate([fixed.priors, fixed.failures, fixed.leaks]))
-    given = np.concatenate([fixed.priors, fixed.failures, fixed.leaks])[held]
+    held = fixed.mask.vector
+    given = fixed.values.vector[held]
 
     def log_likelihood(values):
         joint = NoisyOrNetwork(structure, *np.split(values, [2, 9])).joint(list(range(5)))
@@ -175,14 +175,14 @@ def test_a_known_prior_changes_the_failures_of_every_method():
     assert np.abs(moved).mean() > 0.02
 
 
-def test_a_fixed_prior_entangles_nothing(monkeypatch):
+def test_a_fixed_prior_leaves_nothing_weakly_identified(monkeypatch):
     """On large networks, whose information is inverted disease by disease."""
-    monkeypatch.setattr("noisyor.learning.polish.learn.MOST_TOGETHER", 0)
+    monkeypatch.setattr("noisyor.learning.refined.is_small", lambda _: False)
     network = datasets.clinic()
     records = network.sample(3000, rng=0)
     fixed = Fixed.of(network, "priors")
     estimate = NoisyOrLearner(network.structure).fit(records, fixed=fixed).estimate_
-    assert not estimate.failures.count(Flag.ENTANGLED)
+    assert not estimate.failures.count(Flag.WEAKLY_IDENTIFIED)
 
 
 def test_partial_fit_keeps_what_is_held():

@@ -128,7 +128,7 @@ def test_what_cannot_be_compared_is_refused():
         estimate.misfits(level=5)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         estimate.misfits(level="high")
-    with pytest.raises(ParameterError, match="not in Findings"):
+    with pytest.raises(ParameterError, match="not Findings"):
         estimate.misfits(network.sample(10, rng=0))
     with pytest.raises(ParameterError, match="other symptoms"):
         estimate.misfits(Moments.exact(datasets.clinic(), MomentPlan(datasets.clinic().structure)))

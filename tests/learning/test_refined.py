@@ -42,7 +42,7 @@ def test_large_networks_are_refined_disease_by_disease():
 def test_the_same_seed_gives_the_same_network():
     network = datasets.clinic()
     findings = network.sample(2000, rng=0)
-    one, same = (NoisyOrLearner(network.structure, seed=1).fit(findings) for _ in range(2))
+    one, same = (NoisyOrLearner(network.structure, random_state=1).fit(findings) for _ in range(2))
     assert one.network_ == same.network_
 
 

@@ -120,8 +120,11 @@ def test_what_is_no_probability_is_refused(flu, parameters, message):
         (lambda n: n.pair_moments([["a", "b"]]), "rows of whole numbers"),
         (lambda n: n.sample(-1), "records must be a whole number"),
         (lambda n: n.sample(1.5), "records must be a whole number"),
-        (lambda n: n.sample(1, rng=-1), "seed must not be negative"),
-        (lambda n: n.sample(1, rng="x"), "seed is a whole number or a numpy Generator"),
+        (lambda n: n.sample(1, rng=-1), "rng must be a whole number from 0"),
+        (
+            lambda n: n.sample(1, rng="x"),
+            "or a numpy Generator, not 'x'",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(call, message):

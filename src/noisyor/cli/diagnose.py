@@ -119,7 +119,7 @@ def diagnose(
 
 
 @dataclass(frozen=True)
-class Request:
+class DiagnosisOptions:
     """What both kinds of diagnosis are asked with; the names are those of the options."""
 
     network: str
@@ -137,14 +137,14 @@ class Request:
     def inference(self, seconds: float) -> dict[str, Any]:
         """Return the arguments of inference; `seconds` is the budget where none is given."""
         budget = seconds if self.budget is None else self.budget
-        return {"method": self.method, "budget": budget, "seed": self.seed}
+        return {"method": self.method, "budget": budget, "rng": self.seed}
 
 
 # --- one patient ---
 
 
 @dataclass(frozen=True)
-class Patient(Request):
+class Patient(DiagnosisOptions):
     """Someone with findings, about whom a network is asked."""
 
     present: list[str] | None
@@ -260,7 +260,7 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RecordFiles(Request):
+class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]

@@ -90,7 +90,7 @@ class RecordSampler:
         self._first_record = first_record
         """The number of the first of these records among all: what is sampled depends on it."""
         self._n_jobs = n_jobs
-        self.starts = np.concatenate([[0], np.cumsum([block.n_records for block in blocks])])
+        self.starts = np.cumsum([0, *(block.n_records for block in blocks)])
         self.known = known_records(structure, blocks)
         words = (structure.n_diseases + 63) // 64
         self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)

@@ -8,14 +8,14 @@ import numpy as np
 
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import COLOURS, curve, label_curves, line_of, picture
-from noisyor.experiments.learners import fit
+from noisyor.experiments.learners import fit, fit_sample
 from noisyor.experiments.measures import coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import SAMPLES, markdown_table, network_tables, shown, span, table
 from noisyor.schedule import find_schedule
 
-LASTS = "five hours"
+LASTS = "an hour and a half"
 LARGE = ("qmr_shaped", "orphanet570")
 WEAK = "health_knowledge_graph"
 SEEN = ("observed", "observed_likelihood")
@@ -42,13 +42,14 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, with or without the diseases."""
     network = settings.network(cell.network)
     structure = network.structure
-    findings, diseases = network.sample(cell.n_records, rng=cell.seed + 1, return_diseases=True)
-    fit(network.sample(200, rng=0), structure, "refined")  # compile
+    fit_sample(network, "refined", 200, seed=0)  # compile
+    sample = cell.n_records, cell.seed + 1
     if cell.method in ROUNDS:
+        findings = network.sample(sample[0], rng=sample[1])
         n_rounds = int(cell.method.split()[1])
         estimate, found = timed(fit, findings, structure, "refined", max_iter=n_rounds)
     else:
-        estimate, found = timed(fit, findings, structure, cell.method, diseases=diseases)
+        estimate, found = fit_sample(network, cell.method, *sample)
     schedule = find_schedule(structure)
     reached, reached_priors = schedule.depths >= 0, schedule.prior_depths >= 0
     relative = np.abs(estimate.priors.values / network.priors - 1.0)

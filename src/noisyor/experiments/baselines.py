@@ -17,7 +17,7 @@ from noisyor import datasets
 from noisyor.datasets.qmr import random_leaks, zipf_priors
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import COLOURS, picture
-from noisyor.experiments.learners import fit
+from noisyor.experiments.learners import fit, fit_sample
 from noisyor.experiments.measures import mean_errors, seconds, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
@@ -69,7 +69,7 @@ def _agreement(cell: Cell) -> dict[str, float]:
     found, ends = {}, []
     for method in AGREEMENT:
         fit(findings, network.structure, method, n_init=1)  # compile
-        estimate, of_run = timed(fit, findings, network.structure, method, seed=cell.seed)
+        estimate, of_run = timed(fit, findings, network.structure, method, random_state=cell.seed)
         assert estimate.trace is not None
         ends.append(estimate.trace.values[-1])
         found[method] = of_run["seconds"]
@@ -87,12 +87,8 @@ def _large(cell: Cell) -> dict[str, float]:
         random_leaks(SHAPE[1], rng),
     )
 
-    def learn(n_records: int, seed: int) -> Any:
-        findings, diseases = network.sample(n_records, rng=seed, return_diseases=True)
-        return timed(fit, findings, structure, cell.method, diseases=diseases, n_init=1)
-
-    learn(100, 0)  # compile
-    estimate, of_run = learn(cell.n_records, 1)
+    fit_sample(network, cell.method, 100, seed=0, n_init=1)  # compile
+    estimate, of_run = fit_sample(network, cell.method, cell.n_records, seed=1, n_init=1)
     error = mean_errors(evaluate(estimate.network, network, n_records=0))["failures"]
     found = {"seconds": of_run["seconds"], "error": error}
     if estimate.trace is not None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, label_curves, picture
-from noisyor.experiments.learners import fit
-from noisyor.experiments.measures import coverage, sums_of_errors, timed
+from noisyor.experiments.learners import fit_sample
+from noisyor.experiments.measures import coverage, sums_of_errors
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import markdown_table, shown
@@ -47,12 +47,10 @@ def cells(settings: Settings) -> list[Cell]:
 def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample."""
     network = settings.network(cell.network, cell.seed)
-    records, diseases = network.sample(cell.n_records, rng=cell.seed + SAMPLE, return_diseases=True)
     restarts = RESTARTS.get(cell.method, 1)
     restarts = settings.pick(restarts, min(restarts, 4))
-    estimate, found = timed(
-        fit, records, network.structure, cell.method, diseases=diseases, n_init=restarts
-    )
+    sample = cell.n_records, cell.seed + SAMPLE
+    estimate, found = fit_sample(network, cell.method, *sample, restarts)
     learned = estimate.network
     intervals = coverage(estimate, network)
     return {

@@ -6,7 +6,7 @@ from typing import Any
 
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, label_curves, line_of, picture, records_axis
-from noisyor.experiments.learners import fit, fit_chunks
+from noisyor.experiments.learners import fit_chunks, fit_sample
 from noisyor.experiments.measures import mean_errors, timed
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
@@ -15,7 +15,7 @@ from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 
-LASTS = "an hour"
+LASTS = "50 minutes"
 METHODS = ("sequential", "pooled", "refined", "observed")
 SCHEDULES = {"triplets only": False, "triplets and pairs": True}
 CHUNK = 1_000_000
@@ -64,18 +64,14 @@ def _left(network: NoisyOrNetwork, pairs: bool) -> dict[str, float]:
 
 def _learn(network: NoisyOrNetwork, cell: Cell) -> NoisyOrNetwork:
     """Learn from one sample; of more records than fit into memory the moments add up."""
-    structure = network.structure
     if cell.n_records <= CHUNK:
-        records, diseases = network.sample(
-            cell.n_records, rng=cell.seed + SAMPLE, return_diseases=True
-        )
-        return fit(records, structure, cell.method, diseases=diseases).network
+        return fit_sample(network, cell.method, cell.n_records, cell.seed + SAMPLE)[0].network
 
     def chunks() -> Iterator[Findings]:
         for number in range(cell.n_records // CHUNK):
             yield network.sample(CHUNK, rng=cell.seed + SAMPLE + 1000 * (number + 1))
 
-    return fit_chunks(chunks, structure, cell.method).network
+    return fit_chunks(chunks, network.structure, cell.method).network
 
 
 def draw(results: Results, folder: Path) -> list[str]:

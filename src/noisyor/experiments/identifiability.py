@@ -18,7 +18,7 @@ from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 
-LASTS = "two hours"
+LASTS = "an hour or two"
 UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 NETWORKS = ("figure2", "qmr_shaped", "tcc4e", "orphanet570")
@@ -160,7 +160,7 @@ def page(results: Results) -> dict[str, object]:
         name: [results.mean(name, 0, "check", f"group {k}") for k in results.numbers(name, "group")]
         for name in names
     }
-    told = [
+    sentences = [
         f"{name} has groups of {', '.join(f'{size:.0f}' for size in sizes)} diseases with the same "
         "symptoms."
         for name, sizes in groups.items()
@@ -188,7 +188,7 @@ def page(results: Results) -> dict[str, object]:
     )
     return {
         "checks": checks,
-        "groups": " ".join(told),
+        "groups": " ".join(sentences),
         "cleaned": cleaned,
         "figure2": figure2,
         "records": _record_table(results),

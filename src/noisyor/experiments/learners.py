@@ -8,19 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.experiments.measures import Quantities, timed
 from noisyor.findings import Findings
 from noisyor.identifiability import Identifiability
 from noisyor.learner import NoisyOrLearner
 from noisyor.learning import Estimate, learn_pooled, learn_sequential, plan_triplets
 from noisyor.learning.cleanup.cleaned import clean_up
 from noisyor.learning.cleanup.components import find_components, plan_of
-from noisyor.learning.decompose import (
-    Influences,
-    edge_strengths,
-    failures_of,
-    lambdas_of,
-    priors_of,
-)
+from noisyor.learning.decompose import Influences, failures_of, priors_of
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
@@ -36,15 +31,20 @@ def fit(
     method: str,
     *,
     diseases: Any = None,
-    n_init: int = 4,
-    max_iter: int | None = None,
-    seed: int = 0,
+    **settings: Any,
 ) -> Estimate:
     """Learn from records; methods that see the diseases are given them."""
-    learner = NoisyOrLearner(
-        structure, method=method, n_init=n_init, max_iter=max_iter, random_state=seed
-    )
+    learner = NoisyOrLearner(structure, method=method, **settings)
     return learner.fit(records, diseases).estimate_
+
+
+def fit_sample(
+    network: NoisyOrNetwork, method: str, n_records: int, seed: int, n_init: int = 4
+) -> tuple[Estimate, Quantities]:
+    """Learn from a sample of a network; return the seconds and megabytes of learning, too."""
+    records, diseases = network.sample(n_records, rng=seed, return_diseases=True)
+    structure = network.structure
+    return timed(fit, records, structure, method, diseases=diseases, n_init=n_init)
 
 
 def fit_moments(moments: Moments, schedule: Schedule, standard_errors: bool = True) -> Estimate:
@@ -92,10 +92,9 @@ def clean_up_exactly(network: NoisyOrNetwork) -> CleanedUp:
     plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
     moments = Moments.exact(network, plan | plan_of(structure, components))
     owners = structure.edges[:, 0]
-    strengths = edge_strengths(network.priors[owners], network.failures)
-    lambdas = lambdas_of(network.priors)
+    learned = strengths, lambdas = Influences.of(owners, network.priors, network.failures)
     strengths[schedule.depths < 0], lambdas[schedule.prior_depths < 0] = 0.0, np.nan
-    cleaned = clean_up(moments, components, Influences(strengths, lambdas), {})
+    cleaned = clean_up(moments, components, learned, {})
     p = priors_of(lambdas)[owners]
     failures = failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
     n_weak = sum(len(each.weakly_identified) for each in cleaned.explained)

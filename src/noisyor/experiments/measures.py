@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 Quantities = dict[str, float]
 
 ENOUGH = 100
-"""Parameters of one depth whose coverage is told."""
+"""Parameters of one depth whose coverage is kept."""
 
 
 def sums_of_errors(found: Comparison) -> Quantities:

@@ -65,8 +65,8 @@ class Provenance:
         """Write the file, with so many seconds more."""
         self.content["seconds"] = round(self.content["seconds"] + seconds, 1)
         with replaced_when_done(self.path) as part:
-            told = {name: value for name, value in self.content.items() if value is not None}
-            Path(part).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            content = {name: value for name, value in self.content.items() if value is not None}
+            Path(part).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     def sentence(self) -> str:
         """Say how the page was made."""

@@ -14,13 +14,13 @@ from noisyor.experiments.drawing import (
     picture,
     records_axis,
 )
-from noisyor.experiments.learners import fit
-from noisyor.experiments.measures import coverage, mean_errors, timed
+from noisyor.experiments.learners import fit_sample
+from noisyor.experiments.measures import coverage, mean_errors
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import NETWORKS, Settings
 from noisyor.experiments.tables import SAMPLES, network_tables
 
-LASTS = "two hours"
+LASTS = "50 minutes"
 METHODS = (
     "refined", "pooled", "sequential", "maximum_likelihood", "variational_em", "observed",
     "uniform",
@@ -83,11 +83,8 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     """Learn from one sample, and compare with the truth."""
     network = settings.network(cell.network, cell.seed)
     _compile(cell.method)
-    records, diseases = network.sample(cell.n_records, rng=cell.seed + 1, return_diseases=True)
-    structure, restarts = network.structure, settings.pick(4, 1)
-    estimate, found = timed(
-        fit, records, structure, cell.method, diseases=diseases, n_init=restarts
-    )
+    sample = cell.n_records, cell.seed + 1
+    estimate, found = fit_sample(network, cell.method, *sample, settings.pick(4, 1))
     n_held_out, budget = settings.pick((50, 0.1), (10, 0.05))
     if cell.network in (*SMALL, *MIDDLE):
         n_held_out *= 10
@@ -107,9 +104,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
 @functools.cache
 def _compile(method: str) -> None:
     """Have a method's compiled parts ready before it is timed."""
-    small = datasets.figure1(0)
-    records, diseases = small.sample(50, rng=0, return_diseases=True)
-    fit(records, small.structure, method, diseases=diseases)
+    fit_sample(datasets.figure1(0), method, 50, seed=0)
 
 
 def draw(results: Results, folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
-LASTS = "a minute"
+LASTS = "three minutes"
 ENLARGED = "4,000 diseases"
 CHOICES = ("first", "rarest")
 """Which triplet of an edge is taken: the first, or the one whose symptoms have fewest parents."""

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from noisyor.experiments.measures import best_of, in_new_process, seconds
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.settings import Settings
 from noisyor.experiments.tables import Column, runs_of, table
-from noisyor.findings import Findings
 from noisyor.findings.writing import RecordWriter
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.moments import sum_moments
@@ -46,7 +45,7 @@ def cells(settings: Settings) -> list[Cell]:
     """List what is timed."""
     n = settings.pick(1_000_000, 20_000)
     sizes = {
-        "sample": [n], "long Parquet": [n], "wide Parquet": [n],
+        "sample": [n], "Parquet, long": [n], "Parquet, wide": [n],
         "count, as the paper": [n // 100, n // 10, n, 10 * n], "count, all coupled pairs": [n],
         "count a file, all coupled pairs": [n, 10 * n],
         "one core, of a schedule": [n // 5], "one core, all coupled pairs": [n // 5],
@@ -104,16 +103,9 @@ def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) ->
     }
 
 
-def _long_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
-    return _file(network.sample(n, rng=1), "long", folder)
-
-
-def _wide_file(network: NoisyOrNetwork, n: int, what: str, folder: Path) -> dict[str, float]:
-    return _file(network.sample(n, rng=1), "wide", folder)
-
-
-def _file(findings: Findings, layout: Literal["long", "wide"], folder: Path) -> dict[str, float]:
+def _file(network: NoisyOrNetwork, n_records: int, layout: Any, folder: Path) -> dict[str, float]:
     """Write records, and read them in a process of its own, compiled code included."""
+    findings = network.sample(n_records, rng=1)
     path = folder / "records.parquet"
     writing = seconds(findings.to_parquet, path, layout=layout)
     work = IN_A_PROCESS.format(f"Findings.from_arrow({str(path)!r}, structure)")
@@ -255,7 +247,7 @@ def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> 
 
 Work = Callable[[NoisyOrNetwork, int, str, Path], dict[str, float]]
 WORK: dict[str, Work] = {
-    "sample": _sample, "long Parquet": _long_file, "wide Parquet": _wide_file, "count": _count,
+    "sample": _sample, "Parquet": _file, "count": _count,
     "count a file": _count_file, "one core": _one_core, "cluster": _cluster, "merge": _merge,
 }  # fmt: skip
 
@@ -293,7 +285,7 @@ def page(results: Results) -> dict[str, object]:
         "sampled": listed(times, "sample"),
         "written": listed({
             "write, s": "{:.1f}", "read, s": "{:.1f}", "MB": "{:.0f}", "peak memory, MB": "{:,.0f}",
-        }, "long Parquet", "wide Parquet"),
+        }, "Parquet, long", "Parquet, wide"),
         "pairs": results.mean(*paper, "pairs"),
         "triplets": results.mean(*paper, "triplets"),
         "paper": PAPER_SECONDS * paper[1] / results.mean(*paper, "seconds"),

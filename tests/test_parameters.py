@@ -15,7 +15,7 @@ def test_a_table_of_fixed_values(tmp_path):
     )
     fixed = Fixed.load(table, network.structure)
     assert repr(fixed) == "Fixed(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks)"
-    assert fixed.failures[network.structure.edge_index("B", "d")] == 0.4
+    assert fixed.values.failures[network.structure.edge_index("B", "d")] == 0.4
     estimate = NoisyOrLearner(network.structure).fit(network.sample(300, rng=0)).estimate_
     estimate.save_summary(tmp_path / "all.parquet")
     everything = Fixed.load(tmp_path / "all.parquet", network.structure)
@@ -55,17 +55,17 @@ def test_what_cannot_be_held_is_refused():
         learner.fit(records, fixed={"leaks": {"z": 0.1}})
     with pytest.raises(ParameterError, match="is \\(disease, symptom\\), not 'A'"):
         Fixed(network.structure, failures={"A": 0.1})
-    with pytest.raises(ParameterError, match="2 priors are wanted"):
+    with pytest.raises(ParameterError, match="expected 2 priors"):
         Fixed(network.structure, priors=[0.1])
     with pytest.raises(ParameterError, match="must be numbers"):
         Fixed(network.structure, priors=["x", "y"])
     with pytest.raises(ParameterError, match="no kind 'prior'"):
         Fixed.of(network, "prior")
-    with pytest.raises(ParameterError, match="say what to hold"):
+    with pytest.raises(ParameterError, match="say what to fix"):
         Fixed.of(network)
-    with pytest.raises(ParameterError, match="NoisyOrNetwork is wanted"):
+    with pytest.raises(ParameterError, match="expected a NoisyOrNetwork"):
         Fixed.of(network.structure, "priors")
-    with pytest.raises(ParameterError, match="Structure is wanted"):
+    with pytest.raises(ParameterError, match="expected a Structure"):
         Fixed(network)
 
 
