@@ -111,7 +111,6 @@ HEAVY = {
 LIGHT_IMPORTS_LEFT = {
     "cli/__init__.py": {"noisyor.cli.app"},
     "cli/reproduce.py": {"noisyor.cli.output", "noisyor.errors"},
-    "moments/moments.py": {"noisyor.moments.population"},
 }  # fmt: skip
 
 

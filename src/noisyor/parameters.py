@@ -268,7 +268,7 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
 def _check_kinds(kinds: Iterable[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
-            raise ParameterError(f"there is no kind {kind!r} to fix; known: {', '.join(KINDS)}.")
+            raise ParameterError(f"there is no kind {kind!r} to fix; known are {', '.join(KINDS)}.")
 
 
 def _rebuild(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> Fixed:

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,14 @@ from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts
-
-if TYPE_CHECKING:
-    from noisyor.moments.population import PopulationMoments
-    from noisyor.network import NoisyOrNetwork
+from noisyor.moments.values import (
+    Floats,
+    Integers,
+    SetValues,
+    values_from_counts,
+    values_of_network,
+)
+from noisyor.network import NoisyOrNetwork
 
 Counts = NDArray[Any]
 
@@ -213,7 +216,7 @@ class Moments(ArrowSaved):
         return Moments(self.plan, self.group_records, present, margins, hidden)
 
     def _check_mergeable(self, other: "Moments") -> None:
-        if other.is_exact:
+        if self.is_exact or other.is_exact:
             raise ParameterError("exact moments cannot be merged with others.")
         if self.plan.structure != other.plan.structure:
             raise StructureError(
@@ -282,11 +285,9 @@ class Moments(ArrowSaved):
 
     @staticmethod
     def exact(
-        network: "NoisyOrNetwork", plan: MomentPlan, n_records: float = np.inf
+        network: NoisyOrNetwork, plan: MomentPlan, n_records: float = np.inf
     ) -> "PopulationMoments":
         """Return the exact moments of a network; with `n_records` the variances that many give."""
-        from noisyor.moments.population import PopulationMoments
-
         return PopulationMoments(network, plan, n_records)
 
     # --- files ---
@@ -351,6 +352,49 @@ class Moments(ArrowSaved):
         return (
             f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{unknown})"
         )
+
+
+class PopulationMoments(Moments):
+    """The exact moments of a network: what counting would give with infinitely many records."""
+
+    is_exact = True
+
+    def __init__(self, network: NoisyOrNetwork, plan: MomentPlan, n_records: float) -> None:
+        if network.structure.symptoms != plan.structure.symptoms:
+            raise StructureError("the network and the plan have different symptoms.")
+        none = np.zeros(1, dtype=np.int64)
+        super().__init__(plan, none, tuple(np.zeros((1, size)) for size in plan.sizes))
+        self._network = network
+        self._n_records = n_records
+
+    def values(self, order: int, *, without: int | None = None) -> SetValues:
+        """Return all values of an order at once."""
+        return values_of_network(self._network, self.plan, order, self._n_records)
+
+    def counts(self, order: int, *, without: int | None = None) -> Integers:
+        """Refuse: a population has no counts."""
+        raise ParameterError("exact moments have no counts; ask for negative_moments.")
+
+    def __radd__(self, other: object) -> Moments:
+        raise ParameterError("exact moments cannot be merged with others.")
+
+    def suppressed(self, min_count: int) -> Moments:
+        """Refuse: a population has no small cells."""
+        raise ParameterError("exact moments have no cells to hide.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PopulationMoments):
+            return NotImplemented
+        return self.plan == other.plan and self._network == other._network
+
+    __hash__ = None
+
+    def save(self, path: PathLike) -> None:
+        """Refuse: save the network instead."""
+        raise ParameterError("exact moments are not saved; save the network they come from.")
+
+    def __repr__(self) -> str:
+        return f"PopulationMoments({self._network!r}, {self.plan})"
 
 
 def sum_moments(parts: Sequence[Moments]) -> Moments:

@@ -21,6 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.moments.plan import MomentPlan
+from noisyor.network import NoisyOrNetwork
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -103,3 +106,31 @@ def _third_cumulant(
     )
     cumulant = n_ * (n_ * abc - (a * bc + b * ac + c * ab)) + 2 * a * b * c
     return np.asarray(cumulant, dtype=np.float64)
+
+
+def values_of_network(
+    network: NoisyOrNetwork, plan: MomentPlan, order: int, n_records: float
+) -> SetValues:
+    """Return the exact values of a plan's sets, with the variances that so many records give."""
+    sets = plan.sets(order)
+    excesses, third = np.empty((len(sets), 0)), np.zeros(len(sets))
+    if order == 2:
+        excesses = np.expm1(_log_ratios(network, sets))[:, np.newaxis]
+    elif order == 3:
+        excesses = np.expm1(_log_ratios(network, plan.pairs))[plan.triplet_rows]
+        third = np.expm1(_log_ratios(network, sets)) - excesses.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        marginals = network.marginals()
+        odds = marginals / (1.0 - marginals)
+    records = np.full(len(sets), float(n_records))
+    return SetValues(records, odds[sets], excesses, third, network.negative_moments(sets))
+
+
+def _log_ratios(network: NoisyOrNetwork, sets: Integers) -> Floats:
+    from noisyor.moments.count_kernels import log_ratios
+    from noisyor.network.network_kernels import ParentArrays
+
+    parents = ParentArrays(*network.structure.parent_arrays)
+    ratios = np.empty(len(sets))
+    log_ratios(np.ascontiguousarray(sets), parents, network.priors, network.failures, ratios)
+    return ratios
