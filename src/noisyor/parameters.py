@@ -12,7 +12,7 @@ from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import Place, need_columns, open_table
+from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.names import Name
 from noisyor.structure import Structure
 
@@ -333,7 +333,7 @@ def _no_values(structure: Structure) -> dict[str, Floats]:
 class ParameterRow:
     """A row of a table of parameters."""
 
-    location: Place
+    location: RowLocation
     kind: str
     name: Any
     index: int
@@ -359,7 +359,7 @@ def parameter_rows(
     row = 0
     for batch in table.batches({**needed, **flags}):
         for cells in batch.to_pylist():
-            location = Place(table, row)
+            location = RowLocation(table, row)
             kind, name = _parameter_name(location, *(cells[column] for column in names))
             try:
                 index = _index_of(structure, kind, name)
@@ -370,7 +370,7 @@ def parameter_rows(
 
 
 def _parameter_name(
-    location: Place, parameter: str, disease: str | None, symptom: str | None
+    location: RowLocation, parameter: str, disease: str | None, symptom: str | None
 ) -> tuple[str, Any]:
     """Return kind and name of a parameter, or say what is wrong with them."""
     names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}

@@ -83,13 +83,13 @@ def _conflicts_placed(
     try:
         yield
     except ConflictError as error:
-        places = [
-            table.place(row)
+        locations = [
+            table.location(row)
             for table in tables
             for row in _rows_of(error.record, error.symptom, table, structure, form)
         ]
         raise FindingsError(
-            f"{some_of(places)}: record {error.record!r} has the finding "
+            f"{some_of(locations)}: record {error.record!r} has the finding "
             f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
         ) from None
 
@@ -192,8 +192,8 @@ def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -
     if pa.types.is_string(ids.type):
         missing = pc.or_kleene(missing, pc.equal(ids, ""))
     if pc.any(missing).as_py():
-        place = table.place(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{place}, column {form.record!r}: the record's id is missing.")
+        location = table.location(row + pc.index(missing, True).as_py())
+        raise FindingsError(f"{location}, column {form.record!r}: the record's id is missing.")
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -258,7 +258,7 @@ def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> 
                 name = batch.column(1)[at].as_py()
                 hint = nearest_name(name, structure.symptoms) if isinstance(name, str) else ""
                 raise FindingsError(
-                    f"{table.place(row + at)}, column {form.symptom!r}: the structure has no "
+                    f"{table.location(row + at)}, column {form.symptom!r}: the structure has no "
                     f"symptom {name!r}{hint or '.'} Correct it, or pass over such rows with "
                     "ignore_unknown=True (--ignore-unknown)."
                 )

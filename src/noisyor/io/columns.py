@@ -76,10 +76,10 @@ class Table:
     """How many rows there are, where that is known beforehand."""
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         raise NotImplementedError
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Say where a row (0 is the first row of data) stands, for an error message."""
         return f"{self.name}, row {self.first_row + row + 1}"
 
@@ -100,7 +100,7 @@ def convert_batch(
             arrays.append(converted(batch.column(name), kind))
         except BadCellError as error:
             raise FileError(
-                f"{table.place(first_row + error.row)}, column {name!r}: "
+                f"{table.location(first_row + error.row)}, column {name!r}: "
                 f"{error.value!r} is not {kind.value}."
             ) from None
         except TypeError as error:

@@ -9,7 +9,7 @@ import pyarrow.csv as pa_csv
 
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
-from noisyor.io.paths import Location, is_uri
+from noisyor.io.paths import FileSource, is_uri
 from noisyor.io.tables import ParquetFile, open_table
 
 LARGEST_SPAN = 32 << 20
@@ -122,11 +122,11 @@ def _split_bytes(source: str, n_columns: int) -> list[Part]:
 
     In a file with one column an empty line is a row.
     """
-    location = Location(source)
-    size = location.size
-    if location.file_name.lower().endswith(".gz") or size <= LARGEST_SPAN or n_columns == 1:
+    whole = FileSource(source)
+    size = whole.size
+    if whole.is_gzipped or size <= LARGEST_SPAN or n_columns == 1:
         return [Part(source)]
-    with location.open() as file:
+    with whole.open() as file:
         beginning = bytes(file.read(1 << 22))
     header_end = _end_of_header(beginning)
     if header_end is None:
@@ -154,7 +154,7 @@ def scan_span(part: Part) -> int | None:
     A carriage return alone ends a row, too.
     """
     assert part.span is not None
-    lines = part.span.read(Location(part.source)).split(b"\n")
+    lines = part.span.read(FileSource(part.source)).split(b"\n")
     is_safe = all(line.count(b'"') % 2 == 0 and b"\r" not in line[:-1] for line in lines)
     return sum(1 for line in lines if line.strip(b"\r")) if is_safe else None
 

@@ -132,14 +132,14 @@ def is_uri(source: object) -> bool:
     return isinstance(source, str) and "://" in source
 
 
-class Location:
+class FileSource:
     """A file that exists, with its name for messages; cheap to send to another machine.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".csv") as file:
     ...     _ = file.write(b"a,b")
     ...     file.flush()
-    ...     Location(f"file://{file.name}").size
+    ...     FileSource(f"file://{file.name}").size
     3
     """
 
@@ -149,6 +149,7 @@ class Location:
         self.name = str(self.path or source)
         self.file_name = PurePath(self.name).name
         """The name without its directories."""
+        self.is_gzipped = self.file_name.lower().endswith(".gz")
 
     @property
     def size(self) -> int:

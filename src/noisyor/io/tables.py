@@ -4,7 +4,7 @@
     table.column_names                                  # ('disease', 'symptom', 'probability')
     for batch in table.batches({"disease": ColumnKind.TEXT}): ...
 
-Every table can be read again and again, and tells the place of a row for error messages. Tables
+Every table can be read again and again, and gives the location of a row for error messages. Tables
 are written to CSV and Parquet whole or not at all; batches can be parked on disk (`Spool`).
 """
 
@@ -27,7 +27,7 @@ from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.paths import (
-    Location,
+    FileSource,
     PathLike,
     damage_named,
     existing_file,
@@ -45,7 +45,7 @@ BATCH_ROWS = 1 << 17
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
 
 
-class Place:
+class RowLocation:
     """A row of a table; as text it says where the row stands.
 
     Finding a line in a CSV file takes reading it from its beginning: only errors should ask for it.
@@ -57,7 +57,7 @@ class Place:
         self._table, self._row = table, row
 
     def __str__(self) -> str:
-        return self._table.place(self._row)
+        return self._table.location(self._row)
 
 
 def open_table(source: Any) -> Table:
@@ -100,8 +100,8 @@ def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
     for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
         for name, column in zip(columns, batch.columns, strict=True):
             if column.null_count:
-                place = table.place(row + column.is_null().index(True).as_py())
-                raise FileError(f"{place}, column {name!r}: the cell is empty.")
+                location = table.location(row + column.is_null().index(True).as_py())
+                raise FileError(f"{location}, column {name!r}: the cell is empty.")
         parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
         row += batch.num_rows
     return np.concatenate(parts)
@@ -111,9 +111,9 @@ class ParquetFile(Table):
     """A Parquet file, or some of its row groups, read a row group at a time."""
 
     def __init__(self, source: PathLike, groups: tuple[int, int] | None = None) -> None:
-        self._location = Location(source)
-        self.path, self.name = self._location.path, self._location.name
-        self.file_name = self._location.file_name
+        self._file = FileSource(source)
+        self.path, self.name = self._file.path, self._file.name
+        self.file_name = self._file.file_name
         with damage_named(self.name, "Parquet"), self._open() as file:
             self._schema = file.schema_arrow
             self.column_names = _without_pandas_index(self._schema.names)
@@ -126,7 +126,7 @@ class ParquetFile(Table):
         self._check_no_duplicates()
 
     def _open(self, **options: Any) -> Any:
-        return pq.ParquetFile(self._location.open(), **options)
+        return pq.ParquetFile(self._file.open(), **options)
 
     def read_groups(self, columns: list[str]) -> pa.Table:
         """Return some columns of the row groups as they stand there."""
@@ -138,7 +138,7 @@ class ParquetFile(Table):
         return self._schema.field(name).type
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         # Text is repetitive: as a dictionary it is decoded once per row group, not once per row.
         texts = [
             name
@@ -175,7 +175,7 @@ class ArrowTable(Table):
         return pa.RecordBatchReader.from_stream(self._source)
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         row = 0
         with self._stream_errors():
             for batch in self._reader():

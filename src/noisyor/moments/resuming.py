@@ -185,7 +185,7 @@ def save_somewhere(moments: Moments, path: Path) -> None:
 
 
 def _identities(files: Iterable[Path]) -> dict[str, str]:
-    """Return for each file what tells it from itself after a change."""
+    """Return for each file what differs after a change."""
     status = {str(file.resolve()): file.stat() for file in files}
     return {file: f"{each.st_size} {each.st_mtime_ns}" for file, each in status.items()}
 
