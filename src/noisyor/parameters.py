@@ -87,13 +87,8 @@ class Parameters(Immutable):
         """Return a function of the entries, and of those of others, kind by kind."""
         return Parameters(*(function(*each) for each in zip(self, *others, strict=True)))
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Priors, failures, leaks."""
-        return self.priors, self.failures, self.leaks
-
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        return iter(self.arrays)
+        return iter((self.priors, self.failures, self.leaks))
 
     def __len__(self) -> int:
         return sum(len(part) for part in self)

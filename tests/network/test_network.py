@@ -116,7 +116,10 @@ def test_what_is_no_probability_is_refused(flu, parameters, message):
         (lambda n: n.pair_moments([[0, 1, 2]]), "rows of 2 symptom indices"),
         (lambda n: n.pair_moments([[0, 9]]), "outside 0 to 4"),
         (lambda n: n.pair_moments([[0, -1]]), "outside 0 to 4"),
-        (lambda n: n.triplet_moments([[0, 1, 2], [0, 1, 1]]), "row 1 names a symptom twice"),
+        (
+            lambda n: n.triplet_moments([[0, 1, 2], [0, 1, 1]]),
+            r"\[0, 1, 1\] names a symptom twice \(row 1\)",
+        ),
         (lambda n: n.pair_moments([["a", "b"]]), "rows of whole numbers"),
         (lambda n: n.sample(-1), "records must be a whole number"),
         (lambda n: n.sample(1.5), "records must be a whole number"),

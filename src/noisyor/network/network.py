@@ -11,7 +11,7 @@ from noisyor.findings import Findings
 from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
-from noisyor.names import Indices, Name
+from noisyor.names import Indices, Name, sorted_sets
 from noisyor.network.csv_files import read_network, write_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import Fixed, Parameters
@@ -93,7 +93,7 @@ class NoisyOrNetwork(Immutable):
         rows = _checked_sets(sets, self.structure.n_symptoms)
         moments = np.empty(len(rows))
         parents = ParentArrays(*self.structure.parent_arrays)
-        negative_moments(rows, parents, *self.parameters.arrays, moments)
+        negative_moments(rows, parents, self.priors, self.failures, self.leaks, moments)
         return moments
 
     def pair_moments(self, pairs: ArrayLike) -> Floats:
@@ -284,14 +284,7 @@ def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:
     if rows.ndim != 2 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
         raise ParameterError("give symptom indices as rows of whole numbers.")
     rows = np.ascontiguousarray(rows, dtype=np.int64)
-    if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
-        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
-    ordered = np.sort(rows, axis=1)
-    repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-    if repeats.size:
-        raise ParameterError(
-            f"row {repeats[0]} names a symptom twice: {rows[repeats[0]].tolist()}."
-        )
+    sorted_sets(rows, n_symptoms)
     return rows
 
 
