@@ -367,7 +367,9 @@ class _Assembler:
             for state in PRESENT, ABSENT, UNKNOWN:
                 is_it = rows.states[begin:end] == state
                 if is_it.any():
-                    builder.mark(state, rows.symptoms[begin:end][is_it], records[is_it])
+                    # Most files have only present findings: these need no copies.
+                    chosen = slice(None) if is_it.all() else is_it
+                    builder.mark(state, rows.symptoms[begin:end][chosen], records[chosen])
             ids = rows.ids.take(pa.array(fitting))
             builder.close_records(len(ids), ids)
             self._n_seen += len(ids)
