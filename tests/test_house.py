@@ -112,7 +112,6 @@ HEAVY = {
 # Still to be moved to the top of their files.
 LIGHT_IMPORTS_LEFT = {
     "cli/__init__.py": {"noisyor.cli.app"},
-    "moments/moments.py": {"noisyor.moments.population"},
 }  # fmt: skip
 
 

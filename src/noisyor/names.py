@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import StructureError, UnknownNameError, nearest_name, some_of
+from noisyor.errors import ParameterError, StructureError, UnknownNameError, nearest_name, some_of
 
 Indices = NDArray[np.int64]
 Name = str | int | np.integer[Any]
@@ -96,6 +96,18 @@ def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: st
             f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
         )
     raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
+
+
+def sorted_sets(sets: Indices, n_symptoms: int) -> Indices:
+    """Return rows of symptoms' indices, each sorted; none may name a symptom twice."""
+    if sets.size and (sets.min() < 0 or sets.max() >= n_symptoms):
+        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
+    ordered = np.sort(sets, axis=1)
+    repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if repeats.size:
+        row = int(repeats[0])
+        raise ParameterError(f"the set {sets[row].tolist()} names a symptom twice (row {row}).")
+    return ordered
 
 
 def match_name(given: str, names: Sequence[str], kind: str) -> str:

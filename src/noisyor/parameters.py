@@ -1,6 +1,6 @@
 """Parameters: one entry per prior, failure and leak, in this order; and which of them are fixed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import Place, need_columns, open_table
+from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.names import Name
 from noisyor.structure import Structure
 
@@ -87,13 +87,8 @@ class Parameters(Immutable):
         """Return a function of the entries, and of those of others, kind by kind."""
         return Parameters(*(function(*each) for each in zip(self, *others, strict=True)))
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Priors, failures, leaks."""
-        return self.priors, self.failures, self.leaks
-
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        return iter(self.arrays)
+        return iter((self.priors, self.failures, self.leaks))
 
     def __len__(self) -> int:
         return sum(len(part) for part in self)
@@ -188,9 +183,7 @@ class Fixed(Immutable):
             raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
         if not kinds:
             raise ParameterError(f"say what to fix: {', '.join(KINDS)}.")
-        unknown = [kind for kind in kinds if kind not in KINDS]
-        if unknown:
-            raise ParameterError(f"there is no kind {unknown[0]!r}; known: {', '.join(KINDS)}.")
+        _check_kinds(kinds)
         return cls(network.structure, **{kind: getattr(network, kind) for kind in kinds})
 
     @classmethod
@@ -255,9 +248,7 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
     if fixed is None:
         return Fixed(structure)
     if isinstance(fixed, Mapping):
-        unknown = [kind for kind in fixed if kind not in KINDS]
-        if unknown:
-            raise ParameterError(f"fixed has the key {unknown[0]!r}; known are {', '.join(KINDS)}.")
+        _check_kinds(fixed)
         return Fixed(structure, **fixed)
     if not isinstance(fixed, Fixed):
         raise ParameterError(
@@ -267,6 +258,12 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
     if fixed.structure != structure:
         raise ParameterError("fixed belongs to another structure than the one to be learned.")
     return fixed
+
+
+def _check_kinds(kinds: Iterable[str]) -> None:
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ParameterError(f"there is no kind {kind!r} to fix; known are {', '.join(KINDS)}.")
 
 
 def _rebuild(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> Fixed:
@@ -331,7 +328,7 @@ def _no_values(structure: Structure) -> dict[str, Floats]:
 class ParameterRow:
     """A row of a table of parameters."""
 
-    location: Place
+    location: RowLocation
     kind: str
     name: Any
     index: int
@@ -341,14 +338,12 @@ class ParameterRow:
 
     @property
     def flags(self) -> Flag:
-        """The flags of the parameter; none where the table does not tell of any."""
+        """The flags of the parameter; none where the table has no columns of flags."""
         return flags_of_row(self.location, self.cells)[0]
 
 
 def parameter_rows(
-    path: PathLike,
-    structure: Structure,
-    columns: Mapping[str, ColumnKind],
+    path: PathLike, structure: Structure, columns: Mapping[str, ColumnKind]
 ) -> Iterator[ParameterRow]:
     """Read columns, and flags, of a table with a row per parameter, such as a summary."""
     table = open_table(path)
@@ -359,7 +354,7 @@ def parameter_rows(
     row = 0
     for batch in table.batches({**needed, **flags}):
         for cells in batch.to_pylist():
-            location = Place(table, row)
+            location = RowLocation(table, row)
             kind, name = _parameter_name(location, *(cells[column] for column in names))
             try:
                 index = _index_of(structure, kind, name)
@@ -370,7 +365,7 @@ def parameter_rows(
 
 
 def _parameter_name(
-    location: Place, parameter: str, disease: str | None, symptom: str | None
+    location: RowLocation, parameter: str, disease: str | None, symptom: str | None
 ) -> tuple[str, Any]:
     """Return kind and name of a parameter, or say what is wrong with them."""
     names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}

@@ -342,10 +342,7 @@ class Structure(Immutable):
         return self.symptom_index(symptom) in self.children(disease)
 
     def subset(
-        self,
-        *,
-        diseases: Iterable[Name] | None = None,
-        symptoms: Iterable[Name] | None = None,
+        self, *, diseases: Iterable[Name] | None = None, symptoms: Iterable[Name] | None = None
     ) -> Self:
         """Keep only some diseases or symptoms, in the order given, and the edges between them.
 
@@ -413,14 +410,16 @@ def read_edges(
         for column, known, kind in zip(batch, names, ("disease", "symptom"), strict=True):
             indices, empty = extend_names(known, column)
             if empty is not None:
-                raise FileError(f"{table.place(row + empty)}, column {kind!r}: the name is empty.")
+                raise FileError(
+                    f"{table.location(row + empty)}, column {kind!r}: the name is empty."
+                )
             codes.append(indices)
         parts.append(np.column_stack(codes))
         row += batch.num_rows
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
     if not len(edges) and not may_be_none:
         raise FileError(f"{table.name} has no edges below its header.")
-    _check_edges_differ(edges, list(names[0]), list(names[1]), table.place)
+    _check_edges_differ(edges, list(names[0]), list(names[1]), table.location)
     return list(names[0]), list(names[1]), edges
 
 

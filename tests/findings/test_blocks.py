@@ -42,7 +42,7 @@ def test_records_are_appended_at_any_bit(seed, sizes):
     builder = BlockBuilder(STRUCTURE, capacity=1024)
     parts = [rng.integers(0, 3, (size, 3)) for size in sizes]
     for part in parts:
-        builder.append_flags(part == PRESENT, part == UNKNOWN, None)
+        builder.append(len(part), pack(part == PRESENT), pack(part == UNKNOWN), None)
     states = np.concatenate([np.empty((0, 3), int), *parts])
     block = builder.take_block(Origin("a.csv", 128))
     assert (block.n_records, block.origin) == (len(states), ("a.csv", 128))

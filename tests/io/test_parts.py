@@ -37,7 +37,7 @@ def test_row_groups_are_parts(parquet):
         table = part.open()
         assert table.first_row == part.first_row
         assert values_of(table) == VALUES[part.first_row :][: part.n_rows].tolist()
-        assert table.place(1) == f"{parquet}, row {part.first_row + 2}"
+        assert table.location(1) == f"{parquet}, row {part.first_row + 2}"
     assert not parts.has_spans(split)
 
 
@@ -63,7 +63,7 @@ def test_spans_of_csv_are_the_whole_file(tmp_path, monkeypatch, line, largest):
     assert [v for part in split.parts for v in values_of(part.open())] == VALUES.tolist()
     assert sum(map(parts.count_rows, split.parts)) == len(VALUES)
     last = split.parts[-1]
-    assert last.open().place(0) == f"{split.source}, line {last.first_row + 2}"
+    assert last.open().location(0) == f"{split.source}, line {last.first_row + 2}"
 
 
 def test_files_that_cannot_be_cut_are_one_part(tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_a_good_summary_is_read_once(flagged, tmp_path, monkeypatch):
     """To say where a row stands takes reading the file up to it, so only errors may ask."""
     summary = tmp_path / "learned.csv"
     flagged.save_summary(summary)
-    monkeypatch.setattr(CsvFile, "place", lambda *_: pytest.fail("a place was asked for"))
+    monkeypatch.setattr(CsvFile, "location", lambda *_: pytest.fail("a location was asked for"))
     write_report(flagged.network, tmp_path / "page.html", errors=summary)
 
 

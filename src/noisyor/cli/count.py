@@ -53,7 +53,7 @@ def count(
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
     from noisyor.findings.reading import RecordFormat, total_records
-    from noisyor.moments.cluster_counting import count_on_cluster
+    from noisyor.moments.counting import CountRequest, count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
 
     files = expand_sources(records)
@@ -61,10 +61,11 @@ def count(
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
     wanted = _read_plan(plan, structure)
     form = RecordFormat(**options.read_options(layout, ignore_unknown, ids_per_file))
+    request = CountRequest(wanted, form, groups)
     checkpoint = output.with_name(output.name + ".partial")
     skipped: list[str] = []
     if cluster is None:
-        counting = ResumableCount(wanted, form, checkpoint, n_groups=groups, n_jobs=jobs or None)
+        counting = ResumableCount(request, checkpoint, jobs or None)
         left = counting.open(local_files(files), resume=resume)
         with progress_bar("counting", total_records(left), quiet or as_json) as advance:
             moments = counting.run(left, advance)
@@ -72,9 +73,8 @@ def count(
         bar = progress_bar("counting", None, quiet or as_json)
         with connected(cluster) as client, bar as advance:
             moments, left_out = count_on_cluster(
-                client, files, wanted, form, n_groups=groups, progress=advance,
-                skip_broken=skip_broken,
-            )  # fmt: skip
+                client, files, request, progress=advance, skip_broken=skip_broken
+            )
         skipped = [each.source for each in left_out]
     moments = moments.suppressed(min_count) if min_count > 1 else moments
     save_somewhere(moments, output)

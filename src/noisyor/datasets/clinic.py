@@ -56,7 +56,6 @@ _LEAKS = """
 fatigue 6, headache 5, cough 3, anxiety 4, bloating 3, dizziness 2, muscle pain 3, constipation 4,
 cold hands 4, thirst 2, blurred vision 2
 """
-_USUAL_LEAK = 0.5
 
 
 def clinic() -> NoisyOrNetwork:
@@ -80,7 +79,7 @@ def clinic() -> NoisyOrNetwork:
         structure,
         priors=[float(prior) for _, prior, _ in diseases],
         failures=failures,
-        leaks=[leaks.get(symptom, _USUAL_LEAK) / 100.0 for symptom in structure.symptoms],
+        leaks=[leaks.get(symptom, 0.5) / 100.0 for symptom in structure.symptoms],
     )
 
 

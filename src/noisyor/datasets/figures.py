@@ -9,8 +9,6 @@ from noisyor.structure import Structure
 _FIGURE_1 = ("Aa", "Ab", "Ac", "Bb", "Bc", "Bd", "Be")
 _FIGURE_2 = ("Aa", "Ab", "Ac", "Ad", "Bb", "Bc", "Bd", "Be")
 
-LEAK = 0.01
-
 
 def figure1(rng: Rng = None) -> NoisyOrNetwork:
     """Return the network of Figure 1: two diseases that share two of their symptoms.
@@ -35,5 +33,5 @@ def _random_network(edges: tuple[str, ...], rng: Rng) -> NoisyOrNetwork:
         structure,
         priors=generator.uniform(0.2, 0.8, structure.n_diseases),
         failures=generator.uniform(0.2, 0.8, structure.n_edges),
-        leaks=np.full(structure.n_symptoms, LEAK),
+        leaks=np.full(structure.n_symptoms, 0.01),
     )

@@ -11,7 +11,6 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.network.csv_files import read_edge_failures, read_values, values_for
 from noisyor.network.sampling import Rng, seed_sequence
 
-LOWEST_FAILURE = 0.001
 """Failures are clipped to [0.001, 0.999]: knowledge bases write 0 and 1 for "always", "never"."""
 
 
@@ -38,5 +37,6 @@ def from_folder(path: PathLike, rng: Rng = 0) -> NoisyOrNetwork:
         leaks = values_for(structure.symptoms, leak_of, leak_file)
     else:
         leaks = random_leaks(structure.n_symptoms, leak_rng)
-    clipped = np.clip(failures, LOWEST_FAILURE, 1 - LOWEST_FAILURE)
+    # Knowledge bases write 0 and 1 for "always" and "never".
+    clipped = np.clip(failures, 0.001, 1 - 0.001)
     return NoisyOrNetwork(structure, priors, clipped, leaks)

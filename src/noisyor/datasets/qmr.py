@@ -1,6 +1,6 @@
 """A network with the size and the troubles of QMR-DT, which itself may not be shared.
 
-What the paper tells of QMR-DT (Sections 1, 2.1 and 4.2) holds exactly: 570 diseases, 4,075
+What the paper says of QMR-DT (Sections 1, 2.1 and 4.2) holds exactly: 570 diseases, 4,075
 symptoms, 45,470 edges, a symptom with 570 parents, and one pair of diseases with 61 children each,
 60 of them shared, that triplets and pairs cannot learn. All else they learn, at depth up to 3, and
 without pairs only in more rounds. This is not left to chance but built in:
@@ -14,8 +14,6 @@ the two chains        have one symptom of their own and one in common with each 
 the troublesome pair  shares all but one symptom each: never learned
 ====================  ===========================================================================
 """
-
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +69,7 @@ def random_leaks(n_symptoms: int, rng: np.random.Generator) -> Floats:
 
 
 def _named_at_random(edges: Indices, rng: np.random.Generator) -> Structure:
-    """Number diseases and symptoms in random order, so that no position tells a role."""
+    """Number diseases and symptoms in random order, so that no position gives a role away."""
     disease_of, symptom_of = rng.permutation(N_DISEASES), rng.permutation(N_SYMPTOMS)
     return Structure(
         [f"D{number}" for number in range(N_DISEASES)],
@@ -80,7 +78,6 @@ def _named_at_random(edges: Indices, rng: np.random.Generator) -> Structure:
     )
 
 
-@dataclass
 class _Draft:
     """The edges as they are being drawn; diseases and symptoms in the order of their roles.
 
@@ -88,10 +85,9 @@ class _Draft:
     added to, and the others, from the most to the least frequent.
     """
 
-    rng: np.random.Generator
-    matrix: NDArray[np.bool_] = field(
-        default_factory=lambda: np.zeros((N_DISEASES, N_SYMPTOMS), dtype=np.bool_)
-    )
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.matrix = np.zeros((N_DISEASES, N_SYMPTOMS), dtype=np.bool_)
 
     def edges(self) -> Indices:
         """Draw all edges."""
@@ -99,20 +95,16 @@ class _Draft:
         self._witness_symptoms()
         self._troublesome_pair()
         self._chains()
-        self._hub()
+        self.matrix[:, self.others[0]] = True  # the most frequent symptom: a child of all diseases
         self._first_parents()
         self._remaining_edges()
         return np.argwhere(self.matrix)
 
     def _assign_roles(self) -> None:
-        special = 2 + sum(TIER_SIZES) + 2 * CHAIN_LENGTH
-        roles = np.split(
-            np.arange(N_DISEASES),
-            np.cumsum([2, *TIER_SIZES, CHAIN_LENGTH, CHAIN_LENGTH]),
-        )
+        sizes = [2, *TIER_SIZES, CHAIN_LENGTH, CHAIN_LENGTH]
+        roles = np.split(np.arange(N_DISEASES), np.cumsum(sizes))
         self.pair, *self.tiers, self.chain_a, self.chain_b, self.ordinary = roles
         n_witnesses = 2 * len(self.ordinary) + 2 * sum(TIER_SIZES) + 3 * 2 * CHAIN_LENGTH
-        assert len(self.ordinary) == N_DISEASES - special
         self.witnesses = np.arange(n_witnesses)
         self.others = np.arange(n_witnesses, N_SYMPTOMS)
         self.common = self.others[:N_COMMON]
@@ -143,8 +135,8 @@ class _Draft:
             before_a, before_b = link_a, link_b
 
     def _troublesome_pair(self) -> None:
-        hub, *rest = self.others
-        own = self.rng.choice(rest, SHARED_BY_PAIR + 1, replace=False)
+        hub, *others = self.others
+        own = self.rng.choice(others, SHARED_BY_PAIR + 1, replace=False)
         for disease, private in zip(self.pair, own[:2], strict=True):
             self.matrix[disease, [hub, *own[2:], private]] = True
 
@@ -155,10 +147,6 @@ class _Draft:
         for link_a, link_b in zip(self.chain_a, self.chain_b, strict=True):
             self.matrix[np.ix_([link_a, link_b], children)] = True
             children = children[: len(children) - 8]
-
-    def _hub(self) -> None:
-        """Make the most frequent symptom a child of every disease."""
-        self.matrix[:, self.others[0]] = True
 
     def _first_parents(self) -> None:
         """Give every symptom at least one parent."""

@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from noisyor.cluster.jobs import Cluster
+from noisyor.cluster import Cluster
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
 from noisyor.em.sampled import RecordSampler, Sampler
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.cluster_reading import (
-    frame_blocks,
-    frame_jobs,
-    is_frame,
-    part_blocks,
-    split_records,
-)
+from noisyor.findings.cluster_reading import job_blocks, split_records
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.flat import Floats
-from noisyor.io.parts import Part
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -96,18 +89,15 @@ class ClusterSampler(Sampler):
 def _loaded(
     cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
 ) -> list[Any]:
-    """Have workers read all records; if asked, without files that cannot be read."""
-    shared = cluster.share((structure, form))
-    if is_frame(source):
-        jobs = frame_jobs(cluster, source)
-        return [cluster.keep(_load_frame, shared, *job.arguments) for job in jobs]
-    split = split_records(cluster, source, structure, form, one_file_a_job=skip_broken)
+    """Have workers read all records; without files that cannot be read, if asked."""
+    split = split_records(cluster, source, structure, form, skip_broken)
     if split.is_long:
         raise ParameterError(
             "records with a row per finding cannot stay on a cluster's workers yet: learn with "
             "method='pooled', or write them with a column per symptom."
         )
-    found = [cluster.keep(_load_rows, shared, *job.arguments) for job in split.jobs]
+    shared = cluster.share(structure), cluster.share(form)
+    found = [cluster.keep(_load, *shared, *job.arguments) for job in split.jobs]
     # A warning has named what is left out when pairs were counted.
     return cluster.without_broken(found, split.jobs)[0] if skip_broken else found
 
@@ -115,12 +105,8 @@ def _loaded(
 # --- what workers do ---
 
 
-def _load_rows(shared: tuple[Structure, RecordFormat], parts: list[Part]) -> Findings:
-    return Findings(shared[0], part_blocks(parts, *shared))
-
-
-def _load_frame(shared: tuple[Structure, RecordFormat], frame: Any, first_row: int) -> Findings:
-    return Findings(shared[0], frame_blocks(frame, first_row, *shared))
+def _load(structure: Structure, form: RecordFormat, *arguments: Any) -> Findings:
+    return Findings(structure, job_blocks(structure, form, *arguments))
 
 
 def _start(findings: Findings, first_record: int) -> RecordSampler:

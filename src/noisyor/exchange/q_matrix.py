@@ -54,7 +54,7 @@ def read_q_matrix(path: PathLike) -> Structure:
             flags = batch.column(number + 1)
             if flags.null_count:
                 row = len(items) + flags.is_null().to_pylist().index(True)
-                raise FileError(f"{table.place(row)}, column {skill!r}: an empty cell; 0 or 1?")
+                raise FileError(f"{table.location(row)}, column {skill!r}: an empty cell; 0 or 1?")
             rows = np.flatnonzero(flags.to_numpy(zero_copy_only=False)) + len(items)
             parts.append(np.column_stack([np.full(len(rows), number), rows]))
         items += [name or "" for name in batch.column(0).to_pylist()]
@@ -62,7 +62,7 @@ def read_q_matrix(path: PathLike) -> Structure:
     for row, item in enumerate(items):
         if not item or item in items[:row]:
             problem = "the item has no name" if not item else f"the item {item!r} appears twice"
-            raise FileError(f"{table.place(row)}: {problem}.")
+            raise FileError(f"{table.location(row)}: {problem}.")
     try:
         return Structure(skills, items, edges)
     except StructureError as error:

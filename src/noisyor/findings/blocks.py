@@ -122,11 +122,7 @@ class BlockBuilder:
     """
 
     def __init__(
-        self,
-        structure: Structure,
-        capacity: int = BLOCK_RECORDS,
-        *,
-        unmentioned_unknown: bool = False,
+        self, structure: Structure, capacity: int = BLOCK_RECORDS, unmentioned_unknown: bool = False
     ) -> None:
         self._unmentioned_unknown = unmentioned_unknown
         self._structure = structure
@@ -140,7 +136,7 @@ class BlockBuilder:
         self._plane(PRESENT)
 
     def _plane(self, state: int) -> Words:
-        """Return the bits of the findings in a state; absence is noted only if rows tell it."""
+        """Return the bits of the findings in a state; absence is noted only if rows say it."""
         if state not in self._planes:
             shape = self._structure.n_symptoms, words_for(self.capacity)
             self._planes[state] = np.zeros(shape, dtype=np.uint64)
@@ -160,13 +156,6 @@ class BlockBuilder:
             copy_bits(unknown, n_records, self._plane(UNKNOWN), self.filled)
         self.close_records(n_records, ids)
 
-    def append_flags(
-        self, present: NDArray[np.bool_], unknown: NDArray[np.bool_] | None, ids: Any
-    ) -> None:
-        """Add records, at most `room` of them, as boolean arrays of records x symptoms."""
-        unknown_words = None if unknown is None else pack(unknown)
-        self.append(len(present), pack(present), unknown_words, ids)
-
     def mark(self, state: int, symptoms: NDArray[np.int32], records: NDArray[np.int64]) -> None:
         """Put findings into a state; records count from the start of the open block."""
         from noisyor.findings.bit_kernels import set_bits
@@ -181,13 +170,16 @@ class BlockBuilder:
 
     def take_block(self, origin: Origin | None = None) -> Block:
         """Hand out the open block, as far as it is filled, and start the next."""
-        ids = _concatenated(self._ids)
+        import pyarrow as pa
+
+        ids = pa.concat_arrays(self._ids) if self._ids else None
         self._check_conflicts(ids)
         n_words = words_for(self.filled)
+        present = self._plane(PRESENT)
         if self._unmentioned_unknown:
-            self._mark_unmentioned()
-        present, unknown = (self._planes.get(state) for state in (PRESENT, UNKNOWN))
-        assert present is not None
+            all_records = first_bits(self.filled, words_for(self.capacity))
+            self._plane(UNKNOWN)[:] = ~(present | self._plane(ABSENT)) & all_records
+        unknown = self._planes.get(UNKNOWN)
         if self.filled < self.capacity:
             present = present[:, :n_words].copy()
         if unknown is not None:
@@ -195,12 +187,6 @@ class BlockBuilder:
         block = Block(self.filled, present, unknown, ids, origin)
         self._start_block()
         return block
-
-    def _mark_unmentioned(self) -> None:
-        """Make every finding unknown that is neither present nor absent."""
-        all_records = first_bits(self.filled, words_for(self.capacity))
-        unknown = self._plane(UNKNOWN)
-        unknown[:] = ~(self._plane(PRESENT) | self._plane(ABSENT)) & all_records
 
     def _check_conflicts(self, ids: Any) -> None:
         """Raise an error for a finding that two rows put into different states."""
@@ -227,9 +213,3 @@ class BlockBuilder:
         """Give the open block if it holds any record."""
         if self.filled:
             yield self.take_block(origin)
-
-
-def _concatenated(arrays: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.concat_arrays(arrays) if arrays else None

@@ -1,11 +1,12 @@
 """Records on a cluster: files split into parts, checked to be alike, and dealt out as jobs."""
 
+import itertools
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from noisyor.cluster.jobs import Cluster, Job, Skipped
+from noisyor.cluster import Cluster, Job, Skipped
 from noisyor.errors import FileError, FindingsError, NoisyOrWarning, ParameterError, some_of
 from noisyor.findings.blocks import Block
 from noisyor.findings.reading import RecordFormat
@@ -27,42 +28,53 @@ from noisyor.structure import Structure
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
 """Rows of a job: fewer are not worth a message, more would have other workers wait."""
 JOBS_PER_THREAD = 4
-UNKNOWN_ROWS = 1 << 18
-"""What a part whose rows were not counted is taken for."""
 
 
 class SplitRecords(NamedTuple):
-    """Files of records as jobs for a cluster."""
+    """Files, or a Dask frame, as jobs for a cluster."""
 
     jobs: list[Job]
-    """The arguments of each are its parts."""
+    """The arguments of each are those of `job_blocks`."""
     is_long: bool
     skipped: list[Skipped]
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are, about: those of some parts are guessed."""
-        return sum(job.size for job in self.jobs)
-
 
 def split_records(
-    cluster: Cluster,
-    source: Any,
-    structure: Structure,
-    form: RecordFormat,
-    *,
-    one_file_a_job: bool = False,
+    cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
 ) -> SplitRecords:
-    """Split files into jobs, on the cluster: that is where they can be read."""
-    files, skipped = _split_files(cluster, sources_of(source), form, one_file_a_job)
+    """Split records into jobs, on the cluster: that is where they can be read.
+
+    With `skip_broken`, a job reads one file only, and files that cannot be read are left out.
+    """
+    if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):  # a Dask frame
+        if form.is_long(map(str, source.columns), structure):
+            raise ParameterError(
+                "a Dask frame with a row per finding is not taken; write it to Parquet files."
+            )
+        return SplitRecords(_frame_jobs(cluster, source), False, [])
+    files, skipped = _split_files(cluster, sources_of(source), form, skip_broken)
     if not files:
         reasons = "; ".join(each.reason for each in skipped)
         raise FindingsError(f"no file can be read: {reasons}" if skipped else "there are no files.")
     is_long = _check_alike(files, structure, form)
-    rows = sum(part.n_rows or UNKNOWN_ROWS for file in files for part in file.parts)
+    rows = sum(_rows_of(part) for file in files for part in file.parts)
     wanted = rows // (JOBS_PER_THREAD * cluster.n_threads)
     most = min(max(wanted, FEWEST_ROWS), MOST_ROWS)
-    return SplitRecords(list(_jobs(files, most, one_file_a_job)), is_long, skipped)
+    return SplitRecords(list(_jobs(files, most, skip_broken)), is_long, skipped)
+
+
+def job_blocks(
+    structure: Structure, form: RecordFormat, parts: Any, first_row: int = 0
+) -> Iterator[Block]:
+    """Read the records of a job that have a column per symptom.
+
+    They are parts of files, or a partition of a frame, which begins at some row of it.
+    """
+    if not isinstance(parts, list):
+        return wide_blocks(ArrowTable(parts, first_row), structure, form)
+    return itertools.chain.from_iterable(
+        wide_blocks(part.open(), structure, form) for part in parts
+    )
 
 
 def _split_files(
@@ -77,7 +89,11 @@ def _split_files(
             skipped.append(Skipped(source, each))
         else:
             raise FileError(each)
-    return [_scanned(cluster, file) if has_spans(file) else file for file in files], skipped
+    for number, file in enumerate(files):
+        if has_spans(file):
+            n_rows = cluster.map(scan_span, [(part,) for part in file.parts])
+            files[number] = with_rows(file, n_rows)
+    return files, skipped
 
 
 def _try_to_split(source: str, id_column: str) -> SplitFile | str:
@@ -90,10 +106,6 @@ def _try_to_split(source: str, id_column: str) -> SplitFile | str:
                 return str(error)
             time.sleep(pause)
     raise AssertionError
-
-
-def _scanned(cluster: Cluster, file: SplitFile) -> SplitFile:
-    return with_rows(file, cluster.map(scan_span, [(part,) for part in file.parts]))
 
 
 def _check_alike(files: list[SplitFile], structure: Structure, form: RecordFormat) -> bool:
@@ -123,7 +135,7 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
     n_rows = 0
     for file in files:
         for part in file.parts:
-            more = part.n_rows if part.n_rows is not None else UNKNOWN_ROWS
+            more = _rows_of(part)
             is_other = bool(taken) and taken[-1].source != file.source
             if taken and (n_rows + more > most_rows or (is_other and one_file_a_job)):
                 yield _job(taken, n_rows)
@@ -132,6 +144,11 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
             n_rows += more
     if taken:
         yield _job(taken, n_rows)
+
+
+def _rows_of(part: Part) -> int:
+    """Return how many rows a part has, or a guess where they were not counted."""
+    return part.n_rows if part.n_rows is not None else 1 << 18
 
 
 def _job(parts: list[Part], size: int) -> Job:
@@ -145,12 +162,6 @@ def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
     return [job._replace(size=sum(next(counted) for _ in job.arguments[0])) for job in jobs]
 
 
-def part_blocks(parts: Iterable[Part], structure: Structure, form: RecordFormat) -> Iterator[Block]:
-    """Read the records of parts that have a column per symptom."""
-    for part in parts:
-        yield from wide_blocks(part.open(), structure, form)
-
-
 def warn_of_skipped(skipped: list[Skipped]) -> None:
     """Warn of files that were left out."""
     if skipped:
@@ -162,30 +173,7 @@ def warn_of_skipped(skipped: list[Skipped]) -> None:
         )
 
 
-# --- Dask frames ---
-
-
-def is_frame(source: Any) -> bool:
-    """Return True if something is a Dask DataFrame, without importing Dask."""
-    return hasattr(source, "to_delayed") and hasattr(source, "npartitions")
-
-
-def check_frame(frame: Any, structure: Structure, form: RecordFormat) -> None:
-    """Refuse a Dask frame with a row per finding."""
-    if form.is_long(map(str, frame.columns), structure):
-        raise ParameterError(
-            "a Dask frame with a row per finding is not taken; write it to Parquet files."
-        )
-
-
-def frame_blocks(
-    frame: Any, first_row: int, structure: Structure, form: RecordFormat
-) -> Iterator[Block]:
-    """Read the records of a partition, which begins at some row of its frame."""
-    return wide_blocks(ArrowTable(frame, first_row), structure, form)
-
-
-def frame_jobs(cluster: Cluster, frame: Any) -> list[Job]:
+def _frame_jobs(cluster: Cluster, frame: Any) -> list[Job]:
     """Return a job for each partition: the frame, and the number of its first row."""
     partitions = frame.to_delayed()
     # A partition is read twice, but never are all of them in memory.

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,23 +30,11 @@ SAMPLE_STRIDE = 1 << 10
 
 
 class Rows(NamedTuple):
-    """Some rows: ids, the symptom's index (-1: none) and the state (None: all present)."""
+    """Some rows: ids, the symptom's index (below 0: none) and the state."""
 
     ids: Any
     symptoms: NDArray[np.int32]
-    states: NDArray[np.int8] | None
-
-
-class _Sequence(NamedTuple):
-    """Tables in which an id means one record, and how their rows stand."""
-
-    tables: Sequence[Table]
-    grouping: "Grouping"
-
-    @property
-    def n_records(self) -> int | None:
-        """How many records have rows, where that is known."""
-        return sum(self.grouping.n_runs) if self.grouping.repeated is None else None
+    states: NDArray[np.int8]
 
 
 def long_streams(
@@ -55,35 +43,35 @@ def long_streams(
     """Return the records file by file where no record has rows in two of them, else as one."""
     is_one_list = form.n_records is not None or form.all_records is not None
     if form.ids_per_file:
-        sequences = [_Sequence([table], examine_grouping([table], form)) for table in tables]
+        groupings = [examine_grouping([table], form) for table in tables]
     else:
         whole = examine_grouping(tables, form)
-        sequences = [_Sequence(tables, whole)]
+        groupings = [whole]
         if whole.repeated is None and whole.shared is None and not is_one_list:
-            sequences = [
-                _Sequence([table], whole._replace(n_runs=[n_runs]))
+            groupings = [
+                whole._replace(tables=[table], n_runs=[n_runs])
                 for table, n_runs in zip(tables, whole.n_runs, strict=True)
             ]
     if is_one_list:
-        return [RecordStream(tuple(tables), form.n_records, _blocks(sequences, structure, form))]
+        return [RecordStream(tuple(tables), form.n_records, _blocks(groupings, structure, form))]
     return [
         RecordStream(tuple(each.tables), each.n_records, _blocks([each], structure, form))
-        for each in sequences
+        for each in groupings
     ]
 
 
 def _blocks(
-    sequences: Sequence[_Sequence], structure: Structure, form: RecordFormat
+    groupings: Sequence["Grouping"], structure: Structure, form: RecordFormat
 ) -> Iterator[Block]:
     assembler = _Assembler(structure, form)
-    tables = [table for sequence in sequences for table in sequence.tables]
+    tables = [table for grouping in groupings for table in grouping.tables]
     with _conflicts_placed(tables, structure, form):
-        for sequence in sequences:
-            _give_notice(sequence.tables, sequence.grouping)
-            rows = _rows(sequence.tables, structure, form)
-            if sequence.grouping.repeated is not None:
-                rows = regrouped(rows, sequence.grouping)
-            yield from assembler.add(rows)
+        for grouping in groupings:
+            _give_notice(grouping)
+            rows = _rows(grouping.tables, structure, form)
+            yield from assembler.add(
+                rows if grouping.repeated is None else regrouped(rows, grouping)
+            )
         yield from assembler.finish()
 
 
@@ -95,13 +83,13 @@ def _conflicts_placed(
     try:
         yield
     except ConflictError as error:
-        places = [
-            table.place(row)
+        locations = [
+            table.location(row)
             for table in tables
             for row in _rows_of(error.record, error.symptom, table, structure, form)
         ]
         raise FindingsError(
-            f"{some_of(places)}: record {error.record!r} has the finding "
+            f"{some_of(locations)}: record {error.record!r} has the finding "
             f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
         ) from None
 
@@ -120,8 +108,9 @@ def _rows_of(
 
 
 class Grouping(NamedTuple):
-    """What a look at the ids alone tells about the rows."""
+    """Tables in which an id means one record, and what their ids alone say of their rows."""
 
+    tables: Sequence[Table]
     n_rows: int
     n_runs: list[int]
     """For each file the runs of rows with equal ids: its records, if none is repeated or shared."""
@@ -131,6 +120,11 @@ class Grouping(NamedTuple):
     """An id with rows at the end of one file and the start of the next, or None."""
     sample: list[Any]
     """Some of the ids, in order of the rows."""
+
+    @property
+    def n_records(self) -> int | None:
+        """How many records have rows, where that is known."""
+        return sum(self.n_runs) if self.repeated is None else None
 
 
 def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
@@ -155,7 +149,7 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
         n_rows += len(ids)
         previous = ids[-1]
     repeated = None if is_increasing else _find_repeated(tables, form)
-    return Grouping(n_rows, n_runs, repeated, shared, sample)
+    return Grouping(tables, n_rows, n_runs, repeated, shared, sample)
 
 
 def _check_same_type(one: Any, other: Any) -> None:
@@ -198,8 +192,8 @@ def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -
     if pa.types.is_string(ids.type):
         missing = pc.or_kleene(missing, pc.equal(ids, ""))
     if pc.any(missing).as_py():
-        place = table.place(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{place}, column {form.record!r}: the record's id is missing.")
+        location = table.location(row + pc.index(missing, True).as_py())
+        raise FindingsError(f"{location}, column {form.record!r}: the record's id is missing.")
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -227,25 +221,22 @@ def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
     return None
 
 
-def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
-    hint = ""
-    if len(tables) > 1:
-        hint = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
+def _give_notice(grouping: Grouping) -> None:
     if grouping.repeated is not None:
-        warnings.warn(
+        notice = (
             f"the rows of record {grouping.repeated!r} do not stand together: all "
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
-            f"{tempfile.gettempdir()}, and the records come sorted by id.{hint}",
-            NoisyOrWarning,
-            stacklevel=3,
+            f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
     elif grouping.shared is not None:
-        warnings.warn(
-            f"record {grouping.shared!r} has rows in two files, which were taken as one "
-            f"record.{hint}",
-            NoisyOrWarning,
-            stacklevel=3,
+        notice = (
+            f"record {grouping.shared!r} has rows in two files, which were taken as one record."
         )
+    else:
+        return
+    if len(grouping.tables) > 1:
+        notice += " If files number their records anew, say ids_per_file=True (--ids-per-file)."
+    warnings.warn(notice, NoisyOrWarning, stacklevel=3)
 
 
 # --- rows brought to indices ---
@@ -253,7 +244,7 @@ def _give_notice(tables: Sequence[Table], grouping: Grouping) -> None:
 
 def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> Iterator[Rows]:
     """Give all rows with symptoms and states as numbers; errors name the row."""
-    numbers = _SymptomNumbers(structure, form)
+    names = pa.array(structure.symptoms, pa.string())
     for table in tables:
         columns = {form.record: ColumnKind.ID, form.symptom: ColumnKind.NAME}
         has_states = form.state in table.column_names
@@ -261,58 +252,40 @@ def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> 
             columns[form.state] = ColumnKind.STATE
         row = 0
         for batch in table.batches(columns):
-            symptoms = numbers.of(batch.column(1), table, row)
-            states = batch.column(2).to_numpy(zero_copy_only=False) if has_states else None
+            symptoms, is_unknown = _symptom_indices(batch.column(1), names)
+            if is_unknown.any() and not form.ignore_unknown:
+                at = int(np.flatnonzero(is_unknown)[0])
+                name = batch.column(1)[at].as_py()
+                hint = nearest_name(name, structure.symptoms) if isinstance(name, str) else ""
+                raise FindingsError(
+                    f"{table.location(row + at)}, column {form.symptom!r}: the structure has no "
+                    f"symptom {name!r}{hint or '.'} Correct it, or pass over such rows with "
+                    "ignore_unknown=True (--ignore-unknown)."
+                )
+            states = np.full(batch.num_rows, PRESENT, dtype=np.int8)
+            if has_states:
+                states = batch.column(2).to_numpy(zero_copy_only=False)
             if batch.num_rows:
                 yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows
 
 
-class _SymptomNumbers:
-    """Turns a column of symptoms, names or indices, into indices; -1 where a row has none."""
+def _symptom_indices(column: Any, names: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return the index of each symptom, given by name or index, below 0 where there is none.
 
-    def __init__(self, structure: Structure, form: RecordFormat) -> None:
-        self._structure = structure
-        self._form = form
-        self._index = {name: number for number, name in enumerate(structure.symptoms)}
-        self._words: Any = None
-
-    def of(self, column: Any, table: Table, row: int) -> NDArray[np.int32]:
-        """Return the indices of a column; errors name the row, `row` rows into the table."""
-        if pa.types.is_integer(column.type):
-            numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
-            outside = (numbers < 0) | (numbers >= self._structure.n_symptoms)
-            unknown = outside & column.is_valid().to_numpy(zero_copy_only=False)
-            codes = np.where(outside, -1, numbers).astype(np.int32)
-        else:
-            self._look_up(column.dictionary)
-            indices = column.indices.fill_null(len(self._codes) - 1).to_numpy(zero_copy_only=False)
-            codes = self._codes[indices]
-            unknown = codes == _NO_SYMPTOM
-        if not self._form.ignore_unknown and unknown.any():
-            self._refuse(column, int(np.flatnonzero(unknown)[0]), table, row)
-        return codes
-
-    def _look_up(self, words: Any) -> None:
-        """Find the index of each word, once as long as batches come with the same words."""
-        if self._words is None or not words.equals(self._words):
-            codes = [
-                self._index.get(word, _NO_SYMPTOM) if word else -1 for word in words.to_pylist()
-            ]
-            self._codes = np.array([*codes, -1], dtype=np.int32)
-            self._words = words
-
-    def _refuse(self, column: Any, at: int, table: Table, row: int) -> NoReturn:
-        name = column[at].as_py()
-        hint = nearest_name(name, self._structure.symptoms) if isinstance(name, str) else ""
-        raise FindingsError(
-            f"{table.place(row + at)}, column {self._form.symptom!r}: the structure has no symptom "
-            f"{name!r}{hint or '.'} Correct it, or pass over such rows with ignore_unknown=True "
-            "(--ignore-unknown)."
-        )
-
-
-_NO_SYMPTOM = -2
+    Also returns which rows have a symptom that is not among the names.
+    """
+    if pa.types.is_integer(column.type):
+        numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
+        is_outside = (numbers < 0) | (numbers >= len(names))
+        is_unknown = is_outside & column.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(is_outside, -1, numbers).astype(np.int32), is_unknown
+    words = column.dictionary.fill_null("")
+    found = pc.index_in(words, names).fill_null(-2).to_numpy(zero_copy_only=False)
+    is_empty = pc.equal(words, "").to_numpy(zero_copy_only=False)
+    index_of = np.append(np.where(is_empty, -1, found), -1).astype(np.int32)
+    indices = index_of[column.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)]
+    return indices, indices == -2
 
 
 # --- rows that do not stand together ---
@@ -326,7 +299,7 @@ def regrouped(rows: Iterable[Rows], grouping: Grouping) -> Iterator[Rows]:
     cuts = [sample[len(sample) * part // n_parts] for part in range(1, n_parts)]
     parts: list[Spool | None] = [None] * n_parts
     for some in rows:
-        batch = _as_batch(some)
+        batch = pa.record_batch(dict(zip(("id", "symptom", "state"), some, strict=True)))
         part_of = np.zeros(batch.num_rows, dtype=np.int64)
         for cut in cuts:
             part_of += pc.greater_equal(some.ids, cut).to_numpy(zero_copy_only=False)
@@ -341,11 +314,6 @@ def regrouped(rows: Iterable[Rows], grouping: Grouping) -> Iterator[Rows]:
         sorted_part, parts[part] = parts[part], None
         if sorted_part is not None:
             yield from _sorted_rows(sorted_part)
-
-
-def _as_batch(rows: Rows) -> Any:
-    states = np.full(len(rows.symptoms), PRESENT, np.int8) if rows.states is None else rows.states
-    return pa.record_batch({"id": rows.ids, "symptom": rows.symptoms, "state": states})
 
 
 def _sorted_rows(spool: Spool) -> Iterator[Rows]:
@@ -396,30 +364,18 @@ class _Assembler:
             done += len(fitting)
             end = int(start_rows[done]) if done < len(start_rows) else len(starts)
             records = builder.filled - 1 + np.cumsum(starts[begin:end])
-            states = None if rows.states is None else rows.states[begin:end]
-            self._mark(rows.symptoms[begin:end], records, states)
-            self._close_records(rows.ids.take(pa.array(fitting)))
+            for state in PRESENT, ABSENT, UNKNOWN:
+                is_it = rows.states[begin:end] == state
+                if is_it.any():
+                    # Most files have only present findings: these need no copies.
+                    chosen = slice(None) if is_it.all() else is_it
+                    builder.mark(state, rows.symptoms[begin:end][chosen], records[chosen])
+            ids = rows.ids.take(pa.array(fitting))
+            builder.close_records(len(ids), ids)
+            self._n_seen += len(ids)
+            if self._form.all_records is not None:
+                self._seen.append(ids)
             begin = end
-
-    def _mark(
-        self,
-        symptoms: NDArray[np.int32],
-        records: NDArray[np.int64],
-        states: NDArray[np.int8] | None,
-    ) -> None:
-        if states is None:
-            self._builder.mark(PRESENT, symptoms, records)
-            return
-        for state in PRESENT, ABSENT, UNKNOWN:
-            chosen = states == state
-            if chosen.any():
-                self._builder.mark(state, symptoms[chosen], records[chosen])
-
-    def _close_records(self, ids: Any) -> None:
-        self._builder.close_records(len(ids), ids)
-        self._n_seen += len(ids)
-        if self._form.all_records is not None:
-            self._seen.append(ids)
 
     def finish(self) -> Iterator[Block]:
         """Add the records that have no row; give the remaining blocks."""

@@ -2,7 +2,7 @@
 
 =====  ==================================================================================
 wide   a row a record, a column a symptom: 0, 1, true, false; null or NaN is unknown
-long   a row a finding: columns record, symptom, and if wanted state (present, absent,
+long   a row a finding: columns record, symptom, and perhaps state (present, absent,
        unknown); a finding that no row mentions is absent, or unknown if one says so
 =====  ==================================================================================
 """

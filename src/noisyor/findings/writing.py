@@ -1,5 +1,6 @@
 """Blocks of records as Arrow batches, wide or long, and as files of them."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -59,24 +60,21 @@ class RecordWriter:
         self._layout = layout
         self._has_ids = id_type is not None
         self._has_unknown = has_unknown
-        self.schema = self._schema(record, id_type)
-
-    def _schema(self, record: str, id_type: Any) -> Any:
-        if self._layout == "wide":
+        if layout == "wide":
             fields = {record: id_type} if self._has_ids else {}
-            return pa.schema(fields | dict.fromkeys(self._names, pa.bool_()))
-        words = pa.dictionary(pa.int32(), pa.string())
-        states = {"state": words} if self._has_unknown else {}
-        return pa.schema({record: id_type or pa.int64(), "symptom": words} | states)
+            self.schema = pa.schema(fields | dict.fromkeys(self._names, pa.bool_()))
+        else:
+            words = pa.dictionary(pa.int32(), pa.string())
+            states = {"state": words} if has_unknown else {}
+            self.schema = pa.schema({record: id_type or pa.int64(), "symptom": words} | states)
 
     def write(self, path: PathLike, kind: str, blocks: Iterable[Block]) -> None:
         """Write a "csv" or "parquet" file, whole or not at all."""
-        batches = self.batches(blocks)
+        schema, batches = self.schema, self.batches(blocks)
         if kind == "csv":
-            plain = _plain_schema(self.schema)
-            write_batches(path, plain, (_cast(batch, plain) for batch in batches), kind)
-        else:
-            write_batches(path, self.schema, batches, kind)
+            schema = _plain_schema(self.schema)
+            batches = (_cast(batch, schema) for batch in batches)
+        write_batches(path, schema, batches, kind)
 
     def batches(self, blocks: Iterable[Block]) -> Iterator[Any]:
         """Give the records of blocks as batches of the schema."""
@@ -87,29 +85,25 @@ class RecordWriter:
             gathered.append(to_batch(block, n_records))
             n_records += block.n_records
             if len(gathered) == ROW_GROUP_BLOCKS:
-                yield _joined(gathered)
+                yield pa.concat_batches(gathered)
                 gathered = []
         if gathered:
-            yield _joined(gathered)
+            yield pa.concat_batches(gathered)
 
     def _wide_batch(self, block: Block, first_record: int) -> Any:
         ids = [block.record_ids] if self._has_ids else []
-        unknown: list[Any] = [None] * len(self._names)
-        if block.unknown is not None:
-            unknown = list(block.unknown)
+        unknown = itertools.repeat(None) if block.unknown is None else block.unknown
         columns = [
             _boolean_column(present, nulls, block.n_records)
-            for present, nulls in zip(block.present, unknown, strict=True)
+            for present, nulls in zip(block.present, unknown, strict=False)
         ]
         return pa.RecordBatch.from_arrays([*ids, *columns], schema=self.schema)
 
     def _long_batch(self, block: Block, first_record: int) -> Any:
         records, symptoms, states = _long_rows(block)
-        ids = (
-            block.record_ids
-            if self._has_ids
-            else pa.array(np.arange(first_record, first_record + block.n_records))
-        )
+        ids = block.record_ids
+        if not self._has_ids:
+            ids = pa.array(np.arange(first_record, first_record + block.n_records))
         columns = [ids.take(pa.array(records)), _words(symptoms, self._names)]
         if self._has_unknown:
             columns.append(_words(states, STATE_NAMES))
@@ -146,20 +140,13 @@ def _long_rows(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int32], NDAr
     n_rows = np.diff(offsets)
     bare = np.flatnonzero(n_rows == 0)
     records = np.repeat(np.arange(block.n_records), np.maximum(n_rows, 1))
-    return (
-        records,
-        np.insert(symptoms, offsets[bare], -1),
-        np.insert(states, offsets[bare], PRESENT),
-    )
+    symptoms = np.insert(symptoms, offsets[bare], -1)
+    return records, symptoms, np.insert(states, offsets[bare], PRESENT)
 
 
 def _words(codes: NDArray[np.int32], words: tuple[str, ...]) -> Any:
     indices = pa.array(codes, mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
-
-
-def _joined(batches: list[Any]) -> Any:
-    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]
 
 
 def _plain_schema(schema: Any) -> Any:

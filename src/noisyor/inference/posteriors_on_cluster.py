@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from noisyor.cluster.jobs import Cluster, Job
+from noisyor.cluster import Cluster, Job
 from noisyor.errors import FileError, ParameterError
-from noisyor.findings.cluster_reading import part_blocks, split_records, with_counted_rows
+from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 from noisyor.io.parts import Part
@@ -33,7 +33,7 @@ def diagnose_on_cluster(
     A file for each job, in the order of the records; together the rows that one machine writes.
     """
     cluster = Cluster(client)
-    split = split_records(cluster, source, network.structure, form)
+    split = split_records(cluster, source, network.structure, form, skip_broken=False)
     if split.is_long:
         raise ParameterError(
             "records with a row per finding are not diagnosed on a cluster: do it on one machine, "
@@ -78,7 +78,7 @@ def _diagnose(settings: Settings, parts: list[Part], first: int, path: str) -> d
     """Write the posteriors of some parts; return how many were found in which way."""
     network, form, top, request = settings
     counts = MethodCounts()
-    blocks = part_blocks(parts, network.structure, form)
+    blocks = job_blocks(network.structure, form, parts)
     start = next(blocks, None)
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)

@@ -23,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, FindingsError, some_of
+from noisyor.io.paths import one_line
 
 
 class ColumnKind(Enum):
@@ -75,10 +76,10 @@ class Table:
     """How many rows there are, where that is known beforehand."""
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         raise NotImplementedError
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Say where a row (0 is the first row of data) stands, for an error message."""
         return f"{self.name}, row {self.first_row + row + 1}"
 
@@ -99,7 +100,7 @@ def convert_batch(
             arrays.append(converted(batch.column(name), kind))
         except BadCellError as error:
             raise FileError(
-                f"{table.place(first_row + error.row)}, column {name!r}: "
+                f"{table.location(first_row + error.row)}, column {name!r}: "
                 f"{error.value!r} is not {kind.value}."
             ) from None
         except TypeError as error:
@@ -138,11 +139,10 @@ def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
 def ids_array(values: Any, what: str) -> Any:
     """Return ids given in Python, numpy, pandas or Arrow as an Arrow array of numbers or texts."""
     try:
-        array = pa.array(values)
-        return converted(array, ColumnKind.ID)
+        return converted(pa.array(values), ColumnKind.ID)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise FindingsError(f"{what} are not ids (whole numbers or texts): {reason}.") from None
+        reason = one_line(error)
+        raise FindingsError(f"{what} are not ids (whole numbers or texts): {reason}") from None
 
 
 def _dictionary(column: Any) -> Any:

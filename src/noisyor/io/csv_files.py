@@ -17,18 +17,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from noisyor.errors import FileError
-from noisyor.io.columns import (
-    FALSE_TEXTS,
-    NULL_TEXTS,
-    TRUE_TEXTS,
-    ColumnKind,
-    Table,
-    convert_batch,
-)
-from noisyor.io.paths import Location, PathLike, unreadable
-
-BLOCK_BYTES = 8 << 20
-"""Bytes that Arrow parses at a time; a row must fit into one block."""
+from noisyor.io.columns import FALSE_TEXTS, NULL_TEXTS, TRUE_TEXTS, ColumnKind, Table, convert_batch
+from noisyor.io.paths import FileSource, PathLike, unreadable
 
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _ARROW_TYPES = {
@@ -45,12 +35,12 @@ class CsvFile(Table):
     """A CSV (or tab-separated) file with a header, plain or gzipped, in UTF-8."""
 
     def __init__(self, source: PathLike, span: "Span | None" = None) -> None:
-        self._location = Location(source)
-        self.path, self.name = self._location.path, self._location.name
-        self.file_name = self._location.file_name
+        self._file = FileSource(source)
+        self.path, self.name = self._file.path, self._file.name
+        self.file_name = self._file.file_name
         self._span = span
         self.first_row = span.first_row if span is not None else 0
-        self.delimiter = "\t" if ".tsv" in self._location.file_name.lower() else ","
+        self.delimiter = "\t" if ".tsv" in self._file.file_name.lower() else ","
         self.column_names = ("",)
         self.column_names = self._header()
         self._check_no_duplicates()
@@ -63,7 +53,7 @@ class CsvFile(Table):
         return tuple(first[1])
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         convert = pa_csv.ConvertOptions(
             include_columns=list(columns),
             column_types={name: _ARROW_TYPES[kind] for name, kind in columns.items()},
@@ -77,7 +67,7 @@ class CsvFile(Table):
             newlines_in_values=True,
             ignore_empty_lines=not self._has_one_column,
         )
-        read = pa_csv.ReadOptions(block_size=BLOCK_BYTES)
+        read = pa_csv.ReadOptions(block_size=8 << 20)  # bytes; a row must fit into one block
         with self._arrow_errors(columns), self.open_bytes() as bytes_:
             reader = pa_csv.open_csv(
                 bytes_, read_options=read, parse_options=parse, convert_options=convert
@@ -90,22 +80,22 @@ class CsvFile(Table):
     def open_bytes(self) -> Any:
         """Open the file, or the part of it with the header before it."""
         if self._span is not None:
-            return pa.BufferReader(self._span.header + self._span.read(self._location))
-        packed = "gzip" if _is_gzipped(self._location) else None
-        return pa.input_stream(self._location.open(), compression=packed)
+            return pa.BufferReader(self._span.header + self._span.read(self._file))
+        packed = "gzip" if self._file.is_gzipped else None
+        return pa.input_stream(self._file.open(), compression=packed)
 
     @property
     def _has_one_column(self) -> bool:
         """Whether an empty line is a row with an empty value."""
         return len(self.column_names) == 1
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Say where a row stands."""
         with closing(self._rows()) as rows:
             for number, (line, _) in enumerate(rows, start=-1):
                 if number == self.first_row + row:
                     return f"{self.name}, line {line}"
-        return super().place(row)
+        return super().location(row)
 
     @contextmanager
     def _arrow_errors(self, columns: Mapping[str, ColumnKind]) -> Iterator[None]:
@@ -136,7 +126,10 @@ class CsvFile(Table):
     def _rows(self) -> Generator[tuple[int, list[str]]]:
         """Give line number and cells of each row, the header first, blank lines left out."""
         csv.field_size_limit(sys.maxsize)
-        with _text_lines(self._location) as lines:
+        with (
+            _open_bytes(self._file) as bytes_,
+            io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
+        ):
             reader = csv.reader(lines, delimiter=self.delimiter)
             try:
                 is_header = True
@@ -149,7 +142,7 @@ class CsvFile(Table):
             except csv.Error as error:
                 raise FileError(f"{self.name}, line {reader.line_num}: {error}.") from None
             except UnicodeDecodeError:
-                line = _first_line_not_utf8(self._location)
+                line = _first_line_not_utf8(self._file)
                 raise FileError(
                     f"{self.name}, line {line}: the text is not UTF-8; save the file as UTF-8."
                 ) from None
@@ -173,13 +166,9 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _open_bytes(location: Location) -> Any:
-    opened = location.open()
-    return gzip.open(opened, "rb") if _is_gzipped(location) else io.BufferedReader(opened)
-
-
-def _is_gzipped(location: Location) -> bool:
-    return location.file_name.lower().endswith(".gz")
+def _open_bytes(file: FileSource) -> Any:
+    opened = file.open()
+    return gzip.open(opened, "rb") if file.is_gzipped else io.BufferedReader(opened)
 
 
 class Span(NamedTuple):
@@ -191,9 +180,9 @@ class Span(NamedTuple):
     """The line of the names, with which each span is read."""
     first_row: int = 0
 
-    def read(self, location: Location) -> bytes:
+    def read(self, source: FileSource) -> bytes:
         """Return the lines; the last one in full, where it ends behind the span."""
-        with location.open() as file:
+        with source.open() as file:
             file.seek(self.start - 1)
             found = bytes(file.read(self.stop - self.start + 1))
             # A line belongs to the span in which it begins.
@@ -214,17 +203,8 @@ def _rest_of_line(file: Any) -> bytes:
     return line[: line.index(b"\n") + 1]
 
 
-@contextmanager
-def _text_lines(location: Location) -> Iterator[io.TextIOWrapper]:
-    with (
-        _open_bytes(location) as bytes_,
-        io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
-    ):
-        yield lines
-
-
-def _first_line_not_utf8(location: Location) -> int:
-    with _open_bytes(location) as lines:
+def _first_line_not_utf8(file: FileSource) -> int:
+    with _open_bytes(file) as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 line.decode()

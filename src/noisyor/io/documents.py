@@ -17,6 +17,7 @@ import numpy as np
 from noisyor.errors import FileError
 from noisyor.io.paths import (
     PathLike,
+    damage_named,
     existing_file,
     replaced_when_done,
     unreadable,
@@ -117,22 +118,18 @@ def write_arrow_document(
     """Write arrays (or lists of texts) under their names."""
     import pyarrow as pa
 
-    arrays, fields = [], []
-    for name, values in columns.items():
-        flat = pa.array(values)
-        offsets = pa.array([0, len(flat)], pa.int64())
-        column = pa.LargeListArray.from_arrays(offsets, flat)
-        arrays.append(column)
-        fields.append(pa.field(name, column.type))
-    schema = pa.schema(fields, metadata={"format": kind, "version": str(version)})
+    flat = [pa.array(values) for values in columns.values()]
+    lists = [pa.LargeListArray.from_arrays(pa.array([0, len(each)]), each) for each in flat]
+    batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
+    batch = batch.replace_schema_metadata({"format": kind, "version": str(version)})
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with replaced_when_done(path) as part:
         try:
             with (
                 pa.OSFile(str(part), "wb") as sink,
-                pa.ipc.new_file(sink, schema, options=options) as writer,
+                pa.ipc.new_file(sink, batch.schema, options=options) as writer,
             ):
-                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                writer.write_batch(batch)
         except pa.ArrowException as error:
             raise unwritable(str(path), error) from None
 
@@ -145,7 +142,7 @@ def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, A
     import pyarrow as pa
 
     file = existing_file(path)
-    try:
+    with damage_named(file, " or ".join(kinds)):
         with pa.OSFile(str(file), "rb") as source:
             table = pa.ipc.open_file(source).read_all()
         table.validate(full=True)
@@ -159,19 +156,6 @@ def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, A
         }
         check_format(str(file), document, kinds)
         return document | {name: _values(table.column(name)) for name in table.column_names}
-    except (
-        pa.ArrowException,
-        OSError,
-        UnicodeError,
-        TypeError,
-        MemoryError,
-        OverflowError,
-    ) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        wanted = " or ".join(kinds)
-        raise FileError(
-            f"{file} is not a readable {wanted} file; it may be truncated or damaged ({reason})."
-        ) from None
 
 
 class ArrowSaved:

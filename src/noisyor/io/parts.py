@@ -9,7 +9,7 @@ import pyarrow.csv as pa_csv
 
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
-from noisyor.io.paths import Location, is_uri
+from noisyor.io.paths import FileSource, is_uri
 from noisyor.io.tables import ParquetFile, open_table
 
 LARGEST_SPAN = 32 << 20
@@ -122,11 +122,11 @@ def _split_bytes(source: str, n_columns: int) -> list[Part]:
 
     In a file with one column an empty line is a row.
     """
-    location = Location(source)
-    size = location.size
-    if location.file_name.lower().endswith(".gz") or size <= LARGEST_SPAN or n_columns == 1:
+    whole = FileSource(source)
+    size = whole.size
+    if whole.is_gzipped or size <= LARGEST_SPAN or n_columns == 1:
         return [Part(source)]
-    with location.open() as file:
+    with whole.open() as file:
         beginning = bytes(file.read(1 << 22))
     header_end = _end_of_header(beginning)
     if header_end is None:
@@ -148,32 +148,25 @@ def _end_of_header(beginning: bytes) -> int | None:
     return None
 
 
-class Scanned(NamedTuple):
-    """What a look at the bytes of a span tells."""
+def scan_span(part: Part) -> int | None:
+    """Count the rows of a span; None where a value contains an end of line, so that lines say none.
 
-    n_rows: int
-    is_safe: bool
-    """Whether no value contains an end of line: then each line is a row."""
-
-
-def scan_span(part: Part) -> Scanned:
-    """Count the rows of a span."""
+    A carriage return alone ends a row, too.
+    """
     assert part.span is not None
-    lines = part.span.read(Location(part.source)).split(b"\n")
-    n_rows = sum(1 for line in lines if line.strip(b"\r"))
-    # A carriage return alone ends a row, too.
+    lines = part.span.read(FileSource(part.source)).split(b"\n")
     is_safe = all(line.count(b'"') % 2 == 0 and b"\r" not in line[:-1] for line in lines)
-    return Scanned(n_rows, is_safe)
+    return sum(1 for line in lines if line.strip(b"\r")) if is_safe else None
 
 
-def with_rows(file: SplitFile, scanned: list[Scanned]) -> SplitFile:
+def with_rows(file: SplitFile, n_rows: list[int | None]) -> SplitFile:
     """Return a file whose spans know their rows; as one part where its lines are not its rows."""
-    if not all(each.is_safe for each in scanned):
-        return file._replace(parts=[Part(file.source)])
     parts, row = [], 0
-    for part, found in zip(file.parts, scanned, strict=True):
-        parts.append(part._replace(n_rows=found.n_rows, first_row=row))
-        row += found.n_rows
+    for part, n in zip(file.parts, n_rows, strict=True):
+        if n is None:
+            return file._replace(parts=[Part(file.source)])
+        parts.append(part._replace(n_rows=n, first_row=row))
+        row += n
     return file._replace(parts=parts)
 
 

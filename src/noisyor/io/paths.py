@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, NoisyOrError
 
 PathLike = str | os.PathLike[str]
 
@@ -35,17 +35,37 @@ def existing_file(path: PathLike) -> Path:
 
 def unreadable(file: Path | str, error: BaseException) -> FileError:
     """Turn an operating system's or library's complaint about reading into one sentence."""
-    return FileError(f"{file} cannot be read: {_one_line(error)}")
+    return FileError(f"{file} cannot be read: {one_line(error)}")
 
 
 def unwritable(file: Path | str, error: BaseException) -> FileError:
     """Turn an operating system's or library's complaint about writing into one sentence."""
-    return FileError(f"{file} cannot be written: {_one_line(error)}")
+    return FileError(f"{file} cannot be written: {one_line(error)}")
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return what an error says as one line with a full stop."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(reason.split()).rstrip(".") + "."
+
+
+@contextmanager
+def damage_named(file: Path | str, kind: str) -> Iterator[None]:
+    """Name the file in whatever pyarrow says about damaged bytes."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except NoisyOrError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
+        is_of_arrow = isinstance(error, pa.ArrowException)
+        if isinstance(error, OSError) and error.strerror and not is_of_arrow:
+            raise unreadable(file, error) from None
+        reason = one_line(error)[:200].rstrip(".")
+        raise FileError(
+            f"{file} is not a readable {kind} file; it may be truncated or damaged ({reason})."
+        ) from None
 
 
 @contextmanager
@@ -112,14 +132,14 @@ def is_uri(source: object) -> bool:
     return isinstance(source, str) and "://" in source
 
 
-class Location:
+class FileSource:
     """A file that exists, with its name for messages; cheap to send to another machine.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".csv") as file:
     ...     _ = file.write(b"a,b")
     ...     file.flush()
-    ...     Location(f"file://{file.name}").size
+    ...     FileSource(f"file://{file.name}").size
     3
     """
 
@@ -129,6 +149,7 @@ class Location:
         self.name = str(self.path or source)
         self.file_name = PurePath(self.name).name
         """The name without its directories."""
+        self.is_gzipped = self.file_name.lower().endswith(".gz")
 
     @property
     def size(self) -> int:

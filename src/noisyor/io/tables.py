@@ -4,7 +4,7 @@
     table.column_names                                  # ('disease', 'symptom', 'probability')
     for batch in table.batches({"disease": ColumnKind.TEXT}): ...
 
-Every table can be read again and again, and tells the place of a row for error messages. Tables
+Every table can be read again and again, and gives the location of a row for error messages. Tables
 are written to CSV and Parquet whole or not at all; batches can be parked on disk (`Spool`).
 """
 
@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,26 +27,25 @@ from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, convert_batch, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.paths import (
-    Location,
+    FileSource,
     PathLike,
+    damage_named,
     existing_file,
     forget,
     is_uri,
     keep_in_mind,
+    one_line,
     replaced_when_done,
-    unreadable,
     unwritable,
 )
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
-BATCH_CELLS = 1 << 25
-"""Cells a batch at most: the Parquet library takes some 20 bytes for each while it decodes."""
 
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
 
 
-class Place:
+class RowLocation:
     """A row of a table; as text it says where the row stands.
 
     Finding a line in a CSV file takes reading it from its beginning: only errors should ask for it.
@@ -58,7 +57,7 @@ class Place:
         self._table, self._row = table, row
 
     def __str__(self) -> str:
-        return self._table.place(self._row)
+        return self._table.location(self._row)
 
 
 def open_table(source: Any) -> Table:
@@ -66,21 +65,14 @@ def open_table(source: Any) -> Table:
 
     The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv` and their `.gz` are text.
     """
-    if is_uri(source):
-        return _open_file(source)
-    if isinstance(source, str | Path):
-        return _open_file(existing_file(source))
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowTable(source)
-    if hasattr(source, "__fspath__"):
-        return _open_file(existing_file(source))
-    raise FileError(
-        f"cannot read a table from {type(source).__name__}: give a path to CSV or Parquet, or an "
-        "object with the Arrow stream interface (pandas, polars, pyarrow, duckdb)."
-    )
-
-
-def _open_file(file: Path | str) -> Table:
+    if not isinstance(source, str) and not hasattr(source, "__fspath__"):
+        raise FileError(
+            f"cannot read a table from {type(source).__name__}: give a path to CSV or Parquet, or "
+            "an object with the Arrow stream interface (pandas, polars, pyarrow, duckdb)."
+        )
+    file = source if is_uri(source) else existing_file(source)
     name = str(file).lower()
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(file)
@@ -108,8 +100,8 @@ def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
     for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
         for name, column in zip(columns, batch.columns, strict=True):
             if column.null_count:
-                place = table.place(row + column.is_null().index(True).as_py())
-                raise FileError(f"{place}, column {name!r}: the cell is empty.")
+                location = table.location(row + column.is_null().index(True).as_py())
+                raise FileError(f"{location}, column {name!r}: the cell is empty.")
         parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
         row += batch.num_rows
     return np.concatenate(parts)
@@ -119,16 +111,14 @@ class ParquetFile(Table):
     """A Parquet file, or some of its row groups, read a row group at a time."""
 
     def __init__(self, source: PathLike, groups: tuple[int, int] | None = None) -> None:
-        self._location = Location(source)
-        self.path, self.name = self._location.path, self._location.name
-        self.file_name = self._location.file_name
-        with _parquet_errors(self.name), self._open() as file:
+        self._file = FileSource(source)
+        self.path, self.name = self._file.path, self._file.name
+        self.file_name = self._file.file_name
+        with damage_named(self.name, "Parquet"), self._open() as file:
             self._schema = file.schema_arrow
             self.column_names = _without_pandas_index(self._schema.names)
-            metadata = file.metadata
-            self.group_rows = [
-                metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)
-            ]
+            groups_of_file = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            self.group_rows = [group.num_rows for group in groups_of_file]
         first, last = groups or (0, len(self.group_rows))
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
@@ -136,11 +126,11 @@ class ParquetFile(Table):
         self._check_no_duplicates()
 
     def _open(self, **options: Any) -> Any:
-        return pq.ParquetFile(self._location.open(), **options)
+        return pq.ParquetFile(self._file.open(), **options)
 
     def read_groups(self, columns: list[str]) -> pa.Table:
         """Return some columns of the row groups as they stand there."""
-        with _parquet_errors(self.name), self._open() as file:
+        with damage_named(self.name, "Parquet"), self._open() as file:
             return file.read_row_groups(list(self._groups), columns)
 
     def column_type(self, name: str) -> Any:
@@ -148,20 +138,19 @@ class ParquetFile(Table):
         return self._schema.field(name).type
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         # Text is repetitive: as a dictionary it is decoded once per row group, not once per row.
         texts = [
             name
             for name, kind in columns.items()
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
-        rows = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(columns))))
+        # The Parquet library takes some 20 bytes a cell while it decodes.
+        rows = max(1, min(BATCH_ROWS, (1 << 25) // max(1, len(columns))))
         row = 0
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
-        with (
-            _parquet_errors(self.name),
-            self._open(read_dictionary=texts, pre_buffer=False) as file,
-        ):
+        options = {"read_dictionary": texts, "pre_buffer": False}
+        with damage_named(self.name, "Parquet"), self._open(**options) as file:
             for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
                 batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
                 yield convert_batch(batch, columns, row, self)
@@ -186,7 +175,7 @@ class ArrowTable(Table):
         return pa.RecordBatchReader.from_stream(self._source)
 
     def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give the wanted columns, converted to their kinds, in batches of rows."""
+        """Give some columns, converted to their kinds, in batches of rows."""
         row = 0
         with self._stream_errors():
             for batch in self._reader():
@@ -203,8 +192,8 @@ class ArrowTable(Table):
         except NoisyOrError:
             raise
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}.") from None
+            reason = one_line(error)
+            raise FileError(f"{self.name} cannot be read as an Arrow stream: {reason}") from None
 
 
 def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
@@ -226,26 +215,6 @@ def _rereadable(source: Any) -> Any:
     for batch in reader:
         spool.append(batch)
     return spool
-
-
-@contextmanager
-def _parquet_errors(path: str) -> Iterator[None]:
-    """Name the file in whatever the Parquet library says about damaged bytes."""
-    try:
-        yield
-    except NoisyOrError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        _damaged(path, error)
-
-
-def _damaged(path: str, error: BaseException) -> NoReturn:
-    reason = " ".join(str(error).split())[:200].rstrip(".")
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, pa.ArrowException):
-        raise unreadable(path, error) from None
-    raise FileError(
-        f"{path} is not a readable Parquet file; it may be truncated or damaged ({reason})."
-    ) from None
 
 
 # --- writing ---
@@ -319,15 +288,12 @@ class Spool:
 
     def __iter__(self) -> Iterator[Any]:
         with _disk_errors():
-            self._finish()
+            if self._writer is not None:
+                self._writer.close()
+                self._sink.close()
+                self._writer = None
             with pa.OSFile(self._path, "rb") as source:
                 yield from pa.ipc.open_stream(source)
-
-    def _finish(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._sink.close()
-            self._writer = None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from noisyor.cluster.jobs import Cluster
+from noisyor.cluster import Cluster
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import ClusterSampler
@@ -32,7 +32,7 @@ from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 from noisyor.moments import MomentPlan, Moments
-from noisyor.moments.counting import count_records
+from noisyor.moments.counting import CountRequest, count_records
 from noisyor.moments.groups import N_GROUPS
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
@@ -66,7 +66,7 @@ class RecordSource:
     def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
         """Count moments of all records."""
         return count_records(
-            self.records, plan, self.form, n_groups=n_groups, n_jobs=n_jobs,
+            self.records, CountRequest(plan, self.form, n_groups), n_jobs=n_jobs,
             progress=self.progress, client=self.client, skip_broken=self.skip_broken,
         )  # fmt: skip
 

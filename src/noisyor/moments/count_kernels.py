@@ -5,7 +5,7 @@ to their results, so that slices add up. Rows are cut to that range first: loops
 that LLVM turns into vector instructions.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -56,12 +56,7 @@ def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts
 
 @numba.njit(nogil=True, cache=True)
 def count_triplets(
-    plane: Words,
-    first: int,
-    last: int,
-    triplets: Sets,
-    rows: NDArray[np.int64],
-    counts: Counts,
+    plane: Words, first: int, last: int, triplets: Sets, rows: NDArray[np.int64], counts: Counts
 ) -> None:
     """Count, for some rows of `triplets`, the records in which all three symptoms are present."""
     for row in rows:
@@ -152,35 +147,41 @@ def count_triplet_margins(
         margins[k, 6] += n_bc
 
 
+class ListedSets(NamedTuple):
+    """Pairs and triplets as lists of findings are looked up in them."""
+
+    pair_at: NDArray[np.int32]
+    """The number of the pair (a, b), or -1."""
+    offsets: NDArray[np.int64]
+    """The triplets (a, b, c) of pair k are those from entry k to entry k + 1 of the next two."""
+    thirds: NDArray[np.int32]
+    """Their symptoms c."""
+    triplets: NDArray[np.int32]
+    """Their numbers."""
+
+
 @numba.njit(nogil=True, cache=True)
 def count_listed(
     offsets: NDArray[np.int64],
     listed: NDArray[np.int32],
-    pair_at: NDArray[np.int32],
+    sets: ListedSets,
     pair_counts: Counts,
-    thirds_offsets: NDArray[np.int64],
-    thirds: NDArray[np.int32],
-    third_triplets: NDArray[np.int32],
     triplet_counts: Counts,
 ) -> None:
-    """Count pairs and triplets record by record, from lists of the present symptoms.
-
-    `pair_at[a, b]` is the number of a pair, or -1. The triplets (a, b, c) of a pair have their c
-    in `thirds` and their numbers in `third_triplets`.
-    """
-    is_present = np.zeros(pair_at.shape[0], dtype=np.bool_)
+    """Count pairs and triplets record by record, from lists of the present symptoms."""
+    is_present = np.zeros(sets.pair_at.shape[0], dtype=np.bool_)
     for record in range(len(offsets) - 1):
         findings = listed[offsets[record] : offsets[record + 1]]
         for symptom in findings:
             is_present[symptom] = True
         for i in range(len(findings)):
             for j in range(i + 1, len(findings)):
-                pair = pair_at[findings[i], findings[j]]
+                pair = sets.pair_at[findings[i], findings[j]]
                 if pair >= 0:
                     pair_counts[pair] += 1
-                    for k in range(thirds_offsets[pair], thirds_offsets[pair + 1]):
-                        if is_present[thirds[k]]:
-                            triplet_counts[third_triplets[k]] += 1
+                    for k in range(sets.offsets[pair], sets.offsets[pair + 1]):
+                        if is_present[sets.thirds[k]]:
+                            triplet_counts[sets.triplets[k]] += 1
         for symptom in findings:
             is_present[symptom] = False
 

@@ -18,6 +18,7 @@ from noisyor.findings.blocks import (
     Origin,
     Words,
     first_bits,
+    pack,
     words_for,
 )
 from noisyor.moments.groups import Segment, id_groups, row_segments
@@ -29,8 +30,6 @@ from noisyor.structure import Structure
 Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
-SHORT_WORDS = 64
-"""Runs of fewer words are gathered: a call costs as much as counting some tens of words."""
 
 Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 """The findings of records, one after the other: offsets of the records, and symptoms."""
@@ -63,7 +62,8 @@ class MomentCounter:
 
     def _add_segment(self, block: Block, segment: Segment) -> None:
         first, last = segment.start // 64, words_for(segment.stop)
-        if last - first < SHORT_WORDS:
+        # A call costs as much as counting some tens of words.
+        if last - first < 64:
             self._gathered.add_words(block, segment)
         else:
             valid = first_bits(segment.stop - segment.start, last - first)
@@ -96,9 +96,10 @@ def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:
         start = 0
         while start < block.n_records:
             stop = min(block.n_records, start + builder.room)
-            builder.append_flags(
-                present[start:stop],
-                None if unknown is None else unknown[start:stop],
+            builder.append(
+                stop - start,
+                pack(present[start:stop]),
+                None if unknown is None else pack(unknown[start:stop]),
                 None if block.record_ids is None else block.record_ids[start:stop],
             )
             start = stop

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,14 @@ from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.values import Floats, Integers, SetValues, values_from_counts
-
-if TYPE_CHECKING:
-    from noisyor.moments.population import PopulationMoments
-    from noisyor.network import NoisyOrNetwork
+from noisyor.moments.values import (
+    Floats,
+    Integers,
+    SetValues,
+    values_from_counts,
+    values_of_network,
+)
+from noisyor.network import NoisyOrNetwork
 
 Counts = NDArray[Any]
 
@@ -82,10 +85,9 @@ class Moments(ArrowSaved):
 
     def _check_shapes(self) -> None:
         """Raise an error if the counts do not fit the plan, or are more than the records."""
-        shapes = [(self.n_groups, size) for size in self.plan.sizes]
-        wide = [shapes[0], (*shapes[1], 3), (*shapes[2], 7)]
-        hidden = [(size,) for size in self.plan.sizes]
-        for arrays, wanted in (self.present, shapes), (self.margins, wide), (self.hidden, hidden):
+        shapes = shapes_of(self.plan, self.n_groups)
+        for kind, wanted in shapes.items():
+            arrays = getattr(self, kind)
             if arrays is not None and [each.shape for each in arrays] != wanted:
                 raise ParameterError("the counts do not have the shape of the plan.")
         if (self.group_records < 0).any() or any(
@@ -148,25 +150,25 @@ class Moments(ArrowSaved):
     ) -> tuple[Integers, list[Integers], list[Integers]]:
         """Return, for each set, the records, and those with each of its symptoms and pairs."""
         totals = [self._present_total(each, without) for each in range(order)]
-        plan = self.plan
-        n = self._total(self.group_records[:, np.newaxis], without)
-        if order == 1:
-            known = np.broadcast_to(n, totals[0].shape)
-            if self.margins is not None:
-                known = self._total(self.margins.symptoms, without)
-            return known, [totals[0]], []
-        if self.margins is not None:
+        if self.margins is None:
+            n_records = self._total(self.group_records, without)
+            known, *subsets = self._complete_margins(order, n_records, totals)
+        else:
             margins = self._total(self.margins[order - 1], without)
-            columns = [margins[:, column] for column in range(margins.shape[1])]
-            pairs = [totals[1]] if order == 2 else columns[4:]
-            return columns[0], columns[1 : order + 1], pairs
-        if order == 2:
-            singles = [totals[0][plan.pair_rows[:, column]] for column in (0, 1)]
-            return np.broadcast_to(n, totals[1].shape), singles, [totals[1]]
-        rows = plan.triplet_symptom_rows
-        singles = [totals[0][rows[:, column]] for column in (0, 1, 2)]
-        pairs = [totals[1][plan.triplet_rows[:, column]] for column in (0, 1, 2)]
-        return np.broadcast_to(n, totals[2].shape), singles, pairs
+            known, *subsets = [margins] if order == 1 else np.moveaxis(margins, -1, 0)
+        singles = totals if order == 1 else subsets[:order]
+        return known, singles, totals[1:] if order == 2 else subsets[3:]
+
+    def _complete_margins(self, order: int, known: Any, counts: Sequence[Counts]) -> list[Counts]:
+        """Return the margins of sets as they are where no finding is unknown."""
+        plan, of_symptoms, of_pairs = self.plan, [], []
+        if order > 1:
+            rows = plan.pair_rows if order == 2 else plan.triplet_symptom_rows
+            of_symptoms = [counts[0][..., row] for row in rows.T]
+        if order == 3:
+            of_pairs = [counts[1][..., row] for row in plan.triplet_rows.T]
+        shape = *counts[0].shape[:-1], plan.sizes[order - 1]
+        return [np.broadcast_to(known, shape), *of_symptoms, *of_pairs]
 
     @functools.cached_property
     def _present_totals(self) -> list[Integers]:
@@ -214,7 +216,7 @@ class Moments(ArrowSaved):
         return Moments(self.plan, self.group_records, present, margins, hidden)
 
     def _check_mergeable(self, other: "Moments") -> None:
-        if other.is_exact:
+        if self.is_exact or other.is_exact:
             raise ParameterError("exact moments cannot be merged with others.")
         if self.plan.structure != other.plan.structure:
             raise StructureError(
@@ -238,24 +240,9 @@ class Moments(ArrowSaved):
         """Return the margins; where all findings are known they follow from the other counts."""
         if self.margins is not None:
             return self.margins
-        symptoms, pairs, _ = self.present
-        plan = self.plan
-        known = self.group_records[:, np.newaxis].astype(symptoms.dtype)
-        of_pairs = [
-            np.broadcast_to(known, pairs.shape),
-            *(symptoms[:, plan.pair_rows[:, column]] for column in (0, 1)),
-        ]
-        rows = plan.triplet_symptom_rows
-        of_triplets = [
-            np.broadcast_to(known, (self.n_groups, len(plan.triplets))),
-            *(symptoms[:, rows[:, column]] for column in (0, 1, 2)),
-            *(pairs[:, plan.triplet_rows[:, column]] for column in (0, 1, 2)),
-        ]
-        return Margins(
-            np.broadcast_to(known, symptoms.shape).copy(),
-            np.stack(of_pairs, axis=-1),
-            np.stack(of_triplets, axis=-1),
-        )
+        known = self.group_records[:, np.newaxis].astype(self.present[0].dtype)
+        columns = [self._complete_margins(order, known, self.present) for order in (1, 2, 3)]
+        return Margins(columns[0][0].copy(), *(np.stack(each, axis=-1) for each in columns[1:]))
 
     def in_groups(self, n_groups: int) -> "Moments":
         """Return the same counts in fewer groups: group g joins group g modulo `n_groups`."""
@@ -298,11 +285,9 @@ class Moments(ArrowSaved):
 
     @staticmethod
     def exact(
-        network: "NoisyOrNetwork", plan: MomentPlan, n_records: float = np.inf
+        network: NoisyOrNetwork, plan: MomentPlan, n_records: float = np.inf
     ) -> "PopulationMoments":
         """Return the exact moments of a network; with `n_records` the variances that many give."""
-        from noisyor.moments.population import PopulationMoments
-
         return PopulationMoments(network, plan, n_records)
 
     # --- files ---
@@ -313,9 +298,8 @@ class Moments(ArrowSaved):
             "fingerprint": [self.plan.fingerprint],
             "group_records": self.group_records,
         }
-        parts = {"present": self.present, "margins": self.margins, "hidden": self.hidden}
-        for kind, arrays in parts.items():
-            for name, array in zip(_NAMES, arrays or (), strict=False):
+        for kind in shapes_of(self.plan, self.n_groups):
+            for name, array in zip(_NAMES, getattr(self, kind) or (), strict=False):
                 columns[f"{name}_{kind}"] = array.ravel()
         columns["digest"] = [_digest(columns)]
         return columns
@@ -326,27 +310,19 @@ class Moments(ArrowSaved):
         plan = MomentPlan.from_columns(columns, path)
         try:
             records = columns["group_records"]
-            shapes = [(len(records), size) for size in plan.sizes]
-            present = [columns[f"{name}_present"] for name in _NAMES]
-            margins = hidden = None
-            if "symptoms_margins" in columns:
-                wide = [shapes[0], (*shapes[1], 3), (*shapes[2], 7)]
-                margins = Margins(
-                    *(
-                        columns[f"{name}_margins"].reshape(shape)
-                        for name, shape in zip(_NAMES, wide, strict=True)
-                    )
-                )
-            if "symptoms_hidden" in columns:
-                hidden = tuple(columns[f"{name}_hidden"].astype(np.bool_) for name in _NAMES)
+            arrays: dict[str, Any] = {}
+            for kind, shapes in shapes_of(plan, len(records)).items():
+                if kind == "present" or f"symptoms_{kind}" in columns:
+                    found = [columns[f"{name}_{kind}"] for name in _NAMES]
+                    pairs = zip(found, shapes, strict=True)
+                    arrays[kind] = tuple(array.reshape(shape) for array, shape in pairs)
             if columns["digest"].tolist() != [_digest(columns)]:
                 raise FileError(f"{path} is damaged: its counts are not those that were written.")
             if columns["fingerprint"].tolist() != [plan.fingerprint]:
                 raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
-            counts = tuple(
-                array.reshape(shape) for array, shape in zip(present, shapes, strict=True)
-            )
-            return cls(plan, records, counts, margins, hidden)
+            margins = Margins(*arrays["margins"]) if "margins" in arrays else None
+            hidden = tuple(each.astype(np.bool_) for each in arrays.get("hidden", ())) or None
+            return cls(plan, records, arrays["present"], margins, hidden)
         except KeyError as error:
             raise FileError(f"{path}: the column {error} is missing.") from None
         except FileError:
@@ -376,6 +352,49 @@ class Moments(ArrowSaved):
         return (
             f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{unknown})"
         )
+
+
+class PopulationMoments(Moments):
+    """The exact moments of a network: what counting would give with infinitely many records."""
+
+    is_exact = True
+
+    def __init__(self, network: NoisyOrNetwork, plan: MomentPlan, n_records: float) -> None:
+        if network.structure.symptoms != plan.structure.symptoms:
+            raise StructureError("the network and the plan have different symptoms.")
+        none = np.zeros(1, dtype=np.int64)
+        super().__init__(plan, none, tuple(np.zeros((1, size)) for size in plan.sizes))
+        self._network = network
+        self._n_records = n_records
+
+    def values(self, order: int, *, without: int | None = None) -> SetValues:
+        """Return all values of an order at once."""
+        return values_of_network(self._network, self.plan, order, self._n_records)
+
+    def counts(self, order: int, *, without: int | None = None) -> Integers:
+        """Refuse: a population has no counts."""
+        raise ParameterError("exact moments have no counts; ask for negative_moments.")
+
+    def __radd__(self, other: object) -> Moments:
+        raise ParameterError("exact moments cannot be merged with others.")
+
+    def suppressed(self, min_count: int) -> Moments:
+        """Refuse: a population has no small cells."""
+        raise ParameterError("exact moments have no cells to hide.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PopulationMoments):
+            return NotImplemented
+        return self.plan == other.plan and self._network == other._network
+
+    __hash__ = None
+
+    def save(self, path: PathLike) -> None:
+        """Refuse: save the network instead."""
+        raise ParameterError("exact moments are not saved; save the network they come from.")
+
+    def __repr__(self) -> str:
+        return f"PopulationMoments({self._network!r}, {self.plan})"
 
 
 def sum_moments(parts: Sequence[Moments]) -> Moments:
@@ -408,6 +427,16 @@ def sum_moments(parts: Sequence[Moments]) -> Moments:
 
 
 _NAMES = ("symptoms", "pairs", "triplets")
+
+
+def shapes_of(plan: MomentPlan, n_groups: int) -> dict[str, list[tuple[int, ...]]]:
+    """Return the shapes of the three arrays of counts, of margins, and of marks of hidden sets."""
+    symptoms, pairs, triplets = ((n_groups, size) for size in plan.sizes)
+    return {
+        "present": [symptoms, pairs, triplets],
+        "margins": [symptoms, (*pairs, 3), (*triplets, 7)],
+        "hidden": [(size,) for size in plan.sizes],
+    }
 
 
 def counter_type(n_records: int) -> Any:

@@ -14,7 +14,7 @@ from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.immutable import Immutable
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
-from noisyor.names import Indices
+from noisyor.names import Indices, sorted_sets
 from noisyor.structure import Structure
 
 
@@ -207,12 +207,7 @@ def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:
 def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
     """Return the distinct rows of all parts, each sorted, in lexicographic order."""
     rows = np.concatenate([part.astype(np.int64) for part in parts])
-    if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
-        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
-    rows = np.sort(rows, axis=1)
-    repeats = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).any(axis=1))
-    if repeats.size:
-        raise ParameterError(f"the set {rows[repeats[0]].tolist()} names a symptom twice.")
+    rows = sorted_sets(rows, n_symptoms)
     _, first = np.unique(_keys(rows, n_symptoms), return_index=True)
     return np.ascontiguousarray(rows[first])
 

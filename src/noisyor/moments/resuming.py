@@ -1,6 +1,6 @@
 """Counting many files so that an interrupted run can be resumed: finished files are not read again.
 
-counting = ResumableCount(plan, form, Path("site.moments.partial"))
+counting = ResumableCount(CountRequest(plan, form, n_groups), Path("site.moments.partial"))
 left = counting.open(files, resume=True)
 moments = counting.run(left)
 """
@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from noisyor.errors import FileError, NoisyOrError, NoisyOrWarning
 from noisyor.findings.findings import open_records
-from noisyor.findings.reading import RecordFormat, RecordStream
+from noisyor.findings.reading import RecordStream
 from noisyor.io import documents
 from noisyor.moments.counter import MomentCounter, Progress
-from noisyor.moments.groups import N_GROUPS
+from noisyor.moments.counting import CountRequest
 from noisyor.moments.moments import Moments
-from noisyor.moments.plan import MomentPlan
 
 FORMAT, VERSION = "noisyor.partial", 1
 SHORTEST_PAUSE = 2.0
@@ -41,20 +40,10 @@ class ResumableCount:
     interrupted or a file turns out to be broken. Whatever is not committed is counted again.
     """
 
-    def __init__(
-        self,
-        plan: MomentPlan,
-        form: RecordFormat,
-        checkpoint: Path,
-        *,
-        n_groups: int = N_GROUPS,
-        n_jobs: int | None = None,
-    ) -> None:
+    def __init__(self, request: CountRequest, checkpoint: Path, n_jobs: int | None = None) -> None:
         self.checkpoint = checkpoint
-        self._counter = MomentCounter(plan, n_groups, n_jobs)
-        self._plan = plan
-        self._form = form
-        self._n_groups = n_groups
+        self._counter = MomentCounter(request.plan, request.n_groups, n_jobs)
+        self._request = request
         self._committed = Committed(None, {})
         self._n_written = 0
         self._uncommitted: dict[str, str] = {}
@@ -67,7 +56,7 @@ class ResumableCount:
             self._restore(files)
         elif self.checkpoint.exists():
             _give_notice(f"{self.checkpoint} of an earlier run is not used without --resume.")
-        streams = open_records(files, self._plan.structure, self._form)
+        streams = self._open_records(files)
         return [stream for stream in streams if not self._is_finished(stream)]
 
     def run(self, streams: Iterable[RecordStream], progress: Progress | None = None) -> Moments:
@@ -81,6 +70,9 @@ class ResumableCount:
             raise
         assert self._committed.total is not None
         return self._committed.total
+
+    def _open_records(self, files: list[Path]) -> list[RecordStream]:
+        return open_records(files, self._request.plan.structure, self._request.form)
 
     def _is_finished(self, stream: RecordStream) -> bool:
         finished = [str(file.resolve()) in self._committed.files for file in stream.files]
@@ -127,7 +119,7 @@ class ResumableCount:
         self._counter.discard()
         again = [Path(file) for file in self._uncommitted]
         if again:
-            for stream in open_records(again, self._plan.structure, self._form):
+            for stream in self._open_records(again):
                 self._counter.add_blocks(stream.blocks)
         self._commit()
         self._write_checkpoint()
@@ -152,7 +144,7 @@ class ResumableCount:
 
     @property
     def _options(self) -> list[str]:
-        form = self._form
+        form = self._request.form
         return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
 
     def _restore(self, files: list[Path]) -> None:
@@ -161,7 +153,7 @@ class ResumableCount:
             return
         columns = documents.read_arrow_document(self.checkpoint, {FORMAT: VERSION})
         total = Moments.from_columns(columns, self.checkpoint)
-        same_work = total.plan == self._plan and total.n_groups == self._n_groups
+        same_work = (total.plan, total.n_groups) == (self._request.plan, self._request.n_groups)
         if not same_work or columns["options"].tolist() != self._options:
             raise FileError(
                 f"{self.checkpoint} was counted for another structure, plan, number of groups or "
@@ -193,7 +185,7 @@ def save_somewhere(moments: Moments, path: Path) -> None:
 
 
 def _identities(files: Iterable[Path]) -> dict[str, str]:
-    """Return for each file what tells it from itself after a change."""
+    """Return for each file what differs after a change."""
     status = {str(file.resolve()): file.stat() for file in files}
     return {file: f"{each.st_size} {each.st_mtime_ns}" for file, each in status.items()}
 

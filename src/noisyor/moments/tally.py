@@ -15,17 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Words
-from noisyor.moments.moments import Margins, Moments, counter_type
+from noisyor.moments.moments import Margins, Moments, counter_type, shapes_of
 from noisyor.moments.plan import MomentPlan
 
-TILE_SYMPTOMS = 32
-"""Pairs are visited tile by tile, so that the rows of a tile stay in the caches nearby."""
-DENSE_WORD_SECONDS = 0.2e-9
-"""Time of one thread to combine and count a word of two columns (`noisyor reproduce speed`)."""
 LISTED_PAIR_SECONDS = 14e-9
-"""Time a record, over the square of its findings, to look up all pairs (measured likewise)."""
-MOST_TABLE_SYMPTOMS = 8192
-"""Structures with more symptoms have no table of pairs: it would take over 256 MB."""
+"""Time a record, over the square of its findings, to look up all pairs (`reproduce speed`)."""
 
 
 class PlaneSlice(NamedTuple):
@@ -58,7 +52,6 @@ class Tally:
         self._pending: deque[Future[None]] = deque()
         self._n_slices = 0
         self._sets = VisitedSets(plan)
-        self._listed_sets = ListedSets(plan, self._sets.pairs)
         self._start()
 
     def _start(self) -> None:
@@ -93,7 +86,7 @@ class Tally:
 
     def _count(self, part: PlaneSlice, counts: "Accumulator", row: int, n_records: int) -> None:
         with self._locks[row]:
-            if counts.margins is not None:
+            if counts.margins:
                 self._count_with_margins(part, counts, row)
                 return
             n_findings = self._count_symptoms(part, counts, row)
@@ -108,14 +101,15 @@ class Tally:
 
         found = np.zeros(len(self._sets.symptoms), dtype=np.int64)
         count_symptoms(part.present, part.first, part.last, self._sets.symptoms, found)
-        counts.symptoms[row] += found.astype(counts.symptoms.dtype)
+        symptoms = counts.present[0]
+        symptoms[row] += found.astype(symptoms.dtype)
         return int(found.sum())
 
     def _count_columns(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
         from noisyor.moments import count_kernels as kernels
 
         sets, span = self._sets, (part.present, part.first, part.last)
-        pairs, triplets = counts.pairs[row], counts.triplets[row]
+        _, pairs, triplets = (present[row] for present in counts.present)
         n_lone = sets.n_lone_pairs
         kernels.count_pairs(*span, sets.pairs[:n_lone], pairs[:n_lone])
         kernels.count_triplets(*span, sets.triplets, sets.plain_triplets, triplets)
@@ -127,45 +121,51 @@ class Tally:
         """Compare looking up every pair of a record's findings with combining all columns."""
         n_symptoms = self._plan.structure.n_symptoms
         most_are_wanted = 2 * len(self._plan.symptoms) > n_symptoms
-        if not n_records or not most_are_wanted or n_symptoms > MOST_TABLE_SYMPTOMS:
+        # A table of the pairs of more symptoms would take over 256 MB.
+        if not n_records or not most_are_wanted or n_symptoms > 8192:
             return False
         listed = n_findings * n_findings / n_records * LISTED_PAIR_SECONDS
         n_sets = len(self._plan.pairs) + 1.5 * len(self._plan.triplets)
-        return listed < n_sets * n_words * DENSE_WORD_SECONDS
+        # Time of one thread to combine and count a word of columns (`noisyor reproduce speed`).
+        return listed < n_sets * n_words * 0.2e-9
 
     def _count_listed(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
         from noisyor.findings.bit_kernels import list_bits
         from noisyor.moments.count_kernels import count_listed
 
         words = np.ascontiguousarray(part.present[:, part.first : part.last])
-        offsets, listed = list_bits(words, 64 * words.shape[1])
-        sets = self._listed_sets
-        count_listed(
-            offsets,
-            listed,
-            sets.pair_at,
-            counts.pairs[row],
-            sets.offsets,
-            sets.thirds,
-            sets.triplets,
-            counts.triplets[row],
-        )
+        listed = list_bits(words, 64 * words.shape[1])
+        _, pairs, triplets = counts.present
+        count_listed(*listed, self._listed_sets, pairs[row], triplets[row])
+
+    @functools.cached_property
+    def _listed_sets(self) -> Any:
+        """Pairs and triplets in the form that counting from lists of findings needs."""
+        from noisyor.moments.count_kernels import ListedSets
+
+        pairs, triplets = self._sets.pairs, self._sets.triplets
+        n_symptoms = self._plan.structure.n_symptoms
+        pair_at = np.full((n_symptoms, n_symptoms), -1, dtype=np.int32)
+        pair_at[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs), dtype=np.int32)
+        first_pairs = pair_at[triplets[:, 0], triplets[:, 1]]
+        order = np.argsort(first_pairs, kind="stable").astype(np.int32)
+        offsets = np.searchsorted(first_pairs[order], np.arange(len(pairs) + 1))
+        return ListedSets(pair_at, offsets, triplets[order, 2], order)
 
     def _count_with_margins(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
         from noisyor.moments import count_kernels as kernels
 
-        sets, margins, words = self._sets, counts.margins, slice(part.first, part.last)
-        assert margins is not None
+        sets, words = self._sets, slice(part.first, part.last)
+        symptoms, pairs, triplets = (margins[row] for margins in counts.margins)
         assert part.unknown is not None
         known = np.zeros_like(part.present)
         np.bitwise_and(~part.unknown[:, words], part.valid, out=known[:, words])
         self._count_symptoms(part, counts, row)
         self._count_columns(part, counts, row)
         span = part.first, part.last
-        kernels.count_symptoms(known, *span, sets.symptoms, margins.symptoms[row])
-        both = part.present, known
-        kernels.count_pair_margins(*both, *span, sets.pairs, margins.pairs[row])
-        kernels.count_triplet_margins(*both, *span, sets.triplets, margins.triplets[row])
+        kernels.count_symptoms(known, *span, sets.symptoms, symptoms)
+        kernels.count_pair_margins(part.present, known, *span, sets.pairs, pairs)
+        kernels.count_triplet_margins(part.present, known, *span, sets.triplets, triplets)
 
     def take(self) -> Moments:
         """Return the counts with the pairs in the plan's order, and start with none."""
@@ -186,43 +186,33 @@ class Accumulator:
     """Counts per group; pairs stand in the order in which they are visited."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, *, with_margins: bool) -> None:
-        dtype = counter_type(0)
+        shapes, dtype = shapes_of(plan, n_groups), counter_type(0)
         self.records = np.zeros(n_groups, dtype=np.int64)
-        self.symptoms, self.pairs, self.triplets = (
-            np.zeros((n_groups, size), dtype=dtype) for size in plan.sizes
-        )
-        self.margins = None
-        if with_margins:
-            shapes = [(n_groups, size) for size in plan.sizes]
-            self.margins = Margins(
-                np.zeros(shapes[0], dtype=dtype),
-                np.zeros((*shapes[1], 3), dtype=dtype),
-                np.zeros((*shapes[2], 7), dtype=dtype),
-            )
+        self.present = [np.zeros(shape, dtype=dtype) for shape in shapes["present"]]
+        wide = shapes["margins"] if with_margins else []
+        self.margins = [np.zeros(shape, dtype=dtype) for shape in wide]
+        """Empty where no finding is unknown."""
 
     def must_widen(self, row: int, n_records: int) -> bool:
         """Return True if so many more records could overflow the counters."""
         dtype = counter_type(int(self.records[row]) + n_records)
-        return bool(np.dtype(dtype) > self.symptoms.dtype)
+        return bool(np.dtype(dtype) > self.present[0].dtype)
 
     def widen(self) -> None:
         """Make the counters wide enough for any number of records."""
-        self.symptoms, self.pairs, self.triplets = (
-            counts.astype(np.uint64) for counts in (self.symptoms, self.pairs, self.triplets)
-        )
-        if self.margins is not None:
-            self.margins = Margins(*(counts.astype(np.uint64) for counts in self.margins))
+        self.present = [counts.astype(np.uint64) for counts in self.present]
+        self.margins = [counts.astype(np.uint64) for counts in self.margins]
 
     def moments(self, plan: MomentPlan, pair_order: NDArray[np.int64], n_groups: int) -> Moments:
         """Return the counts with the pairs in the plan's order; to be asked once."""
-        all_present = self.symptoms, self.pairs, self.triplets
-        present = tuple(_joined(counts, n_groups) for counts in all_present)
-        margins = None
-        if self.margins is not None:
-            margins = Margins(*(_joined(counts, n_groups) for counts in self.margins))
-            _reorder_pairs(margins.pairs, pair_order)
-        _reorder_pairs(present[1], pair_order)
-        return Moments(plan, _joined(self.records, n_groups), present, margins)
+        records, *counts = (
+            _joined(each, n_groups) for each in (self.records, *self.present, *self.margins)
+        )
+        for pairs in counts[1::3]:
+            for group in pairs:  # one at a time: a second copy of all would double the memory
+                group[pair_order] = group.copy()
+        margins = Margins(*counts[3:]) if counts[3:] else None
+        return Moments(plan, records, tuple(counts[:3]), margins)
 
 
 def _joined(counts: NDArray[Any], n_groups: int) -> NDArray[Any]:
@@ -231,11 +221,6 @@ def _joined(counts: NDArray[Any], n_groups: int) -> NDArray[Any]:
         return counts
     copies = counts.reshape(len(counts) // n_groups, n_groups, *counts.shape[1:])
     return np.asarray(copies.sum(axis=0, dtype=np.int64))
-
-
-def _reorder_pairs(counts: NDArray[Any], pair_order: NDArray[np.int64]) -> None:
-    for group in counts:  # one at a time: a second copy of all would double the memory
-        group[pair_order] = group.copy()
 
 
 class VisitedSets:
@@ -262,44 +247,7 @@ class VisitedSets:
         self.plain_triplets = np.flatnonzero(~is_owner)
 
 
-class ListedSets:
-    """Pairs and triplets in the form that counting from lists of findings needs."""
-
-    def __init__(self, plan: MomentPlan, pairs: NDArray[np.int32]) -> None:
-        self._plan = plan
-        self._pairs = pairs
-
-    @functools.cached_property
-    def pair_at(self) -> NDArray[np.int32]:
-        """The number of each pair in a table, -1 where there is none."""
-        n_symptoms = self._plan.structure.n_symptoms
-        table = np.full((n_symptoms, n_symptoms), -1, dtype=np.int32)
-        table[self._pairs[:, 0], self._pairs[:, 1]] = np.arange(len(self._pairs), dtype=np.int32)
-        return table
-
-    @functools.cached_property
-    def triplets(self) -> NDArray[np.int32]:
-        """The numbers of the triplets in the order of their first pairs."""
-        return np.argsort(self._first_pairs, kind="stable").astype(np.int32)
-
-    @property
-    def _first_pairs(self) -> NDArray[np.int32]:
-        first, second, _ = self._plan.triplets.T
-        return np.asarray(self.pair_at[first, second])
-
-    @functools.cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """Where the triplets of each pair begin in `triplets`."""
-        ordered = self._first_pairs[self.triplets]
-        return np.searchsorted(ordered, np.arange(len(self._pairs) + 1))
-
-    @functools.cached_property
-    def thirds(self) -> NDArray[np.int32]:
-        """The third symptom of each of `triplets`."""
-        return np.asarray(self._plan.triplets[self.triplets, 2], dtype=np.int32)
-
-
 def _tile_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order that visits pairs square tile by square tile."""
-    tiles = pairs // TILE_SYMPTOMS
+    """Return the order that visits pairs tile by tile, whose rows stay in the caches nearby."""
+    tiles = pairs // 32
     return np.lexsort((pairs[:, 1], pairs[:, 0], tiles[:, 1], tiles[:, 0]))

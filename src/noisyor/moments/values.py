@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.moments.plan import MomentPlan
+from noisyor.network import NoisyOrNetwork
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-EXACT_BELOW = 1 << 31
-"""Numbers of records whose squares fit 64 bits; above, products are taken in floating point."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def values_from_counts(
 
 
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
-    """Return n * n_ab - n_a * n_b, in whole numbers where they fit."""
-    wide: Any = np.longdouble if n.max(initial=0) >= EXACT_BELOW else np.int64
+    """Return n * n_ab - n_a * n_b, in whole numbers where the squares of n fit 64 bits."""
+    wide: Any = np.longdouble if n.max(initial=0) >= 1 << 31 else np.int64
     n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
     return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
 
@@ -106,3 +106,31 @@ def _third_cumulant(
     )
     cumulant = n_ * (n_ * abc - (a * bc + b * ac + c * ab)) + 2 * a * b * c
     return np.asarray(cumulant, dtype=np.float64)
+
+
+def values_of_network(
+    network: NoisyOrNetwork, plan: MomentPlan, order: int, n_records: float
+) -> SetValues:
+    """Return the exact values of a plan's sets, with the variances that so many records give."""
+    sets = plan.sets(order)
+    excesses, third = np.empty((len(sets), 0)), np.zeros(len(sets))
+    if order == 2:
+        excesses = np.expm1(_log_ratios(network, sets))[:, np.newaxis]
+    elif order == 3:
+        excesses = np.expm1(_log_ratios(network, plan.pairs))[plan.triplet_rows]
+        third = np.expm1(_log_ratios(network, sets)) - excesses.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        marginals = network.marginals()
+        odds = marginals / (1.0 - marginals)
+    records = np.full(len(sets), float(n_records))
+    return SetValues(records, odds[sets], excesses, third, network.negative_moments(sets))
+
+
+def _log_ratios(network: NoisyOrNetwork, sets: Integers) -> Floats:
+    from noisyor.moments.count_kernels import log_ratios
+    from noisyor.network.network_kernels import ParentArrays
+
+    parents = ParentArrays(*network.structure.parent_arrays)
+    ratios = np.empty(len(sets))
+    log_ratios(np.ascontiguousarray(sets), parents, network.priors, network.failures, ratios)
+    return ratios

@@ -18,11 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def write_network(
-    structure: Structure,
-    parameters: Parameters,
-    edges: PathLike,
-    priors: PathLike,
-    leaks: PathLike,
+    structure: Structure, parameters: Parameters, edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> None:
     """Write the three files, each whole or not at all."""
     probabilities = 1.0 - parameters.failures
@@ -61,7 +57,7 @@ def read_edge_failures(path: PathLike, *, may_be_none: bool = False) -> tuple[St
 
 
 def values_for(names: Iterable[str], values: Mapping[str, float], source: PathLike) -> Floats:
-    """Return the values of the names, or an error that tells which of them the file lacks."""
+    """Return the values of the names, or an error that says which of them the file lacks."""
     missing = sorted(set(names) - set(values))
     if missing:
         raise FileError(f"{source} has no row for {some_of(missing)}, which the edges name.")
@@ -87,7 +83,7 @@ def _number_column(table: Table, column: str) -> Floats:
         values: Any = batch.column(0).to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))  # so is NaN, which null becomes
         if wrong.size:
-            location = table.place(row + int(wrong[0]))
+            location = table.location(row + int(wrong[0]))
             raise FileError(
                 f"{location}, column {column!r}: {values[wrong[0]]:g} is not between 0 and 1."
             )
@@ -108,7 +104,7 @@ def read_values(path: PathLike, key: str, value: str) -> dict[str, float]:
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            raise FileError(f"{table.place(row)}, column {key!r}: the name is empty.")
+            raise FileError(f"{table.location(row)}, column {key!r}: the name is empty.")
         if seen.setdefault(name, row) != row:
-            raise FileError(f"{table.place(row)}, column {key!r}: {name!r} was given before.")
+            raise FileError(f"{table.location(row)}, column {key!r}: {name!r} was given before.")
     return dict(zip(names, _number_column(table, value).tolist(), strict=True))

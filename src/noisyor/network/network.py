@@ -11,14 +11,11 @@ from noisyor.findings import Findings
 from noisyor.immutable import Immutable
 from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
-from noisyor.names import Indices, Name
+from noisyor.names import Indices, Name, sorted_sets
 from noisyor.network.csv_files import read_network, write_network
-from noisyor.network.joint import joint_distribution
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
-
-MAX_JOINT_ORDER = 20
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +93,7 @@ class NoisyOrNetwork(Immutable):
         rows = _checked_sets(sets, self.structure.n_symptoms)
         moments = np.empty(len(rows))
         parents = ParentArrays(*self.structure.parent_arrays)
-        negative_moments(rows, parents, *self.parameters.arrays, moments)
+        negative_moments(rows, parents, self.priors, self.failures, self.leaks, moments)
         return moments
 
     def pair_moments(self, pairs: ArrayLike) -> Floats:
@@ -126,12 +123,11 @@ class NoisyOrNetwork(Immutable):
         True
         """
         chosen = self._distinct(symptoms)
-        if len(chosen) > MAX_JOINT_ORDER:
+        if len(chosen) > 20:
             raise ParameterError(
-                f"the joint distribution of {len(chosen)} symptoms is too large; at most "
-                f"{MAX_JOINT_ORDER}."
+                f"the joint distribution of {len(chosen)} symptoms is too large; at most 20."
             )
-        return joint_distribution(self.structure, *self.parameters.arrays, chosen)
+        return joint_distribution(self.structure, self.parameters, chosen)
 
     # --- sampling ---
 
@@ -288,14 +284,7 @@ def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:
     if rows.ndim != 2 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
         raise ParameterError("give symptom indices as rows of whole numbers.")
     rows = np.ascontiguousarray(rows, dtype=np.int64)
-    if rows.size and (rows.min() < 0 or rows.max() >= n_symptoms):
-        raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
-    ordered = np.sort(rows, axis=1)
-    repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-    if repeats.size:
-        raise ParameterError(
-            f"row {repeats[0]} names a symptom twice: {rows[repeats[0]].tolist()}."
-        )
+    sorted_sets(rows, n_symptoms)
     return rows
 
 
@@ -306,3 +295,54 @@ def _of_order(sets: ArrayLike, order: int) -> NDArray[Any]:
     if rows.ndim != 2 or rows.shape[1] != order:
         raise ParameterError(f"expected rows of {order} symptom indices, not shape {rows.shape}.")
     return rows
+
+
+def joint_distribution(structure: Structure, parameters: Parameters, symptoms: Indices) -> Floats:
+    """Return P(symptoms = s) for each s, with axis k of the result for the k-th symptom.
+
+    It is the 2 x ... x 2 tensor T of Section 2. Going to it from negative moments by inclusion and
+    exclusion loses digits. Instead the diseases are added one after the other, with positive terms
+    only: a disease that is present turns each absent child into a present one with probability
+    1 - f,
+
+        T  <-  (1 - p) T  +  p K_1 ... K_m T        K_j = [[f_j, 0], [1 - f_j, 1]]  along axis j.
+    """
+    priors, failures, leaks = parameters
+    axes_of: dict[int, list[tuple[int, float]]] = {}
+    for axis, symptom in enumerate(symptoms):
+        parents = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
+        for disease, edge in zip(
+            structure.parent_diseases[parents], structure.parent_edges[parents], strict=True
+        ):
+            axes_of.setdefault(int(disease), []).append((axis, float(failures[edge])))
+    with np.errstate(divide="ignore"):
+        # As logarithms, so that the probability of a rare symptom keeps its digits.
+        log_absent = np.log1p(-leaks[symptoms])
+        # A disease with only one child here makes that child present on its own, as a leak does.
+        for disease, axes in axes_of.items():
+            if len(axes) == 1:
+                axis, failure = axes[0]
+                log_absent[axis] += np.log1p(-priors[disease] * (1.0 - failure))
+    tensor = _independent(log_absent)
+    for disease, axes in axes_of.items():
+        if len(axes) > 1:
+            with_disease = tensor.copy()
+            for axis, failure in axes:
+                _activate(with_disease, axis, failure)
+            tensor *= 1.0 - priors[disease]
+            tensor += priors[disease] * with_disease
+    return tensor
+
+
+def _independent(log_absent: Floats) -> Floats:
+    tensor = np.ones(())
+    for logarithm in log_absent:
+        tensor = tensor[..., np.newaxis] * np.array([np.exp(logarithm), -np.expm1(logarithm)])
+    return tensor
+
+
+def _activate(tensor: Floats, axis: int, failure: float) -> None:
+    """Let an absent symptom become present with probability 1 - failure, in place."""
+    absent, present = np.moveaxis(tensor, axis, 0)
+    present += (1.0 - failure) * absent
+    absent *= failure

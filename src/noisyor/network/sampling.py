@@ -73,7 +73,7 @@ def sample_blocks(
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
         generator = np.random.Generator(np.random.PCG64(stream))
-        network = NetworkArrays(structure.child_offsets, children, *parameters.arrays)
+        network = NetworkArrays(structure.child_offsets, children, *parameters)
         sample_block(generator, size, network, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 

@@ -19,7 +19,7 @@ from noisyor.evaluation import in_order_of
 from noisyor.flags import REASONS, Flag, flags_of_row
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import Place, need_columns, open_table
+from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import NEUTRAL_VALUES, leak_depths
 from noisyor.learning.misfits import Misfits
@@ -244,7 +244,7 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
     return parts
 
 
-def _check_value(location: Place, stated: float | None, value: float) -> None:
+def _check_value(location: RowLocation, stated: float | None, value: float) -> None:
     if stated is None or abs(stated - value) > 1e-6:  # files can be rounded
         raise FileError(
             f"{location}, column 'value': {stated} in the summary, {value} in the network. "
@@ -252,7 +252,7 @@ def _check_value(location: Place, stated: float | None, value: float) -> None:
         )
 
 
-def _as_depth(location: Place, depth: float | None) -> int:
+def _as_depth(location: RowLocation, depth: float | None) -> int:
     if depth is None:
         return -1
     if depth != int(depth) or not 0 <= depth < 1_000_000:
@@ -306,5 +306,5 @@ def _read_unexplained(path: Any, structure: Structure) -> Unexplained:
         try:
             structure.symptom_indices([pair["first"], pair["second"]])
         except NoisyOrError as error:
-            raise FileError(f"{Place(table, row)}: {error}") from None
+            raise FileError(f"{RowLocation(table, row)}: {error}") from None
     return Unexplained(n_found, pairs)

@@ -1,4 +1,4 @@
-"""Jobs on a cluster: few at a time, repeated where a worker dies, merged where they ran.
+"""Work on a cluster, through Dask: jobs few at a time, repeated where a worker dies, merged there.
 
 A job is a function of small arguments that gives the same result wherever and however often it
 runs. Dask runs it again if its worker is lost, and what is lost of merged results too; so nothing
@@ -6,24 +6,77 @@ is counted twice, and nothing is missing.
 """
 
 import copy
+import functools
+import logging
 import operator
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from noisyor.cluster.connecting import imported, is_client
 from noisyor.errors import ClusterError, FileError, NoisyOrError
 
-RETRIES = 2
-"""How often a job that has failed is tried again: a read can fail for a moment."""
 FAN_IN = 8
 """Results that are merged at a time."""
 AHEAD = 2
 """Jobs for each thread that are given out before earlier ones are finished."""
 
 Progress = Callable[[int], None]
+Merge = Callable[[list[Any]], Any]
+"""Makes one future of several."""
+
+
+# --- connecting ---
+
+
+def imported() -> Any:
+    """Return Dask's package `distributed`, or say how to get it."""
+    try:
+        import distributed
+    except ImportError:
+        raise ClusterError(
+            "a cluster needs Dask, which is not installed: pip install 'noisyor[cluster]'"
+        ) from None
+    return distributed
+
+
+def is_client(candidate: object) -> bool:
+    """Return True if something is a Dask client, without importing Dask."""
+    return hasattr(candidate, "submit") and hasattr(candidate, "scheduler_info")
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Give a client of the cluster at an address; `local` or `local:4` starts one here."""
+    distributed = imported()
+    if address == "local" or address.startswith("local:"):
+        with _local(distributed, address) as cluster, distributed.Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = distributed.Client(address, timeout="5s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(
+            f"there is no cluster at {address!r} ({error}). Give the address of a Dask scheduler, "
+            "such as tcp://10.0.0.1:8786, or local:4 for four processes on this machine."
+        ) from None
+    with client:
+        yield client
+
+
+def _local(distributed: Any, address: str) -> Any:
+    wanted = address.partition(":")[2]
+    if wanted and (not wanted.isdigit() or int(wanted) < 1):
+        raise ClusterError(f"{address!r}: after local: comes the number of workers, as in local:4.")
+    return distributed.LocalCluster(
+        n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,
+        processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL,
+    )  # fmt: skip
+
+
+# --- jobs ---
 
 
 class Job(NamedTuple):
@@ -66,7 +119,8 @@ class Cluster:
 
         It travels inside of a task, not as scattered data: that would be lost with its workers.
         """
-        with _large_values_are_fine():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
             return self._client.submit(_itself, value, pure=False)
 
     def map(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -75,7 +129,13 @@ class Cluster:
 
     def keep(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do something where its arguments are, and leave the result there."""
-        return self._submit(work, Job(arguments, 0, ""), ())
+        # A delayed value (a partition of a frame) is computed now, not with all others at once.
+        ready = [
+            self._client.compute(each) if hasattr(each, "__dask_graph__") else each
+            for each in arguments
+        ]
+        # A read can fail for a moment: then it is tried again.
+        return self._client.submit(work, *ready, pure=False, retries=2)
 
     def fetch(self, kept: Sequence[Any]) -> list[Any]:
         """Bring small results here."""
@@ -84,7 +144,7 @@ class Cluster:
 
     def tree(self, merge: Callable[..., Any], kept: Sequence[Any]) -> Any:
         """Merge results as a tree, where they are."""
-        tree = _Tree(self, merge, ())
+        tree = _Tree(functools.partial(self._merge, merge, ()))
         for each in kept:
             tree.add(each)
         return tree.root()
@@ -97,7 +157,7 @@ class Cluster:
         most = AHEAD * self.n_threads
         with self._errors_named():
             for job in jobs:
-                waiting.append((job, self._submit(work, job, shared)))
+                waiting.append((job, self.keep(work, *shared, *job.arguments)))
                 if len(waiting) >= most:
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -119,7 +179,8 @@ class Cluster:
         With `skip_broken`, a file that cannot be read is left out as a whole, whatever was counted
         of it before, and is among the files returned.
         """
-        merging = _Merging(self, work, merge, shared, skip_broken)
+        start = functools.partial(self.keep, work, *shared)
+        merging = _Merging(self, start, functools.partial(self._merge, merge, shared), skip_broken)
         with self._errors_named():
             try:
                 total = merging.run(jobs, progress or (lambda _: None))
@@ -134,7 +195,7 @@ class Cluster:
 
         With `skip_broken`, without files that cannot be read; then each job reads one file only.
         """
-        found = [self._submit(work, job, ()) for job in jobs]
+        found = [self.keep(work, *job.arguments) for job in jobs]
         kept, skipped = self.without_broken(found, jobs) if skip_broken else (found, [])
         return [[self.pick(each, number) for each in kept] for number in range(n)], skipped
 
@@ -146,13 +207,6 @@ class Cluster:
         self, kept: Sequence[Any], jobs: Sequence[Job]
     ) -> tuple[list[Any], list[Skipped]]:
         """Return the results without those of files of which a job could not read its part."""
-        skipped = self._broken(kept, jobs)
-        left_out = {each.source for each in skipped}
-        found = [each for each, job in zip(kept, jobs, strict=True) if job.source not in left_out]
-        return found, skipped
-
-    def _broken(self, kept: Sequence[Any], jobs: Sequence[Job]) -> list[Skipped]:
-        """Wait for results; return the files that could not be read, each once."""
         reasons: dict[str, str] = {}
         with self._errors_named():
             self._distributed.wait(list(kept))
@@ -162,15 +216,8 @@ class Cluster:
                     raise _copied(error)
                 if error is not None:
                     reasons.setdefault(job.source, str(error))
-        return [Skipped(source, reason) for source, reason in reasons.items()]
-
-    def _submit(self, work: Callable[..., Any], job: Job, shared: Sequence[Any]) -> Any:
-        # A delayed value (a partition of a frame) is computed now, not with all others at once.
-        arguments = [
-            self._client.compute(each) if hasattr(each, "__dask_graph__") else each
-            for each in job.arguments
-        ]
-        return self._client.submit(work, *shared, *arguments, pure=False, retries=RETRIES)
+        found = [each for each, job in zip(kept, jobs, strict=True) if job.source not in reasons]
+        return found, [Skipped(source, reason) for source, reason in reasons.items()]
 
     def _merge(self, merge: Callable[..., Any], shared: Sequence[Any], futures: list[Any]) -> Any:
         if len(futures) == 1:
@@ -199,20 +246,15 @@ class _Merging:
     """Runs jobs a few at a time; merges the results of each file, and those of files."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        work: Callable[..., Any],
-        merge: Callable[..., Any],
-        shared: Sequence[Any],
-        skip_broken: bool,
+        self, cluster: Cluster, start: Callable[..., Any], merge: Merge, skip_broken: bool
     ) -> None:
-        self._cluster, self._work, self._merge = cluster, work, merge
-        self._shared, self._skip_broken = shared, skip_broken
+        self._cluster, self._start, self._merge = cluster, start, merge
+        self._skip_broken = skip_broken
         self._running: dict[Any, Job] = {}
         self._left: dict[str, int] = {}
         """Jobs of a file that are not finished."""
         self._of_file: dict[str, _Tree] = {}
-        self._total = _Tree(cluster, merge, shared)
+        self._total = _Tree(merge)
         self.skipped: list[Skipped] = []
 
     def run(self, jobs: Iterable[Job], progress: Progress) -> Any:
@@ -226,7 +268,7 @@ class _Merging:
             while waiting and len(self._running) < most:
                 job = waiting.popleft()
                 if job.source in self._left:
-                    future = self._cluster._submit(self._work, job, self._shared)
+                    future = self._start(*job.arguments)
                     self._running[future] = job
                     finished.add(future)
             if not self._running:
@@ -243,36 +285,32 @@ class _Merging:
         self._cluster._client.cancel(list(self._running), reason="the work has ended")
         self._running.clear()
         self._of_file.clear()
-        self._total = _Tree(self._cluster, self._merge, self._shared)
+        self._total = _Tree(self._merge)
 
     def _take(self, job: Job, future: Any) -> None:
+        """Add a result to those of its file; leave out a file that cannot be read, if asked to."""
         if future.status not in ("finished", "error"):
             raise ClusterError(f"the cluster gave up a piece of work ({future.status}).")
-        error = future.exception() if future.status == "error" else None
-        if error is not None:
-            self._fail(job, error)
+        if future.status == "error":
+            error = future.exception()
+            if not self._skip_broken or not isinstance(error, FileError):
+                raise _copied(error)
+            self.skipped.append(Skipped(job.source, str(error)))
+            self._of_file.pop(job.source, None)
+            del self._left[job.source]
             return
-        tree = self._of_file.setdefault(job.source, _Tree(self._cluster, self._merge, self._shared))
-        tree.add(future)
+        self._of_file.setdefault(job.source, _Tree(self._merge)).add(future)
         self._left[job.source] -= 1
         if not self._left[job.source]:
             del self._left[job.source]
             self._total.add(self._of_file.pop(job.source).root())
 
-    def _fail(self, job: Job, error: BaseException) -> None:
-        """Leave a file out that cannot be read, if that is wanted."""
-        if not self._skip_broken or not isinstance(error, FileError):
-            raise _copied(error)
-        self.skipped.append(Skipped(job.source, str(error)))
-        self._of_file.pop(job.source, None)
-        del self._left[job.source]
-
 
 class _Tree:
     """Results, merged as soon as there are enough of a level."""
 
-    def __init__(self, cluster: Cluster, merge: Callable[..., Any], shared: Sequence[Any]) -> None:
-        self._cluster, self._merge, self._shared = cluster, merge, shared
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
         self._levels: list[list[Any]] = []
 
     def add(self, future: Any, level: int = 0) -> None:
@@ -282,16 +320,13 @@ class _Tree:
         self._levels[level].append(future)
         if len(self._levels[level]) == FAN_IN:
             full, self._levels[level] = self._levels[level], []
-            self.add(self._cluster._merge(self._merge, self._shared, full), level + 1)
+            self.add(self._merge(full), level + 1)
 
     def root(self) -> Any:
         """Return all of it as one result; None where nothing was added."""
         left = [future for level in self._levels for future in level]
         while len(left) > 1:
-            left = [
-                self._cluster._merge(self._merge, self._shared, left[at : at + FAN_IN])
-                for at in range(0, len(left), FAN_IN)
-            ]
+            left = [self._merge(left[at : at + FAN_IN]) for at in range(0, len(left), FAN_IN)]
         return left[0] if left else None
 
 
@@ -305,10 +340,3 @@ def _copied(error: BaseException) -> BaseException:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-@contextmanager
-def _large_values_are_fine() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
-        yield

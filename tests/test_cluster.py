@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
-from noisyor.cluster import jobs as cluster_jobs
+from noisyor import cluster as noisyor_cluster
 from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
 from noisyor.findings import cluster_reading
 from noisyor.io import parts as table_parts
 from noisyor.io.tables import ParquetFile
-from noisyor.moments import cluster_counting
+from noisyor.moments import counting
 
 distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
 
@@ -134,7 +134,7 @@ def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ids_per_file", [False, True])
 def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatch, ids_per_file):
-    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
     table = clinic.sample(2000, rng=1).to_arrow(layout="long")
     frame = table.to_pandas().sample(frac=1.0, random_state=0)  # rows of a record stand apart
@@ -190,9 +190,7 @@ def test_workers_that_always_die_are_told_of(clinic, plan, tmp_path, monkeypatch
 
     path = write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50)
     # What a worker runs travels by value here, since it cannot import this file.
-    monkeypatch.setattr(
-        cluster_counting, "_count_parts", eval("lambda *_: __import__('os').abort()")
-    )
+    monkeypatch.setattr(counting, "_count_job", eval("lambda *_: __import__('os').abort()"))
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         local_cluster(processes=True) as cluster,
@@ -353,21 +351,21 @@ def test_without_dask_a_sentence_says_how_to_get_it(monkeypatch):
 
 def test_only_so_many_jobs_are_given_out(threads, monkeypatch):
     """A reader never outruns a counter."""
-    cluster = cluster_jobs.Cluster(threads)
+    cluster = noisyor_cluster.Cluster(threads)
     most, running = [], set()
-    submit = cluster._submit
+    keep = cluster.keep
 
-    def counted(work, job, shared):
-        future = submit(work, job, shared)
+    def counted(work, *arguments):
+        future = keep(work, *arguments)
         running.add(future)
         most.append(sum(not each.done() for each in running))
         return future
 
-    monkeypatch.setattr(cluster, "_submit", counted)
-    all_jobs = [cluster_jobs.Job((number,), 1, str(number % 3)) for number in range(100)]
+    monkeypatch.setattr(cluster, "keep", counted)
+    all_jobs = [noisyor_cluster.Job((number,), 1, str(number % 3)) for number in range(100)]
     total, skipped = cluster.merged(slow_square, all_jobs, sum)
     assert (total, skipped) == (sum(n * n for n in range(100)), [])
-    assert max(most) <= cluster_jobs.AHEAD * 2
+    assert max(most) <= noisyor_cluster.AHEAD * 2
     assert cluster.merged(slow_square, [], sum) == (None, [])
     found = [value for _, value in cluster.in_order(slow_square, all_jobs)]
     assert found == [n * n for n in range(100)]
@@ -382,7 +380,7 @@ def slow_square(number):
 
 
 def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_counting, "ROWS_OF_BUCKET", 2000)
+    monkeypatch.setattr(counting, "ROWS_OF_BUCKET", 2000)
     files = [tmp_path / f"{number}.parquet" for number in range(3)]
     for number, path in enumerate(files):
         table = clinic.sample(1000, rng=number).to_arrow(layout="long")
