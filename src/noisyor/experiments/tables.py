@@ -1,18 +1,19 @@
 """Tables of results in Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from noisyor.experiments.results import Results
+from noisyor.experiments.results import Results, Run
 
 SAMPLES = "samples"
 """In place of a format: how many samples a quantity was measured on."""
 
+Label = str | tuple[str, str]
+"""What of a run stands in a column: network, records, method, or of a method "kind, what" kind or
+what; before it the title where that is another, which is left out of the texts below it."""
 Column = str | tuple[str, str]
 """A format; before it the quantity where the title does not name it."""
-Run = tuple[str, int, str]
-"""A network, a number of records and a method."""
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -30,25 +31,27 @@ def shown(value: float, form: str = "{:.3f}") -> str:
 
 
 def table(
-    results: Results,
-    labels: Sequence[str],
-    columns: Mapping[str, Column],
-    runs: Iterable[tuple[Sequence[str], Run]],
+    results: Results, labels: Iterable[Label], columns: Mapping[str, Column], runs: Iterable[Run]
 ) -> str:
-    """Return a table of means over samples, a row for each run of which anything was measured.
-
-    `labels` name the first columns, which each run brings; `columns` are the others by title.
-    """
-    rows = [[*labels, *columns]]
-    for words, run in runs:
+    """Return a table of means over samples, a row for each run of which anything was measured."""
+    named = [(label, label) if isinstance(label, str) else label for label in labels]
+    rows = [[*(title for title, _ in named), *columns]]
+    for run in runs:
+        network, n_records, method = run
+        kind, _, what = method.partition(", ")
+        words = {
+            "network": network, "records": f"{n_records:,}", "method": method,
+            "kind": kind, "what": what or method,
+        }  # fmt: skip
         cells = []
         for title, column in columns.items():
             quantity, form = (title, column) if isinstance(column, str) else column
             n = len(results.all(*run, quantity))
-            text = str(n) if form == SAMPLES else shown(results.mean(*run, quantity), form)
-            cells.append(text if n else "")
+            is_count = form == SAMPLES and n
+            cells.append(str(n) if is_count else shown(results.mean(*run, quantity), form))
         if any(cells):
-            rows.append([*words, *cells])
+            known = [words[field].replace(title, "").strip() for title, field in named]
+            rows.append([*known, *cells])
     return markdown_table(rows)
 
 
@@ -56,17 +59,19 @@ def network_tables(results: Results, columns: Mapping[str, Column], methods: Seq
     """Return for each network a heading, and a table of all numbers of records and methods."""
     parts = []
     for name in results.networks():
-        runs = [([f"{n:,}", m], (name, n, m)) for n in results.sizes() for m in methods]
+        runs = results.runs(*methods, network=name)
         parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
     return "\n\n".join(parts)
 
 
-def runs_of(results: Results, method: str) -> list[Run]:
-    """Return the runs of a method, the small networks first."""
-    order = results.networks()
-    found = {(cell.network, cell.n_records, cell.method) for cell in results.cells}
-    chosen = [run for run in found if run[2] == method]
-    return sorted(chosen, key=lambda run: (order.index(run[0]), run[1]))
+def by_records(
+    results: Results, network: str, methods: Iterable[str], text: Callable[[Run], str]
+) -> str:
+    """Return what a text says of runs, a row for each method, a column for each size of it."""
+    texts = {m: {n: text((network, n, m)) for n in results.sizes(network)} for m in methods}
+    sizes = [n for n in results.sizes(network) if any(each[n] for each in texts.values())]
+    rows = [[m, *(each[n] for n in sizes)] for m, each in texts.items()]
+    return markdown_table([["method", *(f"{n:,}" for n in sizes)], *rows] if sizes else [])
 
 
 def span(values: Iterable[float], form: str = "{:.2f}") -> str:
