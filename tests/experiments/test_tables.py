@@ -1,19 +1,26 @@
 """Tables of results in Markdown."""
 
 from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.tables import SAMPLES, by_records, shown, span, table
+from noisyor.experiments.tables import by_records, filled, shown, span, table
 
 
 def test_tables():
     results = Results()
-    results.add(Cell("a", 10, 0, "m"), {"error": 1.0})
-    results.add(Cell("a", 10, 1, "m"), {"error": 3.0, "time": 2.0})
-    columns = {"error": "{:.1f}", "s": ("time", "{:.0f}"), "samples": ("error", SAMPLES)}
-    runs = [("a", 10, "m"), ("a", 11, "m")]
-    text = table(results, ["records", ("of", "method")], columns, runs)
-    assert text.splitlines() == ["| records | of | error | s | samples |", "|---|---|---|---|---|",
-                                 "| 10 | m | 2.0 | 2 | 2 |"]  # fmt: skip
-    assert table(results, ["network"], columns, runs[1:]) == ""
+    results.add(Cell("a", 10, 0, "m, 3 parts"), {"error": 1.0})
+    results.add(Cell("a", 10, 1, "m, 3 parts"), {"error": 3.0, "time: all": 2.0})
+    header = "| of | parts | error | s | samples | none |", "|---|---|---|---|---|---|"
+    row = "| {records} | {what} | {error:.1f} | {time: all:.0f} s | {error:n} | {other:.1f} |"
+    template, runs = "\n".join([*header, row]), [("a", 10, "m, 3 parts"), ("a", 11, "m, 3 parts")]
+    rows = ["| of | parts | error | s | samples |", "|---|---|---|---|---|",
+            "| 10 | 3 | 2.0 | 2 s | 2 |"]  # fmt: skip
+    assert table(results, template, runs).splitlines() == rows
+    assert table(results, template, runs[1:]) == ""
+    text = f"# {{title}}\n\n{template} each one\n\n{template} each all\n"
+    parts = filled(text, results, {"title": "T", "one": runs, "all": {"a": runs}})
+    assert parts == ["# T", "\n".join(rows), "## a", "\n".join(rows)]
+
+
+def test_spans():
     assert span([0.871, float("nan"), 0.95]) == "0.87 to 0.95"
     assert span([0.871, 0.872]) == "0.87"
 

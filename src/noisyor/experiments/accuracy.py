@@ -11,7 +11,7 @@ from noisyor.experiments.learners import fit, fit_sample
 from noisyor.experiments.measures import KINDS, coverage, mean_errors, timed
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, network_tables, span, table
+from noisyor.experiments.tables import span
 from noisyor.schedule import find_schedule
 
 LASTS = "an hour and a half"
@@ -80,22 +80,8 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return a table for each network, and what they show of the networks of QMR's size."""
-    names, sizes, share = [n for n in LARGE if n in results.networks()], results.sizes(), "{:.1%}"
+    names, sizes = [name for name in LARGE if name in results.networks()], results.sizes()
     failures, priors, most = "failures reached", "priors relative", results.sizes()[-1]
-    errors: dict[str, Column] = {"error of failures": (failures, "{:.4f}")}
-    columns: dict[str, Column] = {
-        **errors, "error of priors": (priors, "{:.4f}"), "priors covered": ("covered prior", share),
-        "failures covered": ("covered failure", share), "leaks covered": ("covered leak", share),
-        "flagged": ("flagged failure", share), "seconds": "{:.1f}", "samples": (failures, SAMPLES),
-    }  # fmt: skip
-    depths = []
-    for kind in KINDS:
-        shares = f"covered {kind}"
-        known = sorted({d for name in results.networks() for d in results.numbers(name, shares)})
-        of_kind: dict[str, Column] = {
-            f"{kind}s, depth {d}": (f"{shares} {d}", share) for d in known
-        }
-        depths.append(table(results, ["network", "records"], of_kind, results.runs("refined")))
 
     def ratio(method: str, over: str, quantity: str, sizes: list[int]) -> str:
         runs = list(itertools.product(names, sizes))
@@ -113,16 +99,16 @@ def page(results: Results) -> dict[str, object]:
         "refined_observed": ratio("refined", "observed", failures, sizes),
         "refined_limit": ratio("refined", "observed_likelihood", failures, sizes),
         "refined_priors": ratio("refined", "observed", priors, sizes),
-        "covered": span(covered, share),
+        "covered": span(covered, "{:.1%}"),
         "pooled_observed": ratio("pooled", "observed", failures, sizes),
         "pooled_priors": ratio("pooled", "observed", priors, sizes),
         "sequential_refined": ratio("sequential", "refined", failures, [most]),
         "refined_seconds": span(results.all(LARGE[0], most, "refined", "seconds"), "{:.0f}"),
         "pooled_seconds": span(results.all(LARGE[0], most, "pooled", "seconds"), "{:.0f}"),
-        "networks": network_tables(results, columns, (*SEEN, *METHODS)),
-        "depths": "\n\n".join(filter(None, depths)),
+        "networks": {
+            name: results.runs(*SEEN, *METHODS, network=name) for name in results.networks()
+        },
+        "refined": results.runs("refined"),
         "middle": rounds[0][1],
-        "rounds": table(
-            results, [("rounds", "what")], {**errors, "seconds": columns["seconds"]}, rounds
-        ),
+        "rounds": rounds,
     }

@@ -19,9 +19,8 @@ from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import COLOURS, note, picture
 from noisyor.experiments.learners import fit, fit_sample
 from noisyor.experiments.measures import seconds, timed
-from noisyor.experiments.results import Cell, Quantities, Results, Run
+from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, table
 from noisyor.findings import Findings
 from noisyor.inference import posterior
 from noisyor.learning import Trace
@@ -204,30 +203,16 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    count = "{:,.0f}"
-    agreement: dict[str, Column] = {f"{m}, s": (m, "{:.2f}") for m in AGREEMENT}
-    agreement["networks"] = "difference", SAMPLES
-    large: dict[str, Column] = {
-        "seconds": "{:.1f}", "steps": "{:.0f}", "settled": "{:.0%}",
-        "mean error of failures": ("error", "{:.4f}"),
-    }  # fmt: skip
-    em: dict[str, Column] = {
-        "its steps": "{:.0f}", "its seconds": "{:.2f}", "our steps": "{:.0f}",
-        "our seconds": "{:.2f}", "times as long": count, "times as long, a step": count,
-    }  # fmt: skip
-    diagnosis: dict[str, Column] = {
-        "our ms": "{:.2f}", "its ms": count, "times as long": count, "largest difference": "{:.0e}"
-    }  # fmt: skip
-    [of_both] = results.runs("agreement")
-    packages = results.runs(*EM, network="figure1")
-    parents: list[Run] = [(f"{n} parents", 0, "pyagrum") for n in PARENTS]
-    absent = "Not installed when this page was made: `pip install 'noisyor[peers]'`."
+    [of_both], packages = results.runs("agreement"), results.runs(*EM, network="figure1")
     return {
         "n_records": of_both[1],
         "shape": LARGE,
         "largest": results.all(*of_both, "difference").max(),
-        "agreement": table(results, ["records"], agreement, [of_both]),
-        "large": table(results, ["method"], large, results.runs(*METHODS, network=LARGE)),
-        "em": table(results, [("package", "method")], em, packages) or absent,
-        "diagnosis": table(results, [("parents", "network")], diagnosis, parents) or absent,
+        "agreement": [of_both],
+        "large": results.runs(*METHODS, network=LARGE),
+        "packages": packages,
+        "parents": [(f"{n} parents", 0, "pyagrum") for n in PARENTS],
+        "absent": ""
+        if len(packages) == len(EM)
+        else "Not installed when this page was made: `pip install 'noisyor[peers]'`.",
     }

@@ -12,7 +12,7 @@ from noisyor.experiments.learners import fit
 from noisyor.experiments.measures import seconds, timed
 from noisyor.experiments.results import Cell, Floats, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import Column, Label, markdown_table, shown, span, table
+from noisyor.experiments.tables import markdown_table, shown, span
 from noisyor.inference import best_questions, bounds, most_probable, posterior, posteriors
 from noisyor.inference.flat import block_records, flat_network
 from noisyor.network import NoisyOrNetwork
@@ -272,36 +272,7 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    share, count, small = "{:.0%}", "{:,.0f}", "{:.1e}"
-    columns: dict[str, dict[str, Column]] = {
-        "exact": {"exact": share, "median, s": small, "99%, s": small, "records/s": count},
-        "gibbs": {
-            "in doubt": count, "mean error": "{:.4f}", "largest": "{:.3f}",
-            "within the 95% stated": "{:.1%}",
-        },
-        "whole records": {
-            "present": "{:.0f}", "exact": share, "variational": share, "gibbs": share,
-            "error stated: median": small, "90%": small, "below 0.01": share,
-            "log evidence within": small, "s a record": "{:.4f}",
-        },
-        "leaves": {"log evidence within": "{:.2g}", "error": "{:.2g}", "s a record": "{:.3f}"},
-        "questions": {"next question": "{:.3f}", "5 best sets": "{:.3f}", "proven": share},
-        "learned": {
-            "mean difference": "{:.5f}", "where in doubt": "{:.4f}", "same top disease": "{:.1%}",
-        },
-        "intervals": {"in doubt": count, "covered": "{:.1%}", "median width": "{:.3f}"},
-    }  # fmt: skip
-    labels: dict[str, Label] = {
-        "leaves": ("division", "method"), "learned": ("records learned from", "records"),
-        "intervals": ("records learned from", "records"),
-    }  # fmt: skip
-    tables = {
-        kind.partition(" ")[0]: table(
-            results, ["network", labels.get(kind, ("findings", "what"))], of_kind,
-            results.runs(*results.methods(kind)),
-        )
-        for kind, of_kind in columns.items()
-    }  # fmt: skip
+    kinds = "exact", "gibbs", "whole", "leaves", "questions", "learned", "intervals"
     [calibrated] = results.runs("calibration")
     bins = results.numbers("clinic", "off")
     rows = [["posterior", *(title for title, _ in CALIBRATION.values())]]
@@ -310,7 +281,7 @@ def page(results: Results) -> dict[str, object]:
         forms = [form for _, form in CALIBRATION.values()]
         rows.append([f"{k / 10:.1f} to {(k + 1) / 10:.1f}", *map(shown, shares, forms)])
     return {
-        **tables,
+        **{kind: results.runs(*results.methods(kind)) for kind in kinds},
         "n_calibrated": calibrated[1],
         "off": span((results.mean(*calibrated, f"off {k}") for k in bins), "{:+.1f}"),
         "calibration": markdown_table(rows),

@@ -4,7 +4,8 @@ An experiment is a module of this room. The first line of its docstring says in 
 shows, LASTS how long that takes on two cores; `cells(settings)` lists what is to be measured, the
 quickest first, `measure(cell, settings)` measures one cell. From the results alone
 `draw(results, folder)`, where there is something to see, makes pictures and returns their names,
-`page(results)` makes numbers and tables, by the names that the text in `pages/` has for them.
+`page(results)` makes numbers and tables, and chooses the runs of those tables whose columns stand
+in the text of the page, by the names that this text, in `pages/`, has for them.
 """
 
 import importlib
@@ -20,6 +21,7 @@ from noisyor.errors import NoisyOrWarning, ParameterError
 from noisyor.experiments.provenance import Provenance, sentence_of, write_text
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.tables import filled
 
 PAPER = ("table1", "figure3", "figure4", "timings")
 EXPERIMENTS = (
@@ -81,8 +83,7 @@ def made_page(name: str, results: Results, provenance: str, folder: Path) -> str
     experiment = experiment_named(name)
     pictures = experiment.draw(results, folder) if hasattr(experiment, "draw") else []
     text = (Path(__file__).parent / "pages" / f"{name}.md").read_text(encoding="utf-8")
-    values = experiment.page(results)
-    title, *paragraphs = [part.format_map(values) for part in text.strip().split("\n\n")]
+    title, *paragraphs = filled(text, results, experiment.page(results))
     images = [f"![{picture}]({picture}.png)" for picture in pictures]
     return "\n\n".join(filter(None, [title, *images, *paragraphs, provenance])) + "\n"
 

@@ -11,7 +11,6 @@ from noisyor.experiments.learners import fit_chunks, fit_sample
 from noisyor.experiments.measures import mean_errors, timed
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, table
 from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
@@ -101,20 +100,5 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 
 def page(results: Results) -> dict[str, object]:
-    """Return the tables of each network."""
-    parts = []
-    for name in results.networks():
-        columns: dict[str, Column] = {"all": ("failures reached", "{:.4f}")}
-        for depth in results.numbers(name, "failures of depth"):
-            columns[f"depth {depth}"] = f"failures of depth {depth}", "{:.4f}"
-        columns |= {"seconds": "{:.1f}", "samples": ("seconds", SAMPLES)}
-        left: dict[str, Column] = {
-            "at the outset" if depth < 0 else f"depth {depth}": (f"left {depth}", "{:,.0f}")
-            for depth in results.numbers(name, "left")
-        }
-        learned, schedules = (results.runs(*each, network=name) for each in (METHODS, SCHEDULES))
-        errors = table(results, ["method", "records"], columns, learned)
-        parts += [f"## {name}", errors and "Mean absolute error of failures:", errors]
-        parts += ["Failures left to learn after each depth:"]
-        parts += [table(results, [("schedule", "method")], left, schedules)]
-    return {"networks": "\n\n".join(filter(None, parts))}
+    """Return the runs of both tables."""
+    return {"errors": results.runs(*METHODS), "left": results.runs(*SCHEDULES)}

@@ -10,7 +10,6 @@ from noisyor.experiments.learners import clean_up_exactly, fit
 from noisyor.experiments.measures import sums_of_errors, timed
 from noisyor.experiments.results import Cell, Floats, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, table
 from noisyor.identifiability import check_identifiability
 from noisyor.learning import Flag
 from noisyor.names import Indices
@@ -21,7 +20,6 @@ LASTS = "an hour or two"
 UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 NETWORKS = ("figure2", "qmr_shaped", "tcc4e", "orphanet570")
-VERDICTS = ("certified", "local", "not identifiable")
 FIGURE2 = ("refined", "pooled", "sequential", "maximum_likelihood")
 SAMPLES_OF = {
     ("qmr_shaped", 1_000_000): {"refined": 3, "pooled": 3},
@@ -73,7 +71,8 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
 def _checked(network: NoisyOrNetwork) -> Quantities:
     result, found = timed(check_identifiability, network.structure)
     counts = Counter(result.verdicts()["verdict"].to_pylist())
-    found |= {verdict: float(counts[verdict]) for verdict in VERDICTS}
+    for verdict in ("certified", "local", "not identifiable"):
+        found[verdict] = float(counts[verdict])
     return found | {f"group {k}": float(len(group)) for k, group in enumerate(result.swaps)}
 
 
@@ -146,25 +145,10 @@ def page(results: Results) -> dict[str, object]:
         for name, sizes in groups.items()
         if sizes
     ]
-    count = "{:,.0f}"
-    checks: dict[str, Column] = {**dict.fromkeys(VERDICTS, count), "seconds": "{:.1f}"}
-    cleaned: dict[str, Column] = {
-        "edges left": ("left", count), "identifiable": count, "learned": count,
-        "largest error": "{:.1e}", "weakly identified": ("weak", "{:.0f} diseases"),
-        "seconds": "{:.1f}",
-    }  # fmt: skip
-    figure2: dict[str, Column] = {"sum of errors": ("l1", "{:.4f}"), "networks": ("l1", SAMPLES)}
-    records: dict[str, Column] = {
-        "samples": ("error", SAMPLES), "learned": count,
-        "error over observed": ("error / observed", "{:.2f}"), "unflagged": ("sure", count),
-        "theirs over observed": ("sure error / sure observed", "{:.2f}"),
-        "covered": ("held / sure", "{:.1%}"), "seconds": "{:.0f}",
-    }  # fmt: skip
-    learned = results.runs("refined", "pooled")
     return {
-        "checks": table(results, ["network"], checks, results.runs("check")),
         "groups": " ".join(sentences),
-        "cleaned": table(results, ["network"], cleaned, results.runs("clean-up")),
-        "figure2": table(results, ["records", "method"], figure2, results.runs(*FIGURE2)),
-        "records": table(results, ["network", "records", "method"], records, learned),
+        "checks": results.runs("check"),
+        "cleaned": results.runs("clean-up"),
+        "figure2": results.runs(*FIGURE2),
+        "learned": results.runs("refined", "pooled"),
     }

@@ -10,7 +10,7 @@ from noisyor.experiments.drawing import curve, label_curves, picture
 from noisyor.experiments.learners import fit
 from noisyor.experiments.results import Cell, Quantities, Results, Run
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, span, table
+from noisyor.experiments.tables import span
 from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -131,38 +131,19 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    share = "{:.0%}"
-    dependent: dict[str, Column] = {
-        "bias of priors": "{:+.1%}", "error of priors": "{:.1%}", "bias of failures": "{:+.3f}",
-        "error of failures": "{:.3f}", "samples with misfits": ("noticed", share),
-        "pairs that deviate": ("pairs", "{:.1f}"), "samples": ("noticed", SAMPLES),
-    }  # fmt: skip
-    right: dict[str, Column] = {
-        "pairs: p < 0.05": ("pairs", share), "missing edges: p < 0.05": ("edges", share),
-        "samples": ("pairs", SAMPLES),
-    }  # fmt: skip
-    without: dict[str, Column] = {
-        "edges": ("noticed", SAMPLES), "noticed": share,
-        "a pair of it is first": ("pair first", share), "the edge is first": ("edge first", share),
-    }  # fmt: skip
     correlated = results.runs(*(f"{m}, correlation {c}" for c in CORRELATIONS for m in METHODS))
     pooled, refined, sequential = (f"{m}, right" for m in ("pooled", "refined", "sequential"))
-    deleted, learned_well = results.runs("edge deleted"), results.runs(pooled, refined)
+    deleted = results.runs("edge deleted")
 
     def shares(runs: list[Run], *quantities: str) -> str:
-        return span((results.mean(*run, what) for run in runs for what in quantities), share)
+        return span((results.mean(*run, what) for run in runs for what in quantities), "{:.0%}")
 
     return {
         "n_records": correlated[0][1],
-        "rejected": shares(learned_well, "pairs", "edges"),
+        "rejected": shares(results.runs(pooled, refined), "pairs", "edges"),
         "noticed": shares(deleted, "noticed"),
         "named": shares(deleted, "edge first"),
-        "dependent": table(
-            results, [("correlation", "what"), ("method", "kind")], dependent, correlated
-        ),
-        "right": table(
-            results, [("method", "kind"), "records"], right,
-            results.runs(pooled, refined, sequential),
-        ),
-        "deleted": table(results, ["records"], without, deleted),
-    }  # fmt: skip
+        "dependent": correlated,
+        "right": results.runs(pooled, refined, sequential),
+        "deleted": deleted,
+    }

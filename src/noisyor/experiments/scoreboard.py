@@ -10,18 +10,14 @@ from noisyor.experiments.learners import fit_sample
 from noisyor.experiments.measures import coverage, mean_errors
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import NETWORKS, ExperimentSettings
-from noisyor.experiments.tables import SAMPLES, Column, network_tables
 
 LASTS = "50 minutes"
 METHODS = (
     "refined", "pooled", "sequential", "maximum_likelihood", "variational_em", "observed",
     "uniform",
 )  # fmt: skip
-QUANTITIES = {
-    "failures": "{:.4f}", "priors": "{:.4f}", "leaks": "{:.4f}", "covered": "{:.1%}",
-    "flagged": "{:.0%}", "posterior": "{:.5f}", "same_top": "{:.0%}", "seconds": "{:.2f}",
-    "megabytes": "{:,.0f}",
-}  # fmt: skip
+QUANTITIES = ("seconds", "megabytes", "failures", "priors", "leaks", "flagged", "covered",
+              "posterior", "same_top")  # fmt: skip
 SMALL = ("figure1", "figure2", "plants")
 """Where exact inference on all records is no matter."""
 MIDDLE = ("tcc4e", "ddxplus")
@@ -115,10 +111,5 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 
 def page(results: Results) -> dict[str, object]:
-    """Return a table for each network."""
-    titles = {"same_top": "top", "seconds": "s", "megabytes": "MB"}
-    columns: dict[str, Column] = {
-        titles.get(name, name): (name, form) for name, form in QUANTITIES.items()
-    }
-    columns["samples"] = "failures", SAMPLES
-    return {"networks": network_tables(results, columns, METHODS)}
+    """Return the runs of each network."""
+    return {"networks": {n: results.runs(*METHODS, network=n) for n in results.networks()}}

@@ -7,7 +7,7 @@ import numpy as np
 from noisyor.experiments.measures import best_of
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import REAL, ExperimentSettings
-from noisyor.experiments.tables import Column, markdown_table, shown, span, table
+from noisyor.experiments.tables import markdown_table, shown, span
 from noisyor.learning import Flag, learn_sequential
 from noisyor.moments import Moments, count_moments
 from noisyor.network import NoisyOrNetwork
@@ -119,31 +119,23 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> Quantities:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    names, count, time = results.networks(), "{:,.0f}", "{:.2f}"
-    depths = sorted({depth for name in names for depth in results.numbers(name, "depth")})
+    names = results.networks()
+    depths = {depth for name in names for depth in results.numbers(name, "depth")}
     exact = [*(f"depth {depth}" for depth in depths), "priors", "leaks"]
-    recovered: dict[str, Column] = {
-        "edges": count, "learned": count, **dict.fromkeys(exact, "{:.0e}")
-    }  # fmt: skip
-    learned: dict[str, Column] = {
-        **dict.fromkeys(exact[: min(4, len(depths))], "{:.3f}"), "learned": count, "clipped": count,
-        "intervals": count, "covered": "{:.1%}", "count, s": time, "solve, s": time,
-        "with standard errors, s": time,
-    }  # fmt: skip
     recoveries, runs = results.runs("exact moments"), results.runs(*CHOICES)
     schedules = [["structure", "edges", "seconds", *(f"edges a round, {words}" for words in PAIRS)]]
     for run in results.runs("schedule"):
         rounds = []
         for words in PAIRS:
             counts = [results.mean(*run, f"{words} {k}") for k in results.numbers(run[0], words)]
-            left = count.format(results.mean(*run, f"left {words}"))
+            left = shown(results.mean(*run, f"left {words}"), "{:,.0f}")
             rounds.append(", ".join(f"{each:.0f}" for each in counts) + f"; {left} left")
-        edges, elapsed = results.mean(*run, "edges"), results.mean(*run, "seconds")
-        schedules.append([run[0], count.format(edges), shown(elapsed), *rounds])
+        edges, elapsed = (results.mean(*run, what) for what in ("edges", "seconds"))
+        schedules.append([run[0], f"{edges:,.0f}", shown(elapsed), *rounds])
     return {
         "worst": np.nanmax([results.mean(*run, what) for run in recoveries for what in exact]),
         "covered": span((results.mean(*run, "covered") for run in runs), "{:.0%}"),
         "schedules": markdown_table(schedules),
-        "recovery": table(results, ["network"], recovered, recoveries),
-        "records": table(results, ["network", "records", ("choice", "method")], learned, runs),
+        "recoveries": recoveries,
+        "learned": runs,
     }

@@ -15,7 +15,6 @@ from noisyor.experiments.drawing import curve, picture, records_axis
 from noisyor.experiments.measures import best_of, in_new_process, seconds
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import Column, table
 from noisyor.findings.writing import RecordWriter
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.moments import sum_moments
@@ -31,7 +30,6 @@ CHUNK = 1_000_000
 """Records that are held at once."""
 STARTS = ("import noisyor", "from noisyor import NoisyOrNetwork", "noisyor --help",
           "noisyor info clinic")  # fmt: skip
-PLANS = ("as the paper", "of a schedule", "all coupled pairs")
 N_FILES = 8
 IN_A_PROCESS = """
 from noisyor import Findings, MomentPlan, count_moments, datasets
@@ -264,31 +262,23 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-
-    def listed(columns: dict[str, Column], *methods: str) -> str:
-        runs = [run for method in methods for run in results.runs(method)]
-        return table(results, [("what", "method"), "records"], columns, runs)
-
     [sampled], [cluster] = results.runs("sample"), results.runs("cluster")
-    [paper] = [run for run in results.runs("count, as the paper") if run[1] == sampled[1]]
-    times: dict[str, Column] = {"seconds": "{:.2f}", "us a record": "{:.2f}"}
-    peak: dict[str, Column] = {"peak memory, MB": "{:,.0f}"}
-    files: dict[str, Column] = {"write, s": "{:.1f}", "read, s": "{:.1f}", "MB": "{:.0f}"}
-    counts: dict[str, Column] = {"bytes a record": "{:.0f}", "megabytes of counts": "{:.0f}"}
+    counts = results.runs("count, as the paper")
+    [paper] = [run for run in counts if run[1] == sampled[1]]
     return {
-        "starts": listed({"seconds": "{:.3f}", "Python alone": "{:.3f}"}, *STARTS),
+        "starts": results.runs(*STARTS),
         "findings": results.mean(*sampled, "findings"),
         "plainly": results.mean(*sampled, "plainly / seconds"),
-        "sampled": listed(times, "sample"),
-        "written": listed(files | peak, "Parquet, long", "Parquet, wide"),
+        "sampled": [sampled],
+        "written": results.runs(*results.methods("Parquet")),
         "pairs": results.mean(*paper, "pairs"),
         "triplets": results.mean(*paper, "triplets"),
         "paper": PAPER_SECONDS * paper[1] / results.mean(*paper, "seconds"),
-        "counted": listed({**times, "of the peak": "{:.0%}"}, *(f"count, {p}" for p in PLANS)),
-        "files": listed(times | peak, "count a file, all coupled pairs"),
-        "one_core": listed(times | counts, *(f"one core, {plan}" for plan in PLANS)),
+        "counted": counts + results.runs("count, all coupled pairs"),
+        "files": results.runs("count a file, all coupled pairs"),
+        "one_core": results.runs(*results.methods("one core")),
         "n_files": N_FILES,
         "overhead": results.mean(*cluster, "cluster, s / threads, s"),
-        "cluster": listed({"threads, s": "{:.2f}", "cluster, s": "{:.2f}"}, "cluster"),
-        "merged": listed({"MB each": "{:.0f}", "seconds": "{:.1f}"}, *results.methods("merge")),
+        "cluster": [cluster],
+        "merged": results.runs(*results.methods("merge")),
     }

@@ -1,19 +1,12 @@
 """Tables of results in Markdown."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from noisyor.experiments.results import Results, Run
-
-SAMPLES = "samples"
-"""In place of a format: how many samples a quantity was measured on."""
-
-Label = str | tuple[str, str]
-"""What of a run stands in a column: network, records, method, or of a method "kind, what" kind or
-what; before it the title where that is another, which is left out of the texts below it."""
-Column = str | tuple[str, str]
-"""A format; before it the quantity where the title does not name it."""
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -30,38 +23,54 @@ def shown(value: float, form: str = "{:.3f}") -> str:
     return form.format(value) if np.isfinite(value) else ""
 
 
-def table(
-    results: Results, labels: Iterable[Label], columns: Mapping[str, Column], runs: Iterable[Run]
-) -> str:
-    """Return a table of means over samples, a row for each run of which anything was measured."""
-    named = [(label, label) if isinstance(label, str) else label for label in labels]
-    rows = [[*(title for title, _ in named), *columns]]
+def table(results: Results, template: str, runs: Iterable[Run]) -> str:
+    """Return a table: header and row of a template, the row for each run of which it says anything.
+
+    Fields of the row are `{network}`, `{records}`, `{method}`, of a method "kind, what" `{kind}` or
+    `{what}`; `{quantity:format}` is a mean over samples, `{quantity:n}` the number of samples.
+    Words of a title are left out below it, and so are columns without any text.
+    """
+    header, _, row = template.splitlines()
+    titles, fields = (line.strip("| ").split(" | ") for line in (header, row))
+    matches = [re.fullmatch(r"\{(.+?)(?::([^:{} ]+))?\}(.*)", field) for field in fields]
+    rows = []
     for run in runs:
-        network, n_records, method = run
-        kind, _, what = method.partition(", ")
-        words = {
-            "network": network, "records": f"{n_records:,}", "method": method,
-            "kind": kind, "what": what or method,
-        }  # fmt: skip
-        cells = []
-        for title, column in columns.items():
-            quantity, form = (title, column) if isinstance(column, str) else column
-            n = len(results.all(*run, quantity))
-            is_count = form == SAMPLES and n
-            cells.append(str(n) if is_count else shown(results.mean(*run, quantity), form))
-        if any(cells):
-            known = [words[field].replace(title, "").strip() for title, field in named]
-            rows.append([*known, *cells])
-    return markdown_table(rows)
+        kind, _, what = run[2].partition(", ")
+        words = {"network": run[0], "records": f"{run[1]:,}", "method": run[2], "kind": kind,
+                 "what": what or kind}  # fmt: skip
+        cells, is_measured = [], False
+        for title, match in zip(titles, matches, strict=True):
+            assert match is not None
+            name, form, unit = match.groups()
+            if form is None:
+                cells.append(words[name].replace(title, "").strip() + unit)
+                continue
+            n = len(results.all(*run, name))
+            text = shown(results.mean(*run, name), f"{{:{form}}}{unit}") if form != "n" else n or ""
+            cells.append(str(text))
+            is_measured |= bool(text)
+        rows += [cells] if is_measured else []
+    columns = [column for column in zip(titles, *rows, strict=True) if any(column[1:])]
+    return markdown_table(list(zip(*columns, strict=True)))
 
 
-def network_tables(results: Results, columns: Mapping[str, Column], methods: Sequence[str]) -> str:
-    """Return for each network a heading, and a table of all numbers of records and methods."""
+def filled(text: str, results: Results, values: Mapping[str, Any]) -> list[str]:
+    """Return the paragraphs of a page with their values.
+
+    A paragraph whose last line ends with `each NAME` is the template of a table, and the value of
+    that name the runs in it; or runs by network, for a table under a heading for each of them.
+    """
     parts = []
-    for name in results.networks():
-        runs = results.runs(*methods, network=name)
-        parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
-    return "\n\n".join(parts)
+    for part in text.strip().split("\n\n"):
+        template, _, name = part.rpartition(" each ")
+        if not template.endswith("|"):
+            parts.append(part.format_map(values))
+        elif isinstance(values[name], dict):
+            for title, runs in values[name].items():
+                parts += [f"## {title}", table(results, template, runs)]
+        else:
+            parts.append(table(results, template, values[name]))
+    return parts
 
 
 def by_records(
