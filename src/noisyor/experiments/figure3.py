@@ -6,7 +6,7 @@ from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, label_curves, picture
 from noisyor.experiments.learners import fit_sample
 from noisyor.experiments.measures import KINDS, coverage, sums_of_errors
-from noisyor.experiments.results import Cell, Quantities, Results, Run
+from noisyor.experiments.results import Cell, Quantities, Results, Run, cells_of
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.tables import by_records, shown
 
@@ -32,7 +32,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
         for method in METHODS:
             is_long = method == "refined" and n_records > 100_000  # it looks at every record
             n_networks = settings.pick(16 if method in FEWER or is_long else 64, 3)
-            found += [Cell(NETWORK, n_records, s, method) for s in settings.seeds(n_networks)]
+            found += cells_of([NETWORK], [n_records], settings.seeds(n_networks), [method])
     return found
 
 

@@ -9,7 +9,7 @@ from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, curves, label_curves, picture
 from noisyor.experiments.learners import fit_chunks, fit_sample
 from noisyor.experiments.measures import mean_errors, timed
-from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.results import Cell, Quantities, Results, cells_of
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
@@ -28,16 +28,12 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     """List the schedules, then records and methods."""
     real = settings.real_networks()
     names = ["qmr_shaped", *(["orphanet570"] if "orphanet570" in real else list(real)[:1])]
-    found = [Cell(name, 0, 0, schedule) for name in names for schedule in SCHEDULES]
+    found = cells_of(names, [0], [0], SCHEDULES)
     for n_records in settings.pick((10_000, 100_000, 1_000_000, 10_000_000), (1000, 10_000)):
         for name in settings.pick(names, names[:1]):
             is_long = settings.quick or n_records > 100_000 or name != "qmr_shaped"
-            for seed in settings.seeds(1 if is_long else 3):
-                found += [
-                    Cell(name, n_records, seed, method)
-                    for method in METHODS
-                    if n_records <= CHUNK or (name, method) in LARGEST
-                ]
+            methods = [m for m in METHODS if n_records <= CHUNK or (name, m) in LARGEST]
+            found += cells_of([name], [n_records], settings.seeds(1 if is_long else 3), methods)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from noisyor.evaluation import evaluate
 from noisyor.experiments.learners import clean_up_exactly, fit
 from noisyor.experiments.measures import sums_of_errors, timed
-from noisyor.experiments.results import Cell, Floats, Quantities, Results
+from noisyor.experiments.results import Cell, Floats, Quantities, Results, cells_of
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.identifiability import check_identifiability
 from noisyor.learning import Flag
@@ -35,18 +35,17 @@ SAMPLES_OF = {
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List checks, the clean-up from exact moments, and samples."""
     names = settings.available(*NETWORKS)
-    found = [Cell(name, 0, 0, "check") for name in names]
+    found = cells_of(names, [0], [0], ["check"])
     # orphanet570's own frequencies leave a minimum without curvature.
     exact = [DRAWN if name == "orphanet570" else name for name in names]
-    found += [Cell(name, 0, 0, "clean-up") for name in exact]
+    found += cells_of(exact, [0], [0], ["clean-up"])
     n_records, n_networks = settings.pick((1_000_000, 64), (1000, 2))
-    for seed in settings.seeds(n_networks):
-        found += [Cell("figure2", n_records, seed, method) for method in FIGURE2]
+    found += cells_of(["figure2"], [n_records], settings.seeds(n_networks), FIGURE2)
+    chosen = settings.pick([*names, *exact], ["tcc4e"] if "tcc4e" in names else [])
     for (name, size), samples in SAMPLES_OF.items():
-        is_wanted = name in (*names, *exact) and not (settings.quick and name != "tcc4e")
-        for method, n in samples.items() if is_wanted else ():
+        for method, n in samples.items() if name in chosen else ():
             seeds = settings.seeds(settings.pick(n, 1))
-            found += [Cell(name, settings.pick(size, 1000), seed, method) for seed in seeds]
+            found += cells_of([name], [settings.pick(size, 1000)], seeds, [method])
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.experiments.measures import timed
 from noisyor.experiments.results import Floats, Quantities
@@ -38,6 +39,16 @@ def fit_sample(
     records, diseases = network.sample(n_records, rng=seed, return_diseases=True)
     structure = network.structure
     return timed(fit, records, structure, method, diseases=diseases, n_init=n_init)
+
+
+def sample_plainly(
+    network: NoisyOrNetwork, diseases: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Sample the findings of patients whose diseases are fixed, a random number for each."""
+    log_failures = np.zeros((network.structure.n_diseases, network.structure.n_symptoms))
+    log_failures[*network.structure.edges.T] = np.log(network.failures)
+    absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
+    return (rng.random(absent.shape) > absent).astype(np.uint8)
 
 
 def fit_chunks(

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,13 @@ class Cell(NamedTuple):
     def run(self) -> Run:
         """The cell but for its seed."""
         return self.network, self.n_records, self.method
+
+
+def cells_of(
+    networks: Iterable[str], sizes: Iterable[int], seeds: Iterable[int], methods: Iterable[str]
+) -> list[Cell]:
+    """List the cells of all methods on all samples."""
+    return [Cell(*each) for each in itertools.product(networks, sizes, seeds, methods)]
 
 
 class Results:

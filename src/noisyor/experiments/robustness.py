@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from noisyor.experiments.drawing import curve, label_curves, picture
-from noisyor.experiments.learners import fit
-from noisyor.experiments.results import Cell, Quantities, Results, Run
+from noisyor.experiments.learners import fit, sample_plainly
+from noisyor.experiments.results import Cell, Quantities, Results, Run, cells_of
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.tables import span
 from noisyor.findings import Findings
@@ -26,27 +26,20 @@ LEVEL = 0.05
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List samples of dependent diseases, of the right network, and with an edge deleted."""
     n_records = settings.pick(20_000, 2000)
-    found = [
-        Cell(NETWORK, n_records, seed, f"{method}, correlation {correlation}")
-        for correlation in CORRELATIONS
-        for seed in settings.seeds(settings.pick(3, 1))
-        for method in METHODS
-    ]
+    seeds = settings.seeds(settings.pick(3, 1))
+    correlated = [f"{method}, correlation {c}" for c in CORRELATIONS for method in METHODS]
+    found = cells_of([NETWORK], [n_records], seeds, correlated)
     for method, n_records in RIGHT:
         n = settings.pick(50 if method == "refined" else 100, 5)
-        found += [Cell(NETWORK, n_records, s, f"{method}, right") for s in settings.seeds(n)]
+        found += cells_of([NETWORK], [n_records], settings.seeds(n), [f"{method}, right"])
     n_edges = settings.network(NETWORK).structure.n_edges
     n = settings.pick(40, 4)
     deleted = np.random.default_rng(settings.seed).choice(n_edges, n, replace=False).tolist()
-    return found + [
-        Cell(NETWORK, n_records, edge, "edge deleted")
-        for n_records in (2000, 10_000)
-        for edge in deleted
-    ]
+    return found + cells_of([NETWORK], (2000, 10_000), deleted, ["edge deleted"])
 
 
 def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
-    """Learn from one sample; see what is wrong, and what misfits tell."""
+    """Learn from one sample; see what is wrong, and what misfits say."""
     network = settings.network(cell.network)
     if cell.method == "edge deleted":
         return _without_edge(network, cell)
@@ -54,9 +47,8 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     if kind == "right":
         findings = network.sample(cell.n_records, rng=cell.seed)
         misfits = fit(findings, network.structure, method).misfits()
-        return {
-            "pairs": float(misfits.p_value < LEVEL), "edges": float(misfits.edges.p_value < LEVEL)
-        }  # fmt: skip
+        p_values = {"pairs": misfits.p_value, "edges": misfits.edges.p_value}
+        return {what: float(p_value < LEVEL) for what, p_value in p_values.items()}
     correlation = float(kind.split()[1])
     records = sample_correlated(network, cell.n_records, correlation, cell.seed)
     estimate = fit(records, network.structure, method)
@@ -90,11 +82,7 @@ def sample_correlated(
             parent = latent[:, rng.integers(disease)]
             latent[:, disease] *= np.sqrt(1 - correlation**2)
             latent[:, disease] += correlation * parent
-    diseases = latent < ndtri(network.priors)
-    log_failures = np.zeros((n, network.structure.n_symptoms))
-    log_failures[*network.structure.edges.T] = np.log(network.failures)
-    absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
-    return (rng.random(absent.shape) > absent).astype(np.uint8)
+    return sample_plainly(network, latent < ndtri(network.priors), rng)
 
 
 def _without_edge(network: NoisyOrNetwork, cell: Cell) -> Quantities:

@@ -8,7 +8,7 @@ from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curves, label_curves, names_of_curves, picture
 from noisyor.experiments.learners import fit_sample
 from noisyor.experiments.measures import coverage, mean_errors
-from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.results import Cell, Quantities, Results, cells_of
 from noisyor.experiments.settings import NETWORKS, ExperimentSettings
 
 LASTS = "50 minutes"
@@ -51,9 +51,8 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
         for name in names:
             if name in left_out or n_records not in ONLY_SIZES.get(name, (n_records,)):
                 continue
-            for seed in settings.seeds(n_samples(name, n_records, settings)):
-                chosen = methods(name, n_records, settings)
-                found += [Cell(name, n_records, seed, method) for method in chosen]
+            seeds = settings.seeds(n_samples(name, n_records, settings))
+            found += cells_of([name], [n_records], seeds, methods(name, n_records, settings))
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from noisyor.experiments.measures import best_of
-from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.results import Cell, Quantities, Results, cells_of
 from noisyor.experiments.settings import REAL, ExperimentSettings
 from noisyor.experiments.tables import markdown_table, shown, span
 from noisyor.learning import Flag, learn_sequential
@@ -24,14 +24,11 @@ PAIRS = {"with pairs": True, "triplets alone": False}
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List schedules, recoveries from exact moments, and samples."""
     names = ["qmr_shaped", *settings.real_networks()]
-    found = [Cell(name, 0, 0, "schedule") for name in (*names, ENLARGED)]
-    found += [Cell(name, 0, 0, "exact moments") for name in ("figure1", *names)]
-    return found + [
-        Cell(name, n_records, settings.seed, choice)
-        for name in settings.available("qmr_shaped", REAL[-1])
-        for n_records in settings.pick((100_000, 1_000_000), (10_000, 100_000))
-        for choice in CHOICES
-    ]
+    found = cells_of([*names, ENLARGED], [0], [0], ["schedule"])
+    found += cells_of(["figure1", *names], [0], [0], ["exact moments"])
+    sizes = settings.pick((100_000, 1_000_000), (10_000, 100_000))
+    large = settings.available("qmr_shaped", REAL[-1])
+    return found + cells_of(large, sizes, [settings.seed], CHOICES)
 
 
 def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from noisyor.experiments.drawing import curve, picture, records_axis
+from noisyor.experiments.learners import sample_plainly
 from noisyor.experiments.measures import best_of, in_new_process, seconds
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
@@ -27,7 +28,7 @@ LARGE = "qmr_shaped"
 PAPER_SECONDS = 2.5e-4
 """A record, for 36,506 triplets, 7,682 pairs and 4,013 singles (Section 4.2)."""
 CHUNK = 1_000_000
-"""Records that are held at once."""
+"""Records that are in memory at once."""
 STARTS = ("import noisyor", "from noisyor import NoisyOrNetwork", "noisyor --help",
           "noisyor info clinic")  # fmt: skip
 N_FILES = 8
@@ -83,15 +84,11 @@ def _start(what: str) -> Quantities:
 
 def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> Quantities:
     """Sample, beside the obvious sampler that draws a random number for each cell."""
-    structure, n_plain = network.structure, 2000
+    n_plain, rng = 2000, np.random.default_rng(0)
 
     def plainly() -> Any:
-        rng = np.random.default_rng(0)
-        log_failures = np.zeros((structure.n_diseases, structure.n_symptoms))
-        log_failures[tuple(structure.edges.T)] = np.log(network.failures)
-        diseases = rng.random((n_plain, structure.n_diseases)) < network.priors
-        absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
-        return rng.random(absent.shape) >= absent
+        diseases = rng.random((n_plain, network.structure.n_diseases)) < network.priors
+        return sample_plainly(network, diseases, rng)
 
     network.sample(1000, rng=0)  # compile
     return {
@@ -170,15 +167,15 @@ def _words_per_second() -> float:
         return cores * len(pairs) * 128 / best_of(30, work)
 
 
-def _blocks(network: NoisyOrNetwork, n_records: int, seed: int) -> Iterator[Any]:
-    return (each.block for each in network.iter_sample(n_records, rng=seed))
+def _write(path: Path, network: NoisyOrNetwork, n_records: int, seed: int, layout: Any) -> None:
+    blocks = (each.block for each in network.iter_sample(n_records, rng=seed))
+    RecordWriter(network.structure.symptoms, layout=layout).write(path, "parquet", blocks)
 
 
 def _count_file(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> Quantities:
     """Count a long file in a process of its own, compiled code included."""
     records, plan = folder / "records.parquet", folder / "moments.plan"
-    writer = RecordWriter(network.structure.symptoms, layout="long")
-    writer.write(records, "parquet", _blocks(network, n_records, 1))
+    _write(records, network, n_records, 1, "long")
     plan_named(name, network.structure).save(plan)
     work = f"count_moments({str(records)!r}, MomentPlan.load({str(plan)!r}))"
     elapsed, peak = in_new_process(IN_A_PROCESS.format(work))
@@ -201,23 +198,20 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
     import distributed
 
     cluster_of: Any = distributed.LocalCluster
-    client_of: Any = distributed.Client
     plan = MomentPlan.all_pairs(network.structure)
     files = [folder / f"{number}.parquet" for number in range(N_FILES)]
     for number, file in enumerate(files):
-        writer = RecordWriter(network.structure.symptoms)
-        writer.write(file, "parquet", _blocks(network, n_records // N_FILES, number))
+        _write(file, network, n_records // N_FILES, number, "wide")
     with (
         cluster_of(os.cpu_count(), threads_per_worker=1, dashboard_address=":0") as cluster,
-        client_of(cluster) as client,
+        cluster.get_client() as client,
     ):
         if count_moments(files, plan, client=client) != count_moments(files, plan):
             raise AssertionError("a cluster counted something else than threads")
-        times = [
-            [seconds(count_moments, files, plan, client=each) for each in (None, client)]
-            for _ in range(3)
-        ]
-    return dict(zip(("threads, s", "cluster, s"), np.min(times, axis=0).tolist(), strict=True))
+        ways = {"threads, s": None, "cluster, s": client}
+        return {
+            what: best_of(3, count_moments, files, plan, client=each) for what, each in ways.items()
+        }
 
 
 def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> Quantities:
