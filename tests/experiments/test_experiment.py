@@ -9,7 +9,7 @@ from noisyor import NoisyOrError
 from noisyor.cli import main
 from noisyor.experiments import (
     EXPERIMENTS,
-    Settings,
+    ExperimentSettings,
     accuracy,
     baselines,
     experiment,
@@ -24,7 +24,7 @@ from noisyor.experiments import (
 from noisyor.experiments.provenance import sentence_of
 from noisyor.experiments.results import Cell, Results
 
-QUICK = Settings(quick=True)
+QUICK = ExperimentSettings(quick=True)
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
@@ -141,7 +141,7 @@ def test_every_page_in_the_docs_has_its_experiment():
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures, tmp_path):
     content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    settings = Settings(content["settings"]["quick"], structures=real_structures)
+    settings = ExperimentSettings(content["settings"]["quick"], structures=real_structures)
     assert experiment.missing_cells(name, RESULTS, settings) == []
     results = Results(RESULTS / f"{name}.csv")
     page = experiment.made_page(name, results, sentence_of(content), tmp_path)
@@ -153,5 +153,5 @@ def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structur
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("quick", [False, True])
 def test_cells_are_distinct(name, quick):
-    cells = experiment.experiment_named(name).cells(Settings(quick))
+    cells = experiment.experiment_named(name).cells(ExperimentSettings(quick))
     assert len(set(cells)) == len(cells) > 0

@@ -1,14 +1,14 @@
 """How large the experiments of the paper are."""
 
-from noisyor.experiments import Settings, figure3, figure4
+from noisyor.experiments import ExperimentSettings, figure3, figure4
 
 
 def test_the_full_run_is_as_large_as_the_papers():
-    cells = figure3.cells(Settings())
+    cells = figure3.cells(ExperimentSettings())
     assert {cell.n_records for cell in cells} >= {100, 1000, 10_000, 100_000}
     for method, n in (("sequential", 64), ("variational_em", 64), ("exact_em", 16)):
         assert len({cell.seed for cell in cells if cell.method == method}) == n
     assert figure3.RESTARTS["variational_em"] == 64
     assert figure3.RESTARTS["exact_em"] == 4
-    sizes = {cell.n_records for cell in figure4.cells(Settings())}
+    sizes = {cell.n_records for cell in figure4.cells(ExperimentSettings())}
     assert sizes >= {10_000, 100_000, 1_000_000, 10_000_000}

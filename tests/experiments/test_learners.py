@@ -43,7 +43,7 @@ def test_rounds_of_em_can_be_set():
 
 def test_the_clean_up_learns_all_that_is_identifiable_from_exact_moments():
     network = datasets.figure2(0)
-    cleaned = clean_up_exactly(network)
+    failures, cleaned, _ = clean_up_exactly(network)
     assert cleaned.edges.all()
-    assert cleaned.n_weak == 0
-    assert np.abs(cleaned.failures - network.failures).max() < 1e-8
+    assert not any(len(each.weakly_identified) for each in cleaned.explained)
+    assert np.abs(failures - network.failures).max() < 1e-8

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from noisyor import NoisyOrError
-from noisyor.experiments import Settings, reproduce
-from noisyor.experiments.provenance import Provenance
+from noisyor.experiments import ExperimentSettings, reproduce
+from noisyor.experiments.provenance import Provenance, sentence_of
 from noisyor.experiments.results import Cell, Results
 
-QUICK = Settings(quick=True)
+QUICK = ExperimentSettings(quick=True)
 
 
 def test_results_of_other_settings_are_not_mixed(tmp_path):
@@ -20,11 +20,11 @@ def test_results_of_other_settings_are_not_mixed(tmp_path):
     assert kept["seconds"] == 7.0
     kept["date"] = "2026-01-02"
     (tmp_path / "table1.json").write_text(json.dumps(kept))
-    sentence = Provenance("table1", tmp_path, QUICK).sentence()
+    sentence = sentence_of(Provenance("table1", tmp_path, QUICK).content)
     assert "--quick --out DIR` in 7 s" in sentence
     assert "begun on 2026-01-02" in sentence
     with pytest.raises(NoisyOrError, match=r"other settings .*quick True.*quick False"):
-        reproduce("table1", tmp_path, Settings())
+        reproduce("table1", tmp_path, ExperimentSettings())
     (tmp_path / "table1.json").unlink()
     with pytest.raises(NoisyOrError, match="cannot be read"):
         reproduce("table1", tmp_path, QUICK)

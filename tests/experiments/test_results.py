@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from noisyor import NoisyOrError
-from noisyor.experiments import Settings, reproduce
+from noisyor.experiments import ExperimentSettings, reproduce
 from noisyor.experiments.results import Cell, Results
 
-QUICK = Settings(quick=True)
+QUICK = ExperimentSettings(quick=True)
 
 
 def test_seeds_and_methods_do_not_mix(tmp_path):
@@ -34,6 +34,20 @@ def test_what_was_measured_is_listed():
     assert results.sizes() == [10, 100]
     assert results.sizes("figure1") == [10]
     assert results.numbers("orphanet570", "depth") == [0, 1]
+
+
+def test_runs_are_listed_in_order():
+    results = Results()
+    for network, n, method in (("orphanet570", 5, "m, 2"), ("clinic", 20, "m, 1"),
+                               ("clinic", 10, "m, 1"), ("clinic", 10, "m, 2")):  # fmt: skip
+        results.add(Cell(network, n, 0, method), {"x": 1.0})
+    assert results.methods("m") == ["m, 2", "m, 1"]
+    assert results.runs("m, 1", "m, 2") == [
+        ("clinic", 10, "m, 1"), ("clinic", 10, "m, 2"), ("clinic", 20, "m, 1"),
+        ("orphanet570", 5, "m, 2"),
+    ]  # fmt: skip
+    assert results.runs("m, 2", network="clinic") == [("clinic", 10, "m, 2")]
+    assert results.runs("other") == []
 
 
 @pytest.mark.parametrize(

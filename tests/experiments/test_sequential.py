@@ -1,4 +1,4 @@
-"""Structures as large as wanted."""
+"""Structures of any size."""
 
 from noisyor import datasets
 from noisyor.experiments.sequential import enlarged

@@ -1,30 +1,38 @@
 """Tables of results in Markdown."""
 
 from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.tables import SAMPLES, runs_of, span, table
+from noisyor.experiments.tables import by_records, filled, shown, span, table
 
 
 def test_tables():
     results = Results()
-    results.add(Cell("a", 10, 0, "m"), {"error": 1.0})
-    results.add(Cell("a", 10, 1, "m"), {"error": 3.0, "time": 2.0})
-    columns = {"error": "{:.1f}", "s": ("time", "{:.0f}"), "samples": ("error", SAMPLES)}
-    runs = [(["one"], ("a", 10, "m")), (["none"], ("a", 11, "m"))]
-    text = table(results, ["run"], columns, runs)
-    assert text.splitlines() == ["| run | error | s | samples |", "|---|---|---|---|",
-                                 "| one | 2.0 | 2 | 2 |"]  # fmt: skip
-    assert table(results, ["run"], columns, runs[1:]) == ""
+    results.add(Cell("a", 10, 0, "m, 3 parts"), {"error": 1.0})
+    results.add(Cell("a", 10, 1, "m, 3 parts"), {"error": 3.0, "time: all": 2.0})
+    header = "| of | parts | error | s | samples | none |", "|---|---|---|---|---|---|"
+    row = "| {records} | {what} | {error:.1f} | {time: all:.0f} s | {error:n} | {other:.1f} |"
+    template, runs = "\n".join([*header, row]), [("a", 10, "m, 3 parts"), ("a", 11, "m, 3 parts")]
+    rows = ["| of | parts | error | s | samples |", "|---|---|---|---|---|",
+            "| 10 | 3 | 2.0 | 2 s | 2 |"]  # fmt: skip
+    assert table(results, template, runs).splitlines() == rows
+    assert table(results, template, runs[1:]) == ""
+    text = f"# {{title}}\n\n{template} each one\n\n{template} each all\n"
+    parts = filled(text, results, {"title": "T", "one": runs, "all": {"a": runs}})
+    assert parts == ["# T", "\n".join(rows), "## a", "\n".join(rows)]
+
+
+def test_spans():
     assert span([0.871, float("nan"), 0.95]) == "0.87 to 0.95"
     assert span([0.871, 0.872]) == "0.87"
 
 
-def test_runs_are_listed_in_order():
+def test_quantities_by_records():
     results = Results()
-    for network, n in (("orphanet570", 5), ("clinic", 20), ("clinic", 10)):
-        results.add(Cell(network, n, 0, "m"), {"x": 1.0})
-    assert runs_of(results, "m") == [
-        ("clinic", 10, "m"),
-        ("clinic", 20, "m"),
-        ("orphanet570", 5, "m"),
-    ]
-    assert runs_of(results, "other") == []
+    for n in 10, 20, 30:
+        results.add(Cell("a", n, 0, "m"), {"over": n * 6.0, "under": 2.0 * (n > 10)})
+
+    def ratio(run):
+        return shown(results.mean(*run, "over / under"), "{:.0f}")
+
+    text = by_records(results, "a", ["m"], ratio)
+    assert text.splitlines() == ["| method | 20 | 30 |", "|---|---|---|", "| m | 60 | 90 |"]
+    assert by_records(results, "b", ["m"], ratio) == ""

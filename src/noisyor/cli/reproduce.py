@@ -46,7 +46,7 @@ def reproduce(
 
     Example: noisyor reproduce figure3 --quick --out results
     """
-    from noisyor.experiments import EXPERIMENTS, Settings
+    from noisyor.experiments import EXPERIMENTS, ExperimentSettings
     from noisyor.experiments import reproduce as run
     from noisyor.experiments.experiment import experiment_named, missing_cells, summary_of
 
@@ -64,7 +64,7 @@ def reproduce(
         raise FileError(f"--structures {structures} is not a folder.")
     if out.exists() and not out.is_dir():
         raise FileError(f"--out {out} is a file; give a folder.")
-    settings = Settings(quick, seed, structures)
+    settings = ExperimentSettings(quick, seed, structures)
     settings.real_networks()
     for name in names:
         n_missing = len(missing_cells(name, out, settings))

@@ -16,14 +16,14 @@ import numpy as np
 from noisyor import datasets
 from noisyor.datasets.qmr import random_leaks, zipf_priors
 from noisyor.evaluation import evaluate
-from noisyor.experiments.drawing import COLOURS, picture
+from noisyor.experiments.drawing import COLOURS, note, picture
 from noisyor.experiments.learners import fit, fit_sample
-from noisyor.experiments.measures import mean_errors, seconds, timed
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import SAMPLES, Column, table
+from noisyor.experiments.measures import seconds, timed
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
 from noisyor.findings import Findings
 from noisyor.inference import posterior
+from noisyor.learning import Trace
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -32,12 +32,10 @@ AGREEMENT = ("exact_em", "maximum_likelihood")
 SHAPE = (50, 400)
 LARGE = "{} diseases, {} symptoms".format(*SHAPE)
 METHODS = ("variational_em", "refined", "pooled", "observed")
-PGMPY_STEPS = 100
-PYAGRUM_STEPS = 2
 PARENTS = (12, 16, 20, 24)
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List likelihoods, a larger network, and the packages that are installed."""
     n_records = settings.pick(10_000, 1000)
     seeds = settings.seeds(settings.pick(16, 2))
@@ -51,70 +49,66 @@ def cells(settings: Settings) -> list[Cell]:
     return found
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Run two methods, or two packages, on the same."""
     if cell.method == "agreement":
         return _agreement(cell)
     if cell.network == LARGE:
         return _large(cell)
-    if cell.network == "figure1":
-        return _em(cell)
-    return _diagnosis(int(cell.network.split()[0]))
+    return _em(cell) if cell.network == "figure1" else _diagnosis(int(cell.network.split()[0]))
 
 
-def _agreement(cell: Cell) -> dict[str, float]:
+def _timed_fit(
+    network: NoisyOrNetwork, findings: Findings, method: str, **options: Any
+) -> tuple[Trace, float]:
+    """Run a method of EM, compiled; return its trace and its seconds."""
+    fit(findings, network.structure, method, n_init=1)  # compile
+    estimate, found = timed(fit, findings, network.structure, method, **options)
+    assert estimate.trace is not None
+    return estimate.trace, found["seconds"]
+
+
+def _agreement(cell: Cell) -> Quantities:
     """Reach the same maximum in two ways."""
     network = datasets.figure1(cell.seed)
     findings = network.sample(cell.n_records, rng=cell.seed + 10**6)
-    found, ends = {}, []
-    for method in AGREEMENT:
-        fit(findings, network.structure, method, n_init=1)  # compile
-        estimate, of_run = timed(fit, findings, network.structure, method, random_state=cell.seed)
-        assert estimate.trace is not None
-        ends.append(estimate.trace.values[-1])
-        found[method] = of_run["seconds"]
-    return {"difference": abs(ends[0] - ends[1]) / abs(ends[1]), **found}
+    runs = [_timed_fit(network, findings, each, random_state=cell.seed) for each in AGREEMENT]
+    ours, theirs = (trace.values[-1] for trace, _ in runs)
+    times = {method: elapsed for method, (_, elapsed) in zip(AGREEMENT, runs, strict=True)}
+    return {"difference": abs(ours - theirs) / abs(theirs), **times}
 
 
-def _large(cell: Cell) -> dict[str, float]:
+def _large(cell: Cell) -> Quantities:
     """Learn where exact EM is out of reach."""
     rng = np.random.default_rng(0)
     structure = Structure.from_matrix(rng.random(SHAPE) < 0.1)
-    network = NoisyOrNetwork(
-        structure,
-        zipf_priors(SHAPE[0], rng),
-        rng.uniform(0.2, 0.9, structure.n_edges),
-        random_leaks(SHAPE[1], rng),
-    )
-
+    priors, failures = zipf_priors(SHAPE[0], rng), rng.uniform(0.2, 0.9, structure.n_edges)
+    network = NoisyOrNetwork(structure, priors, failures, random_leaks(SHAPE[1], rng))
     fit_sample(network, cell.method, 100, seed=0, n_init=1)  # compile
     estimate, of_run = fit_sample(network, cell.method, cell.n_records, seed=1, n_init=1)
-    error = mean_errors(evaluate(estimate.network, network, n_records=0))["failures"]
+    error = evaluate(estimate.network, network, n_records=0).failures.mean
     found = {"seconds": of_run["seconds"], "error": error}
     if estimate.trace is not None:
         found |= {"steps": len(estimate.trace.values), "settled": estimate.trace.is_settled}
     return found
 
 
-def _em(cell: Cell) -> dict[str, float]:
+def _em(cell: Cell) -> Quantities:
     """Run EM by another package and by `exact_em`, from one start."""
     network = datasets.figure1(0)
     findings = network.sample(cell.n_records, rng=1)
-    fit(findings, network.structure, "exact_em", n_init=1)  # compile
-    estimate, ours = timed(fit, findings, network.structure, "exact_em", n_init=1)
-    assert estimate.trace is not None
-    n_steps = 3 * (len(estimate.trace.values) - 1)  # each has two steps of EM and a leap
-    elapsed = seconds(EM[cell.method](network.structure, findings))
-    steps = PGMPY_STEPS if cell.method == "pgmpy" else PYAGRUM_STEPS
-    times = elapsed / ours["seconds"]
+    trace, ours = _timed_fit(network, findings, "exact_em", n_init=1)
+    n_steps = 3 * (len(trace.values) - 1)  # each has two steps of EM and a leap
+    its_em, its_steps = EM[cell.method]
+    its = seconds(its_em(network.structure, findings, its_steps))
     return {
-        "its steps": float(steps), "its seconds": elapsed, "our steps": float(n_steps),
-        "our seconds": ours["seconds"], "times as long": times,
-        "times as long, a step": times * n_steps / steps,
+        "its steps": float(its_steps), "its seconds": its, "our steps": float(n_steps),
+        "our seconds": ours, "times as long": its / ours,
+        "times as long, a step": its / ours * n_steps / its_steps,
     }  # fmt: skip
 
 
-def _pgmpy_em(structure: Structure, findings: Findings) -> Callable[[], object]:
+def _pgmpy_em(structure: Structure, findings: Findings, n_steps: int) -> Callable[[], object]:
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -131,14 +125,14 @@ def _pgmpy_em(structure: Structure, findings: Findings) -> Callable[[], object]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ExpectationMaximization(model, table).get_parameters(
-                latent_card=dict.fromkeys(structure.diseases, 2), max_iter=PGMPY_STEPS, atol=0.0,
+                latent_card=dict.fromkeys(structure.diseases, 2), max_iter=n_steps, atol=0.0,
                 seed=0, init_cpds="random", show_progress=False,
             )  # fmt: skip
 
     return work
 
 
-def _pyagrum_em(structure: Structure, findings: Findings) -> Callable[[], object]:
+def _pyagrum_em(structure: Structure, findings: Findings, n_steps: int) -> Callable[[], object]:
     import pandas as pd
     import pyagrum
 
@@ -155,19 +149,19 @@ def _pyagrum_em(structure: Structure, findings: Findings) -> Callable[[], object
     table = pd.DataFrame(np.hstack([hidden, rows]), columns=names)
     learner = pyagrum.BNLearner(table, model, ["?"])
     learner.useEM(1e-9)
-    learner.EMsetMaxIter(PYAGRUM_STEPS)
+    learner.EMsetMaxIter(n_steps)
     return lambda: learner.learnParameters(model)
 
 
-EM = {"pgmpy": _pgmpy_em, "pyagrum": _pyagrum_em}
+EM = {"pgmpy": (_pgmpy_em, 100), "pyagrum": (_pyagrum_em, 2)}
+"""Other packages, and how many steps of theirs are timed."""
 
 
-def _diagnosis(n: int) -> dict[str, float]:
+def _diagnosis(n: int) -> Quantities:
     """Find the posteriors of all parents of one present finding."""
     structure = Structure.from_matrix(np.ones((n, 1)))
-    network = NoisyOrNetwork(
-        structure, np.linspace(0.01, 0.1, n), np.linspace(0.1, 0.9, n), np.array([0.01])
-    )
+    numbers = np.linspace(0.01, 0.1, n), np.linspace(0.1, 0.9, n), np.array([0.01])
+    network = NoisyOrNetwork(structure, *numbers)
     posterior(network, [0])  # compile
     ours = float(np.median([seconds(posterior, network, [0]) for _ in range(100)]))
     theirs, of_run = timed(_pyagrum_posterior, network)
@@ -182,29 +176,26 @@ def _pyagrum_posterior(network: NoisyOrNetwork) -> Any:
     """Make the model and return the posteriors."""
     import pyagrum
 
-    structure = network.structure
-    model = pyagrum.BayesNet()
-    leak = float(network.leaks[0])
-    model.addNoisyORNet(pyagrum.LabelizedVariable("symptom", "", ["0", "1"]), leak)
-    for disease, p, f in zip(structure.diseases, network.priors, network.failures, strict=True):
+    model, diseases = pyagrum.BayesNet(), network.structure.diseases
+    symptom = pyagrum.LabelizedVariable("symptom", "", ["0", "1"])
+    model.addNoisyORNet(symptom, float(network.leaks[0]))
+    for disease, p, f in zip(diseases, network.priors, network.failures, strict=True):
         model.add(pyagrum.LabelizedVariable(disease, "", ["0", "1"]))
         model.cpt(disease)[:] = [1.0 - p, p]
         model.addWeightedArc(disease, "symptom", 1.0 - f)
     engine = pyagrum.LazyPropagation(model)
     engine.setEvidence({"symptom": "1"})
     engine.makeInference()
-    return np.array([float(engine.posterior(disease)[1]) for disease in structure.diseases])
+    return np.array([float(engine.posterior(disease)[1]) for disease in diseases])
 
 
 def draw(results: Results, folder: Path) -> list[str]:
     """Draw error against time on the larger network."""
-    [n_records] = results.sizes(LARGE)
     with picture(folder / "baselines", 1, (5.0, 3.2)) as (axis,):
-        for method in METHODS:
-            run = LARGE, n_records, method
+        for run in results.runs(*METHODS, network=LARGE):
             point = results.mean(*run, "seconds"), results.mean(*run, "error")
-            axis.plot(*point, "o", color=COLOURS[method])
-            axis.annotate(method, point, (6, 4), fontsize=8, textcoords="offset points")
+            axis.plot(*point, "o", color=COLOURS[run[2]])
+            note(axis, run[2], point, (6, 4))
         axis.set(xscale="log", xlabel="seconds", ylabel="mean error of failures", title=LARGE)
         axis.margins(0.25)
     return ["baselines"]
@@ -212,32 +203,16 @@ def draw(results: Results, folder: Path) -> list[str]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    [n_records] = results.sizes(LARGE)
-    of_run = "figure1", n_records, "agreement"
-    agreement: dict[str, Column] = {f"{m}, s": (m, "{:.2f}") for m in AGREEMENT}
-    agreement["networks"] = "difference", SAMPLES
-    large: dict[str, Column] = {
-        "seconds": "{:.1f}", "steps": "{:.0f}", "settled": "{:.0%}",
-        "mean error of failures": ("error", "{:.4f}"),
-    }  # fmt: skip
-    em: dict[str, Column] = {
-        "its steps": "{:.0f}", "its seconds": "{:.2f}", "our steps": "{:.0f}",
-        "our seconds": "{:.2f}", "times as long": "{:,.0f}", "times as long, a step": "{:,.0f}",
-    }  # fmt: skip
-    em_runs = [([name], ("figure1", n_records, name)) for name in EM]
-    diagnosis: dict[str, Column] = {
-        "our ms": "{:.2f}", "its ms": "{:,.0f}", "times as long": "{:,.0f}",
-        "largest difference": "{:.0e}",
-    }  # fmt: skip
-    parents = [([str(n)], (f"{n} parents", 0, "pyagrum")) for n in PARENTS]
-    absent = "Not installed when this page was made: `pip install 'noisyor[peers]'`."
-    runs = [([method], (LARGE, n_records, method)) for method in METHODS]
+    [of_both], packages = results.runs("agreement"), results.runs(*EM, network="figure1")
     return {
-        "n_records": n_records,
+        "n_records": of_both[1],
         "shape": LARGE,
-        "largest": results.all(*of_run, "difference").max(),
-        "agreement": table(results, ["records"], agreement, [([f"{n_records:,}"], of_run)]),
-        "large": table(results, ["method"], large, runs),
-        "em": table(results, ["package"], em, em_runs) or absent,
-        "diagnosis": table(results, ["parents"], diagnosis, parents) or absent,
+        "largest": results.all(*of_both, "difference").max(),
+        "agreement": [of_both],
+        "large": results.runs(*METHODS, network=LARGE),
+        "packages": packages,
+        "parents": [(f"{n} parents", 0, "pyagrum") for n in PARENTS],
+        "absent": ""
+        if len(packages) == len(EM)
+        else "Not installed when this page was made: `pip install 'noisyor[peers]'`.",
     }

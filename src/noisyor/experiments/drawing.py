@@ -1,23 +1,19 @@
 """One style for all pictures: few lines, labels at the curves, colours for the colour-blind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from noisyor.experiments.results import Results
+
 COLOURS = {
-    "refined": "#0072B2",
-    "pooled": "#009E73",
-    "sequential": "#D55E00",
-    "variational_em": "#CC79A7",
-    "exact_em": "#E69F00",
-    "maximum_likelihood": "#56B4E9",
-    "observed": "#555555",
-    "observed_likelihood": "#888888",
-    "uniform": "#999999",
-}
+    "refined": "#0072B2", "pooled": "#009E73", "sequential": "#D55E00", "variational_em": "#CC79A7",
+    "exact_em": "#E69F00", "maximum_likelihood": "#56B4E9", "observed": "#555555",
+    "observed_likelihood": "#888888", "uniform": "#999999",
+}  # fmt: skip
 LABELS = {
     "variational_em": "variational EM",
     "exact_em": "exact EM",
@@ -27,17 +23,10 @@ LABELS = {
     "sequential": "sequential (the paper's)",
 }
 STYLE: Any = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e8e8e8",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "noisyor",
-}
+    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": "#e8e8e8", "grid.linewidth": 0.6, "axes.axisbelow": True, "lines.linewidth": 1.6,
+    "svg.fonttype": "none", "svg.hashsalt": "noisyor",
+}  # fmt: skip
 
 
 @contextmanager
@@ -50,9 +39,8 @@ def picture(path: Path, n_axes: int, size: tuple[float, float], n_rows: int = 1)
 
     with plt.rc_context(STYLE):
         n_columns = -(-n_axes // n_rows)
-        drawing, grid = plt.subplots(
-            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
-        )
+        shape: Any = {"figsize": size, "layout": "constrained", "squeeze": False}
+        drawing, grid = plt.subplots(n_rows, n_columns, **shape)
         axes = grid.ravel()
         for unused in axes[n_axes:]:
             unused.remove()
@@ -69,21 +57,34 @@ def curve(
     y: Sequence[float],
     method: str,
     *,
+    label: str = "",
     spread: Sequence[float] | None = None,
-    style: str = "-",
 ) -> None:
-    """Draw a method's curve with markers, and standard deviations as a shade."""
+    """Draw a method's curve with markers, and standard deviations as a shade.
+
+    Methods that do not compete, because they see the diseases, or nothing, have dashes.
+    """
     xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     known = np.isfinite(ys)
     if not known.any():
         return
-    colour = COLOURS.get(method, "#000000")
-    label = LABELS.get(method, method)
-    axis.plot(xs[known], ys[known], style, color=colour, marker="o", markersize=3, label=label)
+    xs, ys = xs[known], ys[known]
+    colour, label = COLOURS.get(method, "#000000"), label or LABELS.get(method, method)
+    style = "--" if method in ("observed", "observed_likelihood", "uniform") else "-"
+    axis.plot(xs, ys, style, color=colour, marker="o", markersize=3, label=label)
     if spread is not None:
         margin = np.nan_to_num(np.asarray(spread, dtype=float))[known]
-        low = np.maximum(ys[known] - margin, ys[known] / 10.0)
-        axis.fill_between(xs[known], low, ys[known] + margin, color=colour, alpha=0.12, linewidth=0)
+        low = np.maximum(ys - margin, ys / 10.0)
+        axis.fill_between(xs, low, ys + margin, color=colour, alpha=0.12, linewidth=0)
+
+
+def curves(axis: Any, results: Results, network: str, methods: Iterable[str], what: str) -> None:
+    """Draw the means of a quantity against the records, a curve for each method."""
+    at = results.sizes()
+    for method in methods:
+        curve(axis, at, [results.mean(network, n, method, what) for n in at], method)
+    axis.set(yscale="log", title=network)
+    records_axis(axis, at)
 
 
 def records_axis(axis: Any, at: Sequence[int]) -> None:
@@ -91,11 +92,6 @@ def records_axis(axis: Any, at: Sequence[int]) -> None:
     axis.set(xscale="log", xlabel="records")
     axis.set_xticks(list(at), [f"{n // 10**6}M" if n >= 10**6 else f"{n:,}" for n in at])
     axis.minorticks_off()
-
-
-def line_of(method: str) -> str:
-    """Return dashes for methods that do not compete: they see the diseases, or nothing."""
-    return "--" if method in ("observed", "observed_likelihood", "uniform") else "-"
 
 
 def names_of_curves(axis: Any) -> set[str]:
@@ -112,18 +108,17 @@ def label_curves(axis: Any, names: set[str] | None = None) -> None:
     axis.figure.canvas.draw()
     ends = [line.get_xydata()[-1] for line in lines]
     heights = [axis.transData.transform(end)[1] for end in ends]
-    order = np.argsort(heights)
-    step = 11.0 * axis.figure.dpi / 72.0
-    placed: list[float] = []
-    for number in order:
-        at = heights[number]
-        if placed and at < placed[-1] + step:
-            at = placed[-1] + step
-        placed.append(at)
+    step, at = 11.0 * axis.figure.dpi / 72.0, -np.inf
     right = max(end[0] for end in ends)
-    for number, at in zip(order, placed, strict=True):
+    for number in np.argsort(heights):
+        at = max(heights[number], at + step)
         y = axis.transData.inverted().transform((0.0, at))[1]
         axis.annotate(
             lines[number].get_label(), (right, y), (6, 0), textcoords="offset points",
             color=lines[number].get_color(), fontsize=8, va="center", annotation_clip=False,
         )  # fmt: skip
+
+
+def note(axis: Any, text: str, point: tuple[float, float], offset: tuple[int, int]) -> None:
+    """Write a small text beside a point."""
+    axis.annotate(text, point, offset, fontsize=8, textcoords="offset points")

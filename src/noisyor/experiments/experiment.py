@@ -1,9 +1,11 @@
 """Experiments: cells that are measured one by one, then a page, its tables and its pictures.
 
 An experiment is a module of this room. The first line of its docstring says in a sentence what it
-shows, LASTS how long that takes on two cores; `cells` lists what is to be measured, `measure`
-measures one cell, `draw` (where there is something to see) and `page` make pictures, numbers and
-tables from the results alone. The text of the page, into which these are put, stands in `pages/`.
+shows, LASTS how long that takes on two cores; `cells(settings)` lists what is to be measured, the
+quickest first, `measure(cell, settings)` measures one cell. From the results alone
+`draw(results, folder)`, where there is something to see, makes pictures and returns their names,
+`page(results)` makes numbers and tables, and chooses the runs of those tables whose columns stand
+in the text of the page, by the names that this text, in `pages/`, has for them.
 """
 
 import importlib
@@ -13,13 +15,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
 
 from noisyor.errors import NoisyOrWarning, ParameterError
-from noisyor.experiments.provenance import Provenance
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.io.paths import replaced_when_done
+from noisyor.experiments.provenance import Provenance, sentence_of, write_text
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.tables import filled
 
 PAPER = ("table1", "figure3", "figure4", "timings")
 EXPERIMENTS = (
@@ -30,33 +32,13 @@ TIMED = ("timings", "baselines", "diagnosis", "speed")
 """These are measured one cell at a time: side by side they would disturb each other."""
 
 
-class Experiment(Protocol):
-    """A module of this room."""
-
-    LASTS: str
-    """How long all of it takes on two cores."""
-
-    def cells(self, settings: Settings) -> list[Cell]:
-        """List what is to be measured, the quickest first."""
-        ...
-
-    def measure(self, cell: Cell, settings: Settings) -> dict[str, float]:
-        """Measure one cell."""
-        ...
-
-    def page(self, results: Results) -> dict[str, object]:
-        """Return the numbers and tables of the page, by the names that its text has for them."""
-        ...
-
-
-def experiment_named(name: str) -> Experiment:
+def experiment_named(name: str) -> ModuleType:
     """Return an experiment by name."""
     if name not in EXPERIMENTS:
         raise ParameterError(
             f"there is no experiment {name!r}; known: {', '.join(EXPERIMENTS)}, all."
         )
-    module: Experiment = importlib.import_module(f"noisyor.experiments.{name}")
-    return module
+    return importlib.import_module(f"noisyor.experiments.{name}")
 
 
 def summary_of(name: str) -> str:
@@ -67,7 +49,7 @@ def summary_of(name: str) -> str:
 def reproduce(
     name: str,
     folder: Path,
-    settings: Settings,
+    settings: ExperimentSettings,
     *,
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -91,18 +73,17 @@ def reproduce(
     finally:
         provenance.keep(time.perf_counter() - start if missing else 0.0)
     page = folder / f"{name}.md"
-    _write(page, made_page(name, results, provenance.sentence(), folder))
-    _write(folder / "index.md", made_index(folder))
+    write_text(page, made_page(name, results, sentence_of(provenance.content), folder))
+    write_text(folder / "index.md", made_index(folder))
     return page
 
 
 def made_page(name: str, results: Results, provenance: str, folder: Path) -> str:
     """Return a page: its pictures, which are drawn into the folder, stand below the title."""
-    experiment: Any = experiment_named(name)
+    experiment = experiment_named(name)
     pictures = experiment.draw(results, folder) if hasattr(experiment, "draw") else []
     text = (Path(__file__).parent / "pages" / f"{name}.md").read_text(encoding="utf-8")
-    values = experiment.page(results)
-    title, *paragraphs = [part.format_map(values) for part in text.strip().split("\n\n")]
+    title, *paragraphs = filled(text, results, experiment.page(results))
     images = [f"![{picture}]({picture}.png)" for picture in pictures]
     return "\n\n".join(filter(None, [title, *images, *paragraphs, provenance])) + "\n"
 
@@ -114,34 +95,26 @@ def made_index(folder: Path) -> str:
         "Everything here was measured and written by a command, `noisyor reproduce`, which each "
         "page names at its end, with the machine. The numbers stand in a CSV file beside the page.",
     ]
-    for title, names in (
-        ("The paper's experiments", PAPER),
-        ("This package", [name for name in EXPERIMENTS if name not in PAPER]),
-    ):
-        found = [name for name in names if (folder / f"{name}.md").exists()]
-        lines = [f"- [{name}]({name}.md): {summary_of(name)}" for name in found]
+    found = [name for name in EXPERIMENTS if (folder / f"{name}.md").exists()]
+    for title, is_paper in (("The paper's experiments", True), ("This package", False)):
+        names = [name for name in found if (name in PAPER) == is_paper]
+        lines = [f"- [{name}]({name}.md): {summary_of(name)}" for name in names]
         parts += [f"## {title}", "\n".join(lines)] if lines else []
     return "\n\n".join(parts) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
-    with replaced_when_done(path) as part:
-        Path(part).write_text(text, encoding="utf-8")
-
-
-def missing_cells(name: str, folder: Path, settings: Settings) -> list[Cell]:
+def missing_cells(name: str, folder: Path, settings: ExperimentSettings) -> list[Cell]:
     """Return the cells that are not in the results of an earlier run."""
     results = Results(folder / f"{name}.csv")
     return [cell for cell in experiment_named(name).cells(settings) if cell not in results]
 
 
 def _measured(
-    name: str, cells: list[Cell], settings: Settings, jobs: int
-) -> Iterator[tuple[Cell, dict[str, float]]]:
+    name: str, cells: list[Cell], settings: ExperimentSettings, jobs: int
+) -> Iterator[tuple[Cell, Quantities]]:
     """Give each cell with what was measured, in processes of their own if there are several."""
     if jobs < 2 or name in TIMED:
-        for cell in cells:
-            yield cell, _measure(name, cell, settings)
+        yield from ((cell, _measure(name, cell, settings)) for cell in cells)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
@@ -154,8 +127,9 @@ def _measured(
             raise
 
 
-def _measure(name: str, cell: Cell, settings: Settings) -> dict[str, float]:
+def _measure(name: str, cell: Cell, settings: ExperimentSettings) -> Quantities:
     with warnings.catch_warnings():
         # What could not be learned shows in the errors; a notice for each cell would not be read.
         warnings.simplefilter("ignore", NoisyOrWarning)
-        return experiment_named(name).measure(cell, settings)
+        found: Quantities = experiment_named(name).measure(cell, settings)
+        return found

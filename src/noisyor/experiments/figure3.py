@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from noisyor.evaluation import evaluate
 from noisyor.experiments.drawing import curve, label_curves, picture
 from noisyor.experiments.learners import fit_sample
-from noisyor.experiments.measures import coverage, sums_of_errors
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import markdown_table, shown
+from noisyor.experiments.measures import KINDS, coverage, sums_of_errors
+from noisyor.experiments.results import Cell, Quantities, Results, Run, cells_of
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.tables import by_records, shown
 
 LASTS = "35 minutes"
 NETWORK = "figure1"
@@ -21,35 +19,29 @@ METHODS = (
 FEWER = ("exact_em", "maximum_likelihood")
 """Methods for which the paper takes 16 networks instead of 64."""
 RESTARTS = {"variational_em": 64, "exact_em": 4, "maximum_likelihood": 4}
-SAMPLE = 10**6
-"""Added to the seed of a network for that of its records."""
+INTERVALS = ("refined", "pooled", "sequential")
 
 
-def n_networks(method: str, n_records: int, settings: Settings) -> int:
-    """Return on how many random networks a method is run."""
-    is_long = method == "refined" and n_records > 100_000  # it looks at every record
-    return settings.pick(16 if method in FEWER or is_long else 64, 3)
-
-
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List the networks, records and methods."""
     sizes = settings.pick(
         (100, 316, 1000, 3162, 10_000, 31_623, 100_000, 1_000_000), (100, 1000, 10_000, 100_000)
     )
-    return [
-        Cell(NETWORK, n_records, seed, method)
-        for n_records in sizes
-        for method in METHODS
-        for seed in settings.seeds(n_networks(method, n_records, settings))
-    ]
+    found = []
+    for n_records in sizes:
+        for method in METHODS:
+            is_long = method == "refined" and n_records > 100_000  # it looks at every record
+            n_networks = settings.pick(16 if method in FEWER or is_long else 64, 3)
+            found += cells_of([NETWORK], [n_records], settings.seeds(n_networks), [method])
+    return found
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Learn from one sample."""
     network = settings.network(cell.network, cell.seed)
     restarts = RESTARTS.get(cell.method, 1)
     restarts = settings.pick(restarts, min(restarts, 4))
-    sample = cell.n_records, cell.seed + SAMPLE
+    sample = cell.n_records, cell.seed + 10**6
     estimate, found = fit_sample(network, cell.method, *sample, restarts)
     learned = estimate.network
     intervals = coverage(estimate, network)
@@ -63,87 +55,55 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
 
 def draw(results: Results, folder: Path) -> list[str]:
     """Draw errors and seconds."""
-    at, names = results.sizes(), []
-    for name, quantity, what in (
-        ("figure3", "l1", "priors and failures"),
-        ("figure3-with-leaks", "l1_with_leaks", "priors, failures and leaks"),
-    ):
+    at = results.sizes()
+    pictures = {
+        "figure3": ("l1", "priors and failures"),
+        "figure3-with-leaks": ("l1_with_leaks", "priors, failures and leaks"),
+    }
+    for name, (quantity, what) in pictures.items():
         with picture(folder / name, 2, (9.5, 3.6)) as (left, right):
             for method in METHODS:
                 means = [results.mean(NETWORK, n, method, quantity) for n in at]
                 spread = [results.spread(NETWORK, n, method, quantity) for n in at]
-                style = ":" if method == "uniform" else "-"
-                curve(left, at, means, method, spread=spread, style=style)
+                curve(left, at, means, method, spread=spread)
                 seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
                 if method not in ("observed", "uniform"):
                     curve(right, at, seconds, method)
-            left.set(xscale="log", yscale="log", xlabel="records",
-                     ylabel=f"sum of errors: {what}")  # fmt: skip
-            right.set(xscale="log", yscale="log", xlabel="records", ylabel="seconds, one run")
-            for axis in left, right:
+            for axis, label in (left, f"sum of errors: {what}"), (right, "seconds, one run"):
+                axis.set(xscale="log", yscale="log", xlabel="records", ylabel=label)
                 label_curves(axis)
-        names.append(name)
-    return names
+    return list(pictures)
 
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables, and what they show with most records."""
-    at = results.sizes()
-    most = at[-1]
-    rows = [["method", *(f"{n:,}" for n in at)]]
-    times = [["method", *(f"{n:,}" for n in at)]]
-    for method in METHODS:
-        means = [
-            (results.mean(NETWORK, n, method, "l1"), results.spread(NETWORK, n, method, "l1"))
-            for n in at
-        ]
-        rows.append([method, *(f"{shown(m, '{:.3g}')} ± {shown(s, '{:.2g}')}" for m, s in means)])
-        seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
-        times.append([method, *(shown(each, "{:.3g}") for each in seconds)])
+    most = results.sizes()[-1]
+
+    def error(run: Run) -> str:
+        spread = shown(results.spread(*run, "l1"), "{:.2g}")
+        return f"{shown(results.mean(*run, 'l1'), '{:.3g}')} ± {spread}"
+
+    def ratio(run: Run) -> str:
+        best = results.all(*run[:2], "maximum_likelihood", "l1")
+        theirs = results.all(*run, "l1")[: len(best)]  # seeds of all methods begin with the same
+        return f"{theirs.mean() / best.mean():.2f}" if theirs.size else ""
+
+    def covered(run: Run) -> str:
+        shares = [results.mean(*run, f"held {kind} / sound {kind}") for kind in KINDS]
+        texts = [shown(share, "{:.1%}") for share in shares]
+        return " / ".join(texts) if any(texts) else ""
+
+    def median(run: Run) -> str:
+        return shown(results.median(*run, "seconds"), "{:.3g}")
+
     return {
         "most": most,
         **{method: results.mean(NETWORK, most, method, "l1") for method in METHODS},
         "pruned": results.mean(NETWORK, most, "variational_em", "pruned"),
         "n_networks": len(results.all(NETWORK, most, "sequential", "l1")),
         "n_fewer": len(results.all(NETWORK, most, "exact_em", "l1")),
-        "errors": markdown_table(rows),
-        "ratios": _ratio_table(results),
-        "coverage": _coverage_table(results),
-        "times": markdown_table(times),
+        "errors": by_records(results, NETWORK, METHODS, error),
+        "ratios": by_records(results, NETWORK, INTERVALS, ratio),
+        "coverage": by_records(results, NETWORK, INTERVALS, covered),
+        "times": by_records(results, NETWORK, METHODS, median),
     }
-
-
-def _ratio_table(results: Results) -> str:
-    """Return the errors of other methods over those of maximum likelihood."""
-    at = results.sizes()
-    rows = [["method", *(f"{n:,}" for n in at)]]
-    for method in "refined", "pooled", "sequential":
-        cells_of_row = []
-        for n_records in at:
-            best = results.all(NETWORK, n_records, "maximum_likelihood", "l1")
-            # Seeds begin with the same ones for all methods.
-            theirs = results.all(NETWORK, n_records, method, "l1")[: len(best)]
-            cells_of_row.append(f"{theirs.mean() / best.mean():.2f}" if theirs.size else "")
-        rows.append([method, *cells_of_row])
-    return markdown_table(rows)
-
-
-def _coverage_table(results: Results) -> str:
-    """Return the intervals that hold the truth, over all networks."""
-    methods = "refined", "pooled", "sequential"
-    at = [n for n in results.sizes() if results.all(NETWORK, n, "refined", "sound prior").size]
-    rows = [["method", *(f"{n:,}" for n in at)]]
-    for method in methods if at else ():
-        shares = []
-        for n_records in at:
-            counts = [
-                [results.all(NETWORK, n_records, method, f"{what} {kind}").sum()
-                 for what in ("held", "sound")]
-                for kind in ("prior", "failure", "leak")
-            ]  # fmt: skip
-            with np.errstate(invalid="ignore"):
-                shares.append(
-                    " / ".join(shown(held / np.float64(n), "{:.1%}") for held, n in counts)
-                )
-        rows.append([method, *shares])
-    return markdown_table(rows)

@@ -4,14 +4,12 @@ import itertools
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisyor.evaluation import evaluate
 from noisyor.experiments.learners import clean_up_exactly, fit
 from noisyor.experiments.measures import sums_of_errors, timed
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import SAMPLES, Run, markdown_table, shown, table
+from noisyor.experiments.results import Cell, Floats, Quantities, Results, cells_of
+from noisyor.experiments.settings import ExperimentSettings
 from noisyor.identifiability import check_identifiability
 from noisyor.learning import Flag
 from noisyor.names import Indices
@@ -22,7 +20,6 @@ LASTS = "an hour or two"
 UNSURE = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS
 DRAWN = "orphanet570, failures drawn"
 NETWORKS = ("figure2", "qmr_shaped", "tcc4e", "orphanet570")
-VERDICTS = ("certified", "local", "not identifiable")
 FIGURE2 = ("refined", "pooled", "sequential", "maximum_likelihood")
 SAMPLES_OF = {
     ("qmr_shaped", 1_000_000): {"refined": 3, "pooled": 3},
@@ -35,25 +32,24 @@ SAMPLES_OF = {
 """Few where one takes minutes, or where not one value is certain."""
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List checks, the clean-up from exact moments, and samples."""
     names = settings.available(*NETWORKS)
-    found = [Cell(name, 0, 0, "check") for name in names]
+    found = cells_of(names, [0], [0], ["check"])
     # orphanet570's own frequencies leave a minimum without curvature.
     exact = [DRAWN if name == "orphanet570" else name for name in names]
-    found += [Cell(name, 0, 0, "clean-up") for name in exact]
+    found += cells_of(exact, [0], [0], ["clean-up"])
     n_records, n_networks = settings.pick((1_000_000, 64), (1000, 2))
-    for seed in settings.seeds(n_networks):
-        found += [Cell("figure2", n_records, seed, method) for method in FIGURE2]
+    found += cells_of(["figure2"], [n_records], settings.seeds(n_networks), FIGURE2)
+    chosen = settings.pick([*names, *exact], ["tcc4e"] if "tcc4e" in names else [])
     for (name, size), samples in SAMPLES_OF.items():
-        is_wanted = name in (*names, *exact) and not (settings.quick and name != "tcc4e")
-        for method, n in samples.items() if is_wanted else ():
+        for method, n in samples.items() if name in chosen else ():
             seeds = settings.seeds(settings.pick(n, 1))
-            found += [Cell(name, settings.pick(size, 1000), seed, method) for seed in seeds]
+            found += cells_of([name], [settings.pick(size, 1000)], seeds, [method])
     return found
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Check a structure, or learn."""
     network = settings.network("orphanet570" if cell.network == DRAWN else cell.network, cell.seed)
     if cell.network == DRAWN:  # its own frequencies are the very same in subtypes of diseases
@@ -71,55 +67,47 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     return _left_and_learned(network, cell)
 
 
-def _checked(network: NoisyOrNetwork) -> dict[str, float]:
+def _checked(network: NoisyOrNetwork) -> Quantities:
     result, found = timed(check_identifiability, network.structure)
     counts = Counter(result.verdicts()["verdict"].to_pylist())
-    found |= {verdict: float(counts[verdict]) for verdict in VERDICTS}
+    for verdict in ("certified", "local", "not identifiable"):
+        found[verdict] = float(counts[verdict])
     return found | {f"group {k}": float(len(group)) for k, group in enumerate(result.swaps)}
 
 
-def _cleaned(network: NoisyOrNetwork) -> dict[str, float]:
-    """Learn what the schedule leaves from exact moments, everything else known."""
+def _cleaned(network: NoisyOrNetwork) -> Quantities:
+    """Learn what the schedule leaves from exact moments, everything else being fixed."""
     left = find_schedule(network.structure).depths < 0
-    cleaned, found = timed(clean_up_exactly, network)
-    swaps = cleaned.identifiability.swaps
-    failures = cleaned.failures[matching_edges(network, swaps, cleaned.failures)]
+    (failures, cleaned, check), found = timed(clean_up_exactly, network)
+    failures = failures[matching_edges(network, check.swaps, failures)]
     wrong = np.abs(failures - network.failures)[cleaned.edges]
-    identifiable = left & (cleaned.identifiability.orders.failures >= 0)
     return {
-        "left": float(left.sum()), "identifiable": float(identifiable.sum()),
+        "left": float(left.sum()),
+        "identifiable": float((left & (check.orders.failures >= 0)).sum()),
         "learned": float(wrong.size), "largest error": wrong.max(),
-        "weak": float(cleaned.n_weak), "seconds": found["seconds"],
+        "weak": float(sum(len(each.weakly_identified) for each in cleaned.explained)),
+        "seconds": found["seconds"],
     }  # fmt: skip
 
 
 def matching_edges(
-    network: NoisyOrNetwork, swaps: list[tuple[int, ...]], failures: NDArray[np.float64]
+    network: NoisyOrNetwork, swaps: list[tuple[int, ...]], failures: Floats
 ) -> Indices:
     """Return for each edge the one that stands for it, in groups that may be swapped."""
     structure = network.structure
     edges = np.arange(structure.n_edges)
     for group in swaps:
-
-        def distance(order: tuple[int, ...], group: tuple[int, ...] = group) -> float:
-            return sum(
-                float(
-                    np.abs(
-                        failures[structure.edges_of(found)]
-                        - network.failures[structure.edges_of(disease)]
-                    ).sum()
-                )
-                for disease, found in zip(group, order, strict=True)
-            )
-
-        best = min(itertools.permutations(group), key=distance)
-        for disease, found in zip(group, best, strict=True):
-            where = structure.edges_of(found)
-            edges[structure.edges_of(disease)] = np.arange(where.start, where.stop)
+        own = np.concatenate([edges[structure.edges_of(disease)] for disease in group])
+        orders = [
+            np.concatenate([np.r_[structure.edges_of(disease)] for disease in order])
+            for order in itertools.permutations(group)
+        ]
+        distances = [np.abs(failures[each] - network.failures[own]).sum() for each in orders]
+        edges[own] = orders[int(np.argmin(distances))]
     return edges
 
 
-def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
+def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> Quantities:
     """Learn from records; compare what no schedule learns with what is learned of seen diseases."""
     structure = network.structure
     schedule = find_schedule(structure)
@@ -146,19 +134,9 @@ def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    names = results.networks()
-    checks = table(
-        results,
-        ["network"],
-        {
-            **{verdict: (verdict, "{:,.0f}") for verdict in VERDICTS},
-            "seconds": ("seconds", "{:.1f}"),
-        },
-        [([name], (name, 0, "check")) for name in names],
-    )
     groups = {
         name: [results.mean(name, 0, "check", f"group {k}") for k in results.numbers(name, "group")]
-        for name in names
+        for name in results.networks()
     }
     sentences = [
         f"{name} has groups of {', '.join(f'{size:.0f}' for size in sizes)} diseases with the same "
@@ -166,58 +144,10 @@ def page(results: Results) -> dict[str, object]:
         for name, sizes in groups.items()
         if sizes
     ]
-    cleaned = table(
-        results,
-        ["network"],
-        {
-            "edges left": ("left", "{:,.0f}"), "identifiable": ("identifiable", "{:,.0f}"),
-            "learned": ("learned", "{:,.0f}"), "largest error": ("largest error", "{:.1e}"),
-            "weakly identified": ("weak", "{:.0f} diseases"), "seconds": ("seconds", "{:.1f}"),
-        },
-        [([name], (name, 0, "clean-up")) for name in names],
-    )  # fmt: skip
-    figure2 = table(
-        results,
-        ["records", "method"],
-        {"sum of errors": ("l1", "{:.4f}"), "networks": ("l1", SAMPLES)},
-        [
-            ([f"{n:,}", method], ("figure2", n, method))
-            for n in results.sizes("figure2")
-            for method in FIGURE2
-        ],
-    )
     return {
-        "checks": checks,
         "groups": " ".join(sentences),
-        "cleaned": cleaned,
-        "figure2": figure2,
-        "records": _record_table(results),
+        "checks": results.runs("check"),
+        "cleaned": results.runs("clean-up"),
+        "figure2": results.runs(*FIGURE2),
+        "learned": results.runs("refined", "pooled"),
     }
-
-
-def _record_table(results: Results) -> str:
-    rows = [
-        ["network", "records", "method", "samples", "learned", "error over observed",
-         "unflagged", "theirs over observed", "covered", "seconds"]
-    ]  # fmt: skip
-    for name in results.networks():
-        for n_records, method in itertools.product(results.sizes(name), ("refined", "pooled")):
-            run: Run = name, n_records, method
-            n = len(results.all(*run, "error"))
-            if not n:
-                continue
-            mean = {
-                what: results.mean(*run, what)
-                for what in ("learned", "error", "observed", "sure", "sure error",
-                             "sure observed", "held", "seconds")
-            }  # fmt: skip
-            cells_of_row = [f"{mean['learned']:,.0f}", f"{mean['error'] / mean['observed']:.2f}"]
-            cells_of_row.append(f"{mean['sure']:,.0f}")
-            if mean["sure"]:
-                theirs = mean["sure error"] / mean["sure observed"]
-                cells_of_row += [f"{theirs:.2f}", f"{mean['held'] / mean['sure']:.1%}"]
-            else:
-                cells_of_row += ["", ""]
-            elapsed = shown(mean["seconds"], "{:.0f}")
-            rows.append([name, f"{n_records:,}", method, str(n), *cells_of_row, elapsed])
-    return markdown_table(rows)

@@ -3,35 +3,29 @@
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.experiments.measures import Quantities, timed
+from noisyor.experiments.measures import timed
+from noisyor.experiments.results import Floats, Quantities
 from noisyor.findings import Findings
 from noisyor.identifiability import Identifiability
 from noisyor.learner import NoisyOrLearner
-from noisyor.learning import Estimate, learn_pooled, learn_sequential, plan_triplets
-from noisyor.learning.cleanup.cleaned import clean_up
+from noisyor.learning import Estimate, learn_pooled, plan_triplets
+from noisyor.learning.cleanup.cleaned import Cleaned, clean_up
 from noisyor.learning.cleanup.components import find_components, plan_of
 from noisyor.learning.decompose import Influences, failures_of, priors_of
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
-from noisyor.schedule import Schedule, find_schedule
+from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
-
-Floats = NDArray[np.float64]
 
 
 def fit(
-    records: Any,
-    structure: Structure,
-    method: str,
-    *,
-    diseases: Any = None,
-    **settings: Any,
+    records: Any, structure: Structure, method: str, *, diseases: Any = None, **settings: Any
 ) -> Estimate:
     """Learn from records; methods that see the diseases are given them."""
     learner = NoisyOrLearner(structure, method=method, **settings)
@@ -47,9 +41,14 @@ def fit_sample(
     return timed(fit, records, structure, method, diseases=diseases, n_init=n_init)
 
 
-def fit_moments(moments: Moments, schedule: Schedule, standard_errors: bool = True) -> Estimate:
-    """Learn as the paper does, from what its schedule counts."""
-    return learn_sequential(moments, schedule, standard_errors=standard_errors)
+def sample_plainly(
+    network: NoisyOrNetwork, diseases: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Sample the findings of patients whose diseases are fixed, a random number for each."""
+    log_failures = np.zeros((network.structure.n_diseases, network.structure.n_symptoms))
+    log_failures[*network.structure.edges.T] = np.log(network.failures)
+    absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
+    return (rng.random(absent.shape) > absent).astype(np.uint8)
 
 
 def fit_chunks(
@@ -72,20 +71,11 @@ def fit_chunks(
     return learn_pooled(pairs, schedule, triplets=triplets)
 
 
-class CleanedUp(NamedTuple):
-    """What the clean-up learned where everything else was known."""
+def clean_up_exactly(network: NoisyOrNetwork) -> tuple[Floats, Cleaned, Identifiability]:
+    """Let the clean-up learn what the schedule leaves, from exact moments, all else being fixed.
 
-    failures: Floats
-    """Of all edges."""
-    edges: NDArray[np.bool_]
-    """True where it learned one."""
-    n_weak: int
-    """Diseases that the moments hardly identify."""
-    identifiability: Identifiability
-
-
-def clean_up_exactly(network: NoisyOrNetwork) -> CleanedUp:
-    """Let the clean-up learn what the schedule leaves, from exact moments."""
+    Returns the failures of all edges, and which of them it learned.
+    """
     structure = network.structure
     schedule = find_schedule(structure)
     components, identifiability = find_components(schedule, Fixed(structure))
@@ -96,6 +86,4 @@ def clean_up_exactly(network: NoisyOrNetwork) -> CleanedUp:
     strengths[schedule.depths < 0], lambdas[schedule.prior_depths < 0] = 0.0, np.nan
     cleaned = clean_up(moments, components, learned, {})
     p = priors_of(lambdas)[owners]
-    failures = failures_of(p, strengths / np.sqrt(p * (1.0 - p)))
-    n_weak = sum(len(each.weakly_identified) for each in cleaned.explained)
-    return CleanedUp(failures, cleaned.edges, n_weak, identifiability)
+    return failures_of(p, strengths / np.sqrt(p * (1.0 - p))), cleaned, identifiability

@@ -10,15 +10,14 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from noisyor.evaluation import Comparison, Errors, check_intervals
+from noisyor.experiments.results import Quantities
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-Quantities = dict[str, float]
 
-ENOUGH = 100
-"""Parameters of one depth whose coverage is kept."""
+KINDS = ("prior", "failure", "leak")
 
 
 def sums_of_errors(found: Comparison) -> Quantities:
@@ -33,27 +32,19 @@ def _sum(errors: Errors) -> float:
 
 def mean_errors(found: Comparison) -> Quantities:
     """Return mean absolute errors by kind, and of failures by the depth a schedule has for them."""
-    reached = [errors for depth, errors in found.by_depth.items() if depth >= 0]
-    n = sum(errors.n for errors in reached)
-    means = {"failures": found.failures.mean, "priors": found.priors.mean}
-    means["leaks"] = found.leaks.mean
-    if n:
-        means["failures reached"] = sum(map(_sum, reached)) / n
-    for depth, errors in found.by_depth.items():
-        if depth >= 0:
-            means[f"failures of depth {depth}"] = errors.mean
-    return means
+    kinds = {"failures": found.failures, "priors": found.priors, "leaks": found.leaks}
+    reached = {depth: errors for depth, errors in found.by_depth.items() if depth >= 0}
+    means = {kind: errors.mean for kind, errors in kinds.items()}
+    if n := sum(errors.n for errors in reached.values()):
+        means["failures reached"] = sum(map(_sum, reached.values())) / n
+    return means | {f"failures of depth {d}": errors.mean for d, errors in reached.items()}
 
 
 def coverage(estimate: Estimate, truth: NoisyOrNetwork) -> Quantities:
     """Return how many 95% intervals without a flag hold the truth, by kind and depth."""
     kinds = check_intervals(estimate, truth)
     flagged = np.concatenate([each.is_flagged for each in kinds.values()])
-    sound = np.concatenate([each.is_sound for each in kinds.values()])
-    holds = np.concatenate([each.holds for each in kinds.values()])
     found = {"flagged": float(flagged.mean())}
-    if sound.any():
-        found["covered"] = float(holds[sound].mean())
     for kind, each in kinds.items():
         found[f"sound {kind}"] = float(each.is_sound.sum())
         found[f"held {kind}"] = float(each.holds[each.is_sound].sum())
@@ -61,31 +52,27 @@ def coverage(estimate: Estimate, truth: NoisyOrNetwork) -> Quantities:
             found[f"covered {kind}"] = float(each.holds[each.is_sound].mean())
         for depth in np.unique(each.depths[each.is_sound]):
             chosen = each.is_sound & (each.depths == depth)
-            if chosen.sum() >= ENOUGH:
+            if chosen.sum() >= 100:  # shares of fewer say little
                 found[f"covered {kind} {depth}"] = float(each.holds[chosen].mean())
-    return found
+    held, sound = (sum(found[f"{what} {kind}"] for kind in kinds) for what in ("held", "sound"))
+    return found | ({"covered": held / sound} if sound else {})
 
 
 def timed(
     work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs
 ) -> tuple[Result, Quantities]:
-    """Return the result of work, its seconds, and the megabytes it needed at most."""
-    before = _restart_peak()
+    """Return the result of work, its seconds, and on Linux the megabytes it needed."""
+    try:  # let Linux forget the peak so far
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        before = _memory("VmRSS")
+    except OSError:
+        before = None
     start = time.perf_counter()
     result = work(*args, **options)
     found = {"seconds": time.perf_counter() - start}
     if before is not None:
         found["megabytes"] = max(_memory("VmHWM") - before, 0.0)
     return result, found
-
-
-def _restart_peak() -> float | None:
-    """Let Linux forget the peak memory so far; return what is in use, or None elsewhere."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        return _memory("VmRSS")
-    except OSError:
-        return None
 
 
 def _memory(what: str) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from noisyor._version import __version__
 from noisyor.errors import FileError
-from noisyor.experiments.settings import Settings
+from noisyor.experiments.settings import ExperimentSettings
 from noisyor.io.paths import replaced_when_done
 
 MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
@@ -22,11 +22,13 @@ MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
 class Provenance:
     """What an experiment's results were made with, in a JSON file beside them."""
 
-    def __init__(self, name: str, folder: Path, settings: Settings) -> None:
+    def __init__(self, name: str, folder: Path, settings: ExperimentSettings) -> None:
         """Take up an earlier run; refuse results of other settings, which would be mixed."""
         self.path = folder / f"{name}.json"
         self.content: dict[str, Any] = {
-            "experiment": name, "settings": _described(settings), "noisyor": __version__,
+            "experiment": name,
+            "settings": settings._asdict() | {"structures": list(settings.real_networks())},
+            "noisyor": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
             "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -46,68 +48,56 @@ class Provenance:
             self.content["seconds"] = float(earlier["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             raise FileError(
-                f"{results} holds results, but {self.path}, which says with what settings they "
+                f"{results} has results, but {self.path}, which says with what settings they "
                 "were made, cannot be read. Choose another --out, or delete both."
             ) from None
         if settings != self.content["settings"]:
             raise FileError(
-                f"{results} holds results of other settings ({_worded(settings)} instead of "
+                f"{results} has results of other settings ({_worded(settings)} instead of "
                 f"{_worded(self.content['settings'])}). Choose another --out, or delete it."
             )
         other = {name: each for name, each in made_with.items() if each != self.content[name]}
         if other:
             raise FileError(
-                f"{results} holds results made elsewhere ({_worded(other)}): times and versions "
+                f"{results} has results made elsewhere ({_worded(other)}): times and versions "
                 "would be mixed. Choose another --out, or delete it."
             )
 
     def keep(self, seconds: float = 0.0) -> None:
         """Write the file, with so many seconds more."""
         self.content["seconds"] = round(self.content["seconds"] + seconds, 1)
-        with replaced_when_done(self.path) as part:
-            content = {name: value for name, value in self.content.items() if value is not None}
-            Path(part).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        content = {name: value for name, value in self.content.items() if value is not None}
+        write_text(self.path, json.dumps(content, indent=1) + "\n")
 
-    def sentence(self) -> str:
-        """Say how the page was made."""
-        return sentence_of(self.content)
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, which is as it was before if that fails."""
+    with replaced_when_done(path) as part:
+        Path(part).write_text(text, encoding="utf-8")
 
 
 def sentence_of(found: dict[str, Any]) -> str:
-    """Say in words what the file of a `Provenance` holds."""
-    name, settings = found["experiment"], found["settings"]
+    """Return in words what the file of a `Provenance` says: how, with what and when.
+
+    Also beside how much other work: times are to be read with it.
+    """
+    name, settings, seconds = found["experiment"], found["settings"], found["seconds"]
     options = " --quick" if settings["quick"] else ""
     options += f" --seed {settings['seed']}" if settings["seed"] else ""
     options += " --structures FOLDER" if settings["structures"] else ""
+    duration = f" in {seconds:.0f} s" if seconds < 120.0 else f" in {seconds / 60.0:.0f} min"
+    circumstances = f", begun on {found['date']}" if found.get("date") else ""
+    if found.get("load") is not None:
+        circumstances += f" at a load of {found['load']:.1f}"
+    circumstances += f"; {found['note']}" if found.get("note") else ""
     return (
         f"Made by `noisyor reproduce {name}{options} --out DIR`"
-        f"{_duration(found['seconds'])} with noisyor {found['noisyor']}, Python "
+        f"{duration if seconds else ''} with noisyor {found['noisyor']}, Python "
         f"{found['python']}, NumPy {found['numpy']} and Numba {found['numba']} on "
-        f"{found['cores']} cores ({found['machine']}){_circumstances(found)}. All numbers stand in "
+        f"{found['cores']} cores ({found['machine']}){circumstances}. All numbers stand in "
         f"[{name}.csv]({name}.csv), settings in [{name}.json]({name}.json)."
     )
 
 
-def _circumstances(found: dict[str, Any]) -> str:
-    """Say when, and beside how much other work: times are to be read with it."""
-    date = f", begun on {found['date']}" if found.get("date") else ""
-    load = f" at a load of {found['load']:.1f}" if found.get("load") is not None else ""
-    return date + load + (f"; {found['note']}" if found.get("note") else "")
-
-
-def _described(settings: Settings) -> dict[str, Any]:
-    return {
-        "quick": settings.quick,
-        "seed": settings.seed,
-        "structures": list(settings.real_networks()),
-    }
-
-
 def _worded(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items())
-
-
-def _duration(seconds: float) -> str:
-    if not seconds:  # taken over from elsewhere
-        return ""
-    return f" in {seconds:.0f} s" if seconds < 120.0 else f" in {seconds / 60.0:.0f} min"

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from noisyor.experiments.drawing import curve, label_curves, picture
-from noisyor.experiments.learners import fit
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import SAMPLES, span, table
+from noisyor.experiments.learners import fit, sample_plainly
+from noisyor.experiments.results import Cell, Quantities, Results, Run, cells_of
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.tables import span
 from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -23,30 +23,23 @@ RIGHT = (("pooled", 5000), ("pooled", 20_000), ("refined", 5000), ("sequential",
 LEVEL = 0.05
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List samples of dependent diseases, of the right network, and with an edge deleted."""
     n_records = settings.pick(20_000, 2000)
-    found = [
-        Cell(NETWORK, n_records, seed, f"{method}, correlation {correlation}")
-        for correlation in CORRELATIONS
-        for seed in settings.seeds(settings.pick(3, 1))
-        for method in METHODS
-    ]
+    seeds = settings.seeds(settings.pick(3, 1))
+    correlated = [f"{method}, correlation {c}" for c in CORRELATIONS for method in METHODS]
+    found = cells_of([NETWORK], [n_records], seeds, correlated)
     for method, n_records in RIGHT:
         n = settings.pick(50 if method == "refined" else 100, 5)
-        found += [Cell(NETWORK, n_records, s, f"{method}, right") for s in settings.seeds(n)]
+        found += cells_of([NETWORK], [n_records], settings.seeds(n), [f"{method}, right"])
     n_edges = settings.network(NETWORK).structure.n_edges
     n = settings.pick(40, 4)
     deleted = np.random.default_rng(settings.seed).choice(n_edges, n, replace=False).tolist()
-    return found + [
-        Cell(NETWORK, n_records, edge, "edge deleted")
-        for n_records in (2000, 10_000)
-        for edge in deleted
-    ]
+    return found + cells_of([NETWORK], (2000, 10_000), deleted, ["edge deleted"])
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
-    """Learn from one sample; see what is wrong, and what misfits tell."""
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
+    """Learn from one sample; see what is wrong, and what misfits say."""
     network = settings.network(cell.network)
     if cell.method == "edge deleted":
         return _without_edge(network, cell)
@@ -54,9 +47,8 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     if kind == "right":
         findings = network.sample(cell.n_records, rng=cell.seed)
         misfits = fit(findings, network.structure, method).misfits()
-        return {
-            "pairs": float(misfits.p_value < LEVEL), "edges": float(misfits.edges.p_value < LEVEL)
-        }  # fmt: skip
+        p_values = {"pairs": misfits.p_value, "edges": misfits.edges.p_value}
+        return {what: float(p_value < LEVEL) for what, p_value in p_values.items()}
     correlation = float(kind.split()[1])
     records = sample_correlated(network, cell.n_records, correlation, cell.seed)
     estimate = fit(records, network.structure, method)
@@ -90,14 +82,10 @@ def sample_correlated(
             parent = latent[:, rng.integers(disease)]
             latent[:, disease] *= np.sqrt(1 - correlation**2)
             latent[:, disease] += correlation * parent
-    diseases = latent < ndtri(network.priors)
-    log_failures = np.zeros((n, network.structure.n_symptoms))
-    log_failures[*network.structure.edges.T] = np.log(network.failures)
-    absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
-    return (rng.random(absent.shape) > absent).astype(np.uint8)
+    return sample_plainly(network, latent < ndtri(network.priors), rng)
 
 
-def _without_edge(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
+def _without_edge(network: NoisyOrNetwork, cell: Cell) -> Quantities:
     """Delete an edge from the structure, whose number is the seed; learn with what is left."""
     structure = network.structure
     disease, symptom = structure.edges[cell.seed].tolist()
@@ -118,67 +106,32 @@ def _without_edge(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
 
 def draw(results: Results, folder: Path) -> list[str]:
     """Draw what dependence does to the parameters."""
-    n_records = _n_dependent(results)
     with picture(folder / "robustness", 2, (8.5, 3.0)) as axes:
         for axis, quantity in zip(axes, ("error of priors", "error of failures"), strict=True):
             for method in METHODS:
-                errors = [
-                    results.mean(NETWORK, n_records, f"{method}, correlation {c}", quantity)
-                    for c in CORRELATIONS
-                ]
-                curve(axis, CORRELATIONS, errors, method)
+                runs = results.runs(*(f"{method}, correlation {c}" for c in CORRELATIONS))
+                at = [float(run[2].split()[-1]) for run in runs]
+                curve(axis, at, [results.mean(*run, quantity) for run in runs], method)
             axis.set(xlabel="correlation of diseases", ylabel=quantity, ylim=(0.0, None))
         label_curves(axes[-1])
     return ["robustness"]
 
 
-def _n_dependent(results: Results) -> int:
-    return next(cell.n_records for cell in results.cells if "correlation" in cell.method)
-
-
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-    n_records, share = _n_dependent(results), "{:.0%}"
-    rejected = [
-        results.mean(NETWORK, n, f"{method}, right", what)
-        for method, n in RIGHT
-        if method != "sequential"
-        for what in ("pairs", "edges")
-    ]
-    deleted = {
-        what: span((results.mean(NETWORK, n, "edge deleted", what) for n in results.sizes()), share)
-        for what in ("noticed", "edge first")
-    }
-    dependent = {
-        "bias of priors": ("bias of priors", "{:+.1%}"),
-        "error of priors": ("error of priors", "{:.1%}"),
-        "bias of failures": ("bias of failures", "{:+.3f}"),
-        "error of failures": ("error of failures", "{:.3f}"),
-        "samples with misfits": ("noticed", share),
-        "pairs that deviate": ("pairs", "{:.1f}"),
-        "samples": ("noticed", SAMPLES),
-    }
-    right = {
-        "pairs: p < 0.05": ("pairs", share), "missing edges: p < 0.05": ("edges", share),
-        "samples": ("pairs", SAMPLES),
-    }  # fmt: skip
-    without = {
-        "edges": ("noticed", SAMPLES), "noticed": ("noticed", share),
-        "a pair of it is first": ("pair first", share), "the edge is first": ("edge first", share),
-    }  # fmt: skip
+    correlated = results.runs(*(f"{m}, correlation {c}" for c in CORRELATIONS for m in METHODS))
+    pooled, refined, sequential = (f"{m}, right" for m in ("pooled", "refined", "sequential"))
+    deleted = results.runs("edge deleted")
+
+    def shares(runs: list[Run], *quantities: str) -> str:
+        return span((results.mean(*run, what) for run in runs for what in quantities), "{:.0%}")
+
     return {
-        "n_records": n_records,
-        "rejected": span(rejected, share),
-        "noticed": deleted["noticed"],
-        "named": deleted["edge first"],
-        "dependent": table(results, ["correlation", "method"], dependent, [
-            ([f"{c}", method], (NETWORK, n_records, f"{method}, correlation {c}"))
-            for c in CORRELATIONS for method in METHODS
-        ]),
-        "right": table(results, ["method", "records"], right, [
-            ([method, f"{n:,}"], (NETWORK, n, f"{method}, right")) for method, n in RIGHT
-        ]),
-        "deleted": table(results, ["records"], without, [
-            ([f"{n:,}"], (NETWORK, n, "edge deleted")) for n in results.sizes()
-        ]),
-    }  # fmt: skip
+        "n_records": correlated[0][1],
+        "rejected": shares(results.runs(pooled, refined), "pairs", "edges"),
+        "noticed": shares(deleted, "noticed"),
+        "named": shares(deleted, "edge first"),
+        "dependent": correlated,
+        "right": results.runs(pooled, refined, sequential),
+        "deleted": deleted,
+    }

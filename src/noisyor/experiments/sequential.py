@@ -4,12 +4,11 @@ from typing import Literal
 
 import numpy as np
 
-from noisyor.experiments.learners import fit_moments
 from noisyor.experiments.measures import best_of
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import REAL, Settings
-from noisyor.experiments.tables import Column, Run, markdown_table, shown, span, table
-from noisyor.learning import Flag
+from noisyor.experiments.results import Cell, Quantities, Results, cells_of
+from noisyor.experiments.settings import REAL, ExperimentSettings
+from noisyor.experiments.tables import markdown_table, shown, span
+from noisyor.learning import Flag, learn_sequential
 from noisyor.moments import Moments, count_moments
 from noisyor.network import NoisyOrNetwork
 from noisyor.schedule import find_schedule
@@ -22,20 +21,17 @@ CHOICES = ("first", "rarest")
 PAIRS = {"with pairs": True, "triplets alone": False}
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List schedules, recoveries from exact moments, and samples."""
     names = ["qmr_shaped", *settings.real_networks()]
-    found = [Cell(name, 0, 0, "schedule") for name in (*names, ENLARGED)]
-    found += [Cell(name, 0, 0, "exact moments") for name in ("figure1", *names)]
-    return found + [
-        Cell(name, n_records, settings.seed, choice)
-        for name in settings.available("qmr_shaped", REAL[-1])
-        for n_records in settings.pick((100_000, 1_000_000), (10_000, 100_000))
-        for choice in CHOICES
-    ]
+    found = cells_of([*names, ENLARGED], [0], [0], ["schedule"])
+    found += cells_of(["figure1", *names], [0], [0], ["exact moments"])
+    sizes = settings.pick((100_000, 1_000_000), (10_000, 100_000))
+    large = settings.available("qmr_shaped", REAL[-1])
+    return found + cells_of(large, sizes, [settings.seed], CHOICES)
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Find schedules, or learn."""
     if cell.method == "schedule":
         return _schedules(cell.network, settings)
@@ -45,7 +41,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     return _learned(network, cell)
 
 
-def _schedules(name: str, settings: Settings) -> dict[str, float]:
+def _schedules(name: str, settings: ExperimentSettings) -> Quantities:
     if name == ENLARGED:
         model = settings.available(REAL[-1], "qmr_shaped")[0]
         structure = enlarged(settings.network(model).structure, 4000, 8000, 110_000)
@@ -76,10 +72,10 @@ def enlarged(model: Structure, n_diseases: int, n_symptoms: int, n_edges: int) -
     return Structure(*names, np.array(edges))
 
 
-def _recovered(network: NoisyOrNetwork) -> dict[str, float]:
+def _recovered(network: NoisyOrNetwork) -> Quantities:
     """Learn from exact moments: what is left are errors of rounding."""
     schedule = find_schedule(network.structure)
-    estimate = fit_moments(Moments.exact(network, schedule.plan()), schedule)
+    estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
     found = {"edges": float(network.structure.n_edges)}
     found["learned"] = float(estimate.failures.is_learned.sum())
     wrong = np.abs(estimate.failures.values - network.failures)
@@ -93,14 +89,14 @@ def _recovered(network: NoisyOrNetwork) -> dict[str, float]:
     return found
 
 
-def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
+def _learned(network: NoisyOrNetwork, cell: Cell) -> Quantities:
     """Learn from records; errors are those of learned failures, by the depth they have."""
     findings = network.sample(cell.n_records, rng=cell.seed + 1)
     choice: Literal["first", "rarest"] = "rarest" if cell.method == "rarest" else "first"
     schedule = find_schedule(network.structure, choice=choice)
     plan = schedule.plan()
     moments = count_moments(findings, plan)
-    part = fit_moments(moments, schedule).failures
+    part = learn_sequential(moments, schedule).failures
     wrong = np.abs(part.values - network.failures)
     known = np.isfinite(part.standard_errors)
     found = {
@@ -109,8 +105,8 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
         "intervals": float(known.sum()),
         "covered": float((wrong[known] < 1.96 * part.standard_errors[known]).mean()),
         "count, s": best_of(3, count_moments, findings, plan),
-        "solve, s": best_of(3, fit_moments, moments, schedule, standard_errors=False),
-        "with standard errors, s": best_of(3, fit_moments, moments, schedule),
+        "solve, s": best_of(3, learn_sequential, moments, schedule, standard_errors=False),
+        "with standard errors, s": best_of(3, learn_sequential, moments, schedule),
     }
     for depth in range(schedule.n_rounds):
         if (part.depths == depth).any():
@@ -121,41 +117,22 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> dict[str, float]:
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
     names = results.networks()
-    depths = sorted({depth for name in names for depth in results.numbers(name, "depth")})
-    exact = [f"depth {depth}" for depth in depths] + ["priors", "leaks"]
-    exact_runs = [(name, 0, "exact moments") for name in names]
-    record_runs: list[Run] = [
-        (name, n, choice) for name in names for n in results.sizes(name) for choice in CHOICES
-    ]
-    columns: dict[str, Column] = {f"depth {depth}": "{:.3f}" for depth in depths[:4]}
-    columns |= {
-        "learned": "{:,.0f}", "clipped": "{:,.0f}", "intervals": "{:,.0f}", "covered": "{:.1%}",
-        "count, s": "{:.2f}", "solve, s": "{:.2f}", "with standard errors, s": "{:.2f}",
-    }  # fmt: skip
-    recovered = {"edges": "{:,.0f}", "learned": "{:,.0f}", **dict.fromkeys(exact, "{:.0e}")}
-    return {
-        "worst": np.nanmax([results.mean(*run, what) for run in exact_runs for what in exact]),
-        "covered": span((results.mean(*run, "covered") for run in record_runs), "{:.0%}"),
-        "schedules": _schedule_table(results),
-        "recovery": table(results, ["network"], recovered, [([r[0]], r) for r in exact_runs]),
-        "records": table(
-            results, ["network", "records", "choice"], columns,
-            [([run[0], f"{run[1]:,}", run[2]], run) for run in record_runs],
-        ),
-    }  # fmt: skip
-
-
-def _schedule_table(results: Results) -> str:
-    rows = [["structure", "edges", "seconds", *(f"edges a round, {words}" for words in PAIRS)]]
-    for name in results.networks():
-        run = name, 0, "schedule"
-        if not results.all(*run, "edges").size:
-            continue
+    depths = {depth for name in names for depth in results.numbers(name, "depth")}
+    exact = [*(f"depth {depth}" for depth in depths), "priors", "leaks"]
+    recoveries, runs = results.runs("exact moments"), results.runs(*CHOICES)
+    schedules = [["structure", "edges", "seconds", *(f"edges a round, {words}" for words in PAIRS)]]
+    for run in results.runs("schedule"):
         rounds = []
         for words in PAIRS:
-            counts = [results.mean(*run, f"{words} {k}") for k in results.numbers(name, words)]
+            counts = [results.mean(*run, f"{words} {k}") for k in results.numbers(run[0], words)]
             left = shown(results.mean(*run, f"left {words}"), "{:,.0f}")
-            rounds.append(", ".join(f"{count:.0f}" for count in counts) + f"; {left} left")
-        elapsed = shown(results.mean(*run, "seconds"))
-        rows.append([name, shown(results.mean(*run, "edges"), "{:,.0f}"), elapsed, *rounds])
-    return markdown_table(rows)
+            rounds.append(", ".join(f"{each:.0f}" for each in counts) + f"; {left} left")
+        edges, elapsed = (results.mean(*run, what) for what in ("edges", "seconds"))
+        schedules.append([run[0], f"{edges:,.0f}", shown(elapsed), *rounds])
+    return {
+        "worst": np.nanmax([results.mean(*run, what) for run in recoveries for what in exact]),
+        "covered": span((results.mean(*run, "covered") for run in runs), "{:.0%}"),
+        "schedules": markdown_table(schedules),
+        "recoveries": recoveries,
+        "learned": runs,
+    }

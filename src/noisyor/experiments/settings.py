@@ -14,7 +14,7 @@ NETWORKS = ("clinic", "figure1", "figure2", *REAL[:-1], "qmr_shaped", REAL[-1])
 Choice = TypeVar("Choice")
 
 
-class Settings(NamedTuple):
+class ExperimentSettings(NamedTuple):
     """How large an experiment is."""
 
     quick: bool = False
@@ -34,14 +34,11 @@ class Settings(NamedTuple):
 
     def network(self, name: str, seed: int = 0) -> NoisyOrNetwork:
         """Return a network by name; parameters of the paper's figures are drawn with the seed."""
-        if name == "figure1":
-            return datasets.figure1(seed)
-        if name == "figure2":
-            return datasets.figure2(seed)
         if name == "clinic":
             return datasets.clinic()
-        if name == "qmr_shaped":
-            return datasets.qmr_shaped(0)
+        if name in ("figure1", "figure2", "qmr_shaped"):
+            drawn: NoisyOrNetwork = getattr(datasets, name)(0 if name == "qmr_shaped" else seed)
+            return drawn
         folder = self.real_networks().get(name)
         if folder is None:
             raise FileError(f"there is no network {name!r}: give its folder with --structures.")
@@ -53,16 +50,14 @@ class Settings(NamedTuple):
             return {}
         if (self.structures / "edges.csv").exists():
             return {self.structures.name: self.structures}
-        folders = sorted(path.parent for path in self.structures.glob("*/edges.csv"))
-        found = {folder.name: folder for folder in folders}
+        found = {path.parent.name: path.parent for path in self.structures.glob("*/edges.csv")}
         if not found:
             raise FileError(
                 f"{self.structures} has no edges.csv, and no folders with one: give a folder of "
                 "networks."
             )
-        return {name: found[name] for name in (*REAL, *found) if name in found}
+        return {name: found[name] for name in (*REAL, *sorted(found)) if name in found}
 
     def available(self, *names: str) -> list[str]:
-        """Return those of the networks that are built in or given."""
-        real = self.real_networks()
-        return [name for name in names if name not in REAL or name in real]
+        """Return those of the networks that are built in, or among the real ones."""
+        return [name for name in names if name not in REAL or name in self.real_networks()]

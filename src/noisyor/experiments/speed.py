@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from noisyor.experiments.drawing import curve, picture, records_axis
+from noisyor.experiments.learners import sample_plainly
 from noisyor.experiments.measures import best_of, in_new_process, seconds
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import Column, runs_of, table
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
 from noisyor.findings.writing import RecordWriter
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.moments import sum_moments
@@ -28,10 +28,9 @@ LARGE = "qmr_shaped"
 PAPER_SECONDS = 2.5e-4
 """A record, for 36,506 triplets, 7,682 pairs and 4,013 singles (Section 4.2)."""
 CHUNK = 1_000_000
-"""Records that are held at once."""
+"""Records that are in memory at once."""
 STARTS = ("import noisyor", "from noisyor import NoisyOrNetwork", "noisyor --help",
           "noisyor info clinic")  # fmt: skip
-PLANS = ("as the paper", "of a schedule", "all coupled pairs")
 N_FILES = 8
 IN_A_PROCESS = """
 from noisyor import Findings, MomentPlan, count_moments, datasets
@@ -41,7 +40,7 @@ def work():
 """
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List what is timed."""
     n = settings.pick(1_000_000, 20_000)
     sizes = {
@@ -58,7 +57,7 @@ def cells(settings: Settings) -> list[Cell]:
     ]
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Time one piece of work."""
     if cell.method in STARTS:
         return _start(cell.method)
@@ -71,7 +70,7 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
     return found
 
 
-def _start(what: str) -> dict[str, float]:
+def _start(what: str) -> Quantities:
     """Time a command or an import in a process of its own, beside Python that does nothing."""
     python = [sys.executable, "-c"]
     is_command = what.startswith("noisyor")
@@ -83,17 +82,13 @@ def _start(what: str) -> dict[str, float]:
     return {"seconds": elapsed(command), "Python alone": elapsed([*python, "pass"])}
 
 
-def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> Quantities:
     """Sample, beside the obvious sampler that draws a random number for each cell."""
-    structure, n_plain = network.structure, 2000
+    n_plain, rng = 2000, np.random.default_rng(0)
 
     def plainly() -> Any:
-        rng = np.random.default_rng(0)
-        log_failures = np.zeros((structure.n_diseases, structure.n_symptoms))
-        log_failures[tuple(structure.edges.T)] = np.log(network.failures)
-        diseases = rng.random((n_plain, structure.n_diseases)) < network.priors
-        absent = (1 - network.leaks) * np.exp(diseases @ log_failures)
-        return rng.random(absent.shape) >= absent
+        diseases = rng.random((n_plain, network.structure.n_diseases)) < network.priors
+        return sample_plainly(network, diseases, rng)
 
     network.sample(1000, rng=0)  # compile
     return {
@@ -103,7 +98,7 @@ def _sample(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) ->
     }
 
 
-def _file(network: NoisyOrNetwork, n_records: int, layout: Any, folder: Path) -> dict[str, float]:
+def _file(network: NoisyOrNetwork, n_records: int, layout: Any, folder: Path) -> Quantities:
     """Write records, and read them in a process of its own, compiled code included."""
     findings = network.sample(n_records, rng=1)
     path = folder / "records.parquet"
@@ -138,7 +133,7 @@ def plan_named(name: str, structure: Structure) -> MomentPlan:
     )
 
 
-def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
+def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> Quantities:
     """Count in memory; compare with words that the cores combine in their level-1 caches."""
     plan = plan_named(name, network.structure)
     count_moments(network.sample(1000, rng=0), plan)  # compile
@@ -172,24 +167,22 @@ def _words_per_second() -> float:
         return cores * len(pairs) * 128 / best_of(30, work)
 
 
-def _blocks(network: NoisyOrNetwork, n_records: int, seed: int) -> Iterator[Any]:
-    return (each.block for each in network.iter_sample(n_records, rng=seed))
+def _write(path: Path, network: NoisyOrNetwork, n_records: int, seed: int, layout: Any) -> None:
+    blocks = (each.block for each in network.iter_sample(n_records, rng=seed))
+    RecordWriter(network.structure.symptoms, layout=layout).write(path, "parquet", blocks)
 
 
-def _count_file(
-    network: NoisyOrNetwork, n_records: int, name: str, folder: Path
-) -> dict[str, float]:
+def _count_file(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> Quantities:
     """Count a long file in a process of its own, compiled code included."""
     records, plan = folder / "records.parquet", folder / "moments.plan"
-    writer = RecordWriter(network.structure.symptoms, layout="long")
-    writer.write(records, "parquet", _blocks(network, n_records, 1))
+    _write(records, network, n_records, 1, "long")
     plan_named(name, network.structure).save(plan)
     work = f"count_moments({str(records)!r}, MomentPlan.load({str(plan)!r}))"
     elapsed, peak = in_new_process(IN_A_PROCESS.format(work))
     return {"seconds": elapsed, "peak memory, MB": peak}
 
 
-def _one_core(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> dict[str, float]:
+def _one_core(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> Quantities:
     """Read and count a wide file on one core."""
     path, plan = folder / "records.parquet", plan_named(name, network.structure)
     network.sample(n_records, rng=1).to_parquet(path)
@@ -200,31 +193,28 @@ def _one_core(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) 
     return {"seconds": elapsed, "bytes a record": size, "megabytes of counts": counts}
 
 
-def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> Quantities:
     """Count files with threads, and with a cluster's worker for each core."""
     import distributed
 
     cluster_of: Any = distributed.LocalCluster
-    client_of: Any = distributed.Client
     plan = MomentPlan.all_pairs(network.structure)
     files = [folder / f"{number}.parquet" for number in range(N_FILES)]
     for number, file in enumerate(files):
-        writer = RecordWriter(network.structure.symptoms)
-        writer.write(file, "parquet", _blocks(network, n_records // N_FILES, number))
+        _write(file, network, n_records // N_FILES, number, "wide")
     with (
         cluster_of(os.cpu_count(), threads_per_worker=1, dashboard_address=":0") as cluster,
-        client_of(cluster) as client,
+        cluster.get_client() as client,
     ):
         if count_moments(files, plan, client=client) != count_moments(files, plan):
             raise AssertionError("a cluster counted something else than threads")
-        times = [
-            [seconds(count_moments, files, plan, client=each) for each in (None, client)]
-            for _ in range(3)
-        ]
-    return dict(zip(("threads, s", "cluster, s"), np.min(times, axis=0).tolist(), strict=True))
+        ways = {"threads, s": None, "cluster, s": client}
+        return {
+            what: best_of(3, count_moments, files, plan, client=each) for what, each in ways.items()
+        }
 
 
-def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> dict[str, float]:
+def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> Quantities:
     """Merge partial counts as a tree, eight at a time, on one core."""
     plan = plan_named("of a schedule", network.structure)
     one = count_moments(network.sample(2000, rng=1), plan)
@@ -245,7 +235,7 @@ def _merge(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -> 
     return {"seconds": seconds(work), "MB each": size}
 
 
-Work = Callable[[NoisyOrNetwork, int, str, Path], dict[str, float]]
+Work = Callable[[NoisyOrNetwork, int, str, Path], Quantities]
 WORK: dict[str, Work] = {
     "sample": _sample, "Parquet": _file, "count": _count,
     "count a file": _count_file, "one core": _one_core, "cluster": _cluster, "merge": _merge,
@@ -255,49 +245,34 @@ WORK: dict[str, Work] = {
 def draw(results: Results, folder: Path) -> list[str]:
     """Draw microseconds a record: the fixed costs wear off."""
     with picture(folder / "speed", 1, (5.0, 3.0)) as (axis,):
-        method = "count, as the paper"
-        at = [n for n in results.sizes(LARGE) if results.all(LARGE, n, method, "seconds").size]
-        times = [results.mean(LARGE, n, method, "seconds") / n * 1e6 for n in at]
-        curve(axis, at, times, "refined")
-        axis.set(
-            yscale="log", ylabel="microseconds a record", title="a plan as large as the paper's"
-        )
+        runs = results.runs("count, as the paper")
+        at = [n_records for _, n_records, _ in runs]
+        curve(axis, at, [results.mean(*run, "us a record") for run in runs], "refined")
+        axis.set(yscale="log", ylabel="microseconds a record")
+        axis.set_title("a plan as large as the paper's")
         records_axis(axis, at)
     return ["speed"]
 
 
 def page(results: Results) -> dict[str, object]:
     """Return the tables and what they show."""
-
-    def listed(columns: dict[str, Column], *methods: str) -> str:
-        runs = [([m, f"{run[1]:,}"], run) for m in methods for run in runs_of(results, m)]
-        return table(results, ["what", "records"], columns, runs)
-
-    [sampled], [cluster] = runs_of(results, "sample"), runs_of(results, "cluster")
-    [paper] = [run for run in runs_of(results, "count, as the paper") if run[1] == sampled[1]]
-    [merged] = {cell.method for cell in results.cells if cell.method.startswith("merge")}
-    times: dict[str, Column] = {"seconds": "{:.2f}", "us a record": "{:.2f}"}
-    pairs = "all coupled pairs"
+    [sampled], [cluster] = results.runs("sample"), results.runs("cluster")
+    counts = results.runs("count, as the paper")
+    [paper] = [run for run in counts if run[1] == sampled[1]]
     return {
-        "starts": listed({"seconds": "{:.3f}", "Python alone": "{:.3f}"}, *STARTS),
+        "starts": results.runs(*STARTS),
         "findings": results.mean(*sampled, "findings"),
-        "plainly": results.mean(*sampled, "plainly") / results.mean(*sampled, "seconds"),
-        "sampled": listed(times, "sample"),
-        "written": listed({
-            "write, s": "{:.1f}", "read, s": "{:.1f}", "MB": "{:.0f}", "peak memory, MB": "{:,.0f}",
-        }, "Parquet, long", "Parquet, wide"),
+        "plainly": results.mean(*sampled, "plainly / seconds"),
+        "sampled": [sampled],
+        "written": results.runs(*results.methods("Parquet")),
         "pairs": results.mean(*paper, "pairs"),
         "triplets": results.mean(*paper, "triplets"),
         "paper": PAPER_SECONDS * paper[1] / results.mean(*paper, "seconds"),
-        "counted": listed(
-            {**times, "of the peak": "{:.0%}"}, *(f"count, {plan}" for plan in PLANS)
-        ),
-        "files": listed({**times, "peak memory, MB": "{:,.0f}"}, f"count a file, {pairs}"),
-        "one_core": listed({
-            **times, "bytes a record": "{:.0f}", "megabytes of counts": "{:.0f}",
-        }, *(f"one core, {plan}" for plan in PLANS)),
+        "counted": counts + results.runs("count, all coupled pairs"),
+        "files": results.runs("count a file, all coupled pairs"),
+        "one_core": results.runs(*results.methods("one core")),
         "n_files": N_FILES,
-        "overhead": results.mean(*cluster, "cluster, s") / results.mean(*cluster, "threads, s"),
-        "cluster": listed({"threads, s": "{:.2f}", "cluster, s": "{:.2f}"}, "cluster"),
-        "merged": listed({"MB each": "{:.0f}", "seconds": "{:.1f}"}, merged),
-    }  # fmt: skip
+        "overhead": results.mean(*cluster, "cluster, s / threads, s"),
+        "cluster": [cluster],
+        "merged": results.runs(*results.methods("merge")),
+    }

@@ -6,35 +6,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.experiments.drawing import picture
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.tables import markdown_table
 from noisyor.identifiability.check import smallest_order
 
 LASTS = "10 s"
-PAPER = np.array(
-    [
-        [-1, -1, 3, 3, 3, 3, 3],
-        [-1, -1, -1, 3, 3, 3, 3],
-        [-1, -1, -1, -1, 3, 3, 3],
-        [-1, -1, -1, -1, 4, 3, 3],
-        [-1, -1, -1, -1, -1, 3, 3],
-        [-1, -1, -1, -1, -1, 4, 3],
-        [-1, -1, -1, -1, -1, 4, 3],
-    ]
-)
+PAPER = np.array([
+    [-1, -1, 3, 3, 3, 3, 3],
+    [-1, -1, -1, 3, 3, 3, 3],
+    [-1, -1, -1, -1, 3, 3, 3],
+    [-1, -1, -1, -1, 4, 3, 3],
+    [-1, -1, -1, -1, -1, 3, 3],
+    [-1, -1, -1, -1, -1, 4, 3],
+    [-1, -1, -1, -1, -1, 4, 3],
+])  # fmt: skip
 """As printed: rows are diseases, columns symptoms, from 1."""
 HIGHEST_ORDER = 5
 FILLS = {-1: "#eeeeee", 3: "#0072B2", 4: "#56B4E9", 5: "#F0E442"}
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List all sizes of networks."""
     numbers = range(1, settings.pick(10, 7) + 1)
     return [Cell(f"{i} x {j}", 0, 0, "rank") for i in numbers for j in numbers]
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Find the smallest sufficient order."""
     n_diseases, n_symptoms = map(int, cell.network.split(" x "))
     highest = min(n_symptoms, HIGHEST_ORDER) if n_symptoms > len(PAPER) else n_symptoms
@@ -53,18 +51,13 @@ def draw(results: Results, folder: Path) -> list[str]:
     orders = _orders(results)
     n = len(orders)
     with picture(folder / "table1", 1, (4.4, 4.0)) as (axis,):
-        for i in range(n):
-            for j in range(n):
-                order = int(orders[i, j])
-                left, right, top, bottom = j + 0.53, j + 1.47, i + 0.53, i + 1.47
-                corners = [left, right, right, left], [top, top, bottom, bottom]
-                axis.fill(*corners, color=FILLS[order])
-                text, colour = ("-", "#999999") if order < 0 else (str(order), "black")
-                colour = "white" if order == 3 else colour
-                axis.text(j + 1, i + 1, text, ha="center", va="center", color=colour, fontsize=8)
+        for (i, j), order in np.ndenumerate(orders):
+            axis.bar(j + 1, 0.94, 0.94, i + 0.53, color=FILLS[int(order)])
+            text, colour = ("-", "#999999") if order < 0 else (str(order), "black")
+            colour = "white" if order == 3 else colour
+            axis.text(j + 1, i + 1, text, ha="center", va="center", color=colour, fontsize=8)
         axis.set(xlabel="symptoms", ylabel="diseases", xlim=(0.4, n + 0.6), ylim=(n + 0.6, 0.4))
-        axis.set_xticks(range(1, n + 1))
-        axis.set_yticks(range(1, n + 1))
+        axis.set(xticks=range(1, n + 1), yticks=range(1, n + 1))
         axis.grid(False)
     return ["table1"]
 

@@ -1,18 +1,12 @@
 """Tables of results in Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from noisyor.experiments.results import Results
-
-SAMPLES = "samples"
-"""In place of a format: how many samples a quantity was measured on."""
-
-Column = str | tuple[str, str]
-"""A format; before it the quantity where the title does not name it."""
-Run = tuple[str, int, str]
-"""A network, a number of records and a method."""
+from noisyor.experiments.results import Results, Run
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -29,44 +23,64 @@ def shown(value: float, form: str = "{:.3f}") -> str:
     return form.format(value) if np.isfinite(value) else ""
 
 
-def table(
-    results: Results,
-    labels: Sequence[str],
-    columns: Mapping[str, Column],
-    runs: Iterable[tuple[Sequence[str], Run]],
-) -> str:
-    """Return a table of means over samples, a row for each run of which anything was measured.
+def table(results: Results, template: str, runs: Iterable[Run]) -> str:
+    """Return a table: header and row of a template, the row for each run of which it says anything.
 
-    `labels` name the first columns, which each run brings; `columns` are the others by title.
+    Fields of the row are `{network}`, `{records}`, `{method}`, of a method "kind, what" `{kind}` or
+    `{what}`; `{quantity:format}` is a mean over samples, `{quantity:n}` the number of samples.
+    Words of a title are left out below it, and so are columns without any text.
     """
-    rows = [[*labels, *columns]]
-    for words, run in runs:
-        cells = []
-        for title, column in columns.items():
-            quantity, form = (title, column) if isinstance(column, str) else column
-            n = len(results.all(*run, quantity))
-            text = str(n) if form == SAMPLES else shown(results.mean(*run, quantity), form)
-            cells.append(text if n else "")
-        if any(cells):
-            rows.append([*words, *cells])
-    return markdown_table(rows)
+    header, _, row = template.splitlines()
+    titles, fields = (line.strip("| ").split(" | ") for line in (header, row))
+    matches = [re.fullmatch(r"\{(.+?)(?::([^:{} ]+))?\}(.*)", field) for field in fields]
+    rows = []
+    for run in runs:
+        kind, _, what = run[2].partition(", ")
+        words = {"network": run[0], "records": f"{run[1]:,}", "method": run[2], "kind": kind,
+                 "what": what or kind}  # fmt: skip
+        cells, is_measured = [], False
+        for title, match in zip(titles, matches, strict=True):
+            assert match is not None
+            name, form, unit = match.groups()
+            if form is None:
+                cells.append(words[name].replace(title, "").strip() + unit)
+                continue
+            n = len(results.all(*run, name))
+            text = shown(results.mean(*run, name), f"{{:{form}}}{unit}") if form != "n" else n or ""
+            cells.append(str(text))
+            is_measured |= bool(text)
+        rows += [cells] if is_measured else []
+    columns = [column for column in zip(titles, *rows, strict=True) if any(column[1:])]
+    return markdown_table(list(zip(*columns, strict=True)))
 
 
-def network_tables(results: Results, columns: Mapping[str, Column], methods: Sequence[str]) -> str:
-    """Return for each network a heading, and a table of all numbers of records and methods."""
+def filled(text: str, results: Results, values: Mapping[str, Any]) -> list[str]:
+    """Return the paragraphs of a page with their values.
+
+    A paragraph whose last line ends with `each NAME` is the template of a table, and the value of
+    that name the runs in it; or runs by network, for a table under a heading for each of them.
+    """
     parts = []
-    for name in results.networks():
-        runs = [([f"{n:,}", m], (name, n, m)) for n in results.sizes() for m in methods]
-        parts += [f"## {name}", table(results, ["records", "method"], columns, runs)]
-    return "\n\n".join(parts)
+    for part in text.strip().split("\n\n"):
+        template, _, name = part.rpartition(" each ")
+        if not template.endswith("|"):
+            parts.append(part.format_map(values))
+        elif isinstance(values[name], dict):
+            for title, runs in values[name].items():
+                parts += [f"## {title}", table(results, template, runs)]
+        else:
+            parts.append(table(results, template, values[name]))
+    return parts
 
 
-def runs_of(results: Results, method: str) -> list[Run]:
-    """Return the runs of a method, the small networks first."""
-    order = results.networks()
-    found = {(cell.network, cell.n_records, cell.method) for cell in results.cells}
-    chosen = [run for run in found if run[2] == method]
-    return sorted(chosen, key=lambda run: (order.index(run[0]), run[1]))
+def by_records(
+    results: Results, network: str, methods: Iterable[str], text: Callable[[Run], str]
+) -> str:
+    """Return what a text says of runs, a row for each method, a column for each size of it."""
+    texts = {m: {n: text((network, n, m)) for n in results.sizes(network)} for m in methods}
+    sizes = [n for n in results.sizes(network) if any(each[n] for each in texts.values())]
+    rows = [[m, *(each[n] for n in sizes)] for m, each in texts.items()]
+    return markdown_table([["method", *(f"{n:,}" for n in sizes)], *rows] if sizes else [])
 
 
 def span(values: Iterable[float], form: str = "{:.2f}") -> str:

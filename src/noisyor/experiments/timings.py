@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from noisyor.experiments.drawing import COLOURS, picture
-from noisyor.experiments.learners import fit_moments
+from noisyor.experiments.drawing import COLOURS, note, picture
 from noisyor.experiments.measures import best_of
-from noisyor.experiments.results import Cell, Results
-from noisyor.experiments.settings import Settings
-from noisyor.experiments.tables import markdown_table, shown
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.tables import markdown_table
+from noisyor.learning import learn_sequential
 from noisyor.moments import count_moments
 from noisyor.schedule import find_schedule
 
@@ -22,12 +22,12 @@ PAPER = {
 REPEATS = 3
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: ExperimentSettings) -> list[Cell]:
     """List what is timed."""
     return [Cell(NETWORK, settings.pick(1_000_000, 100_000), 0, what) for what in PAPER]
 
 
-def measure(cell: Cell, settings: Settings) -> dict[str, float]:
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Time one step; the first of several runs compiles."""
     network = settings.network(cell.network)
     if cell.method == "schedule":
@@ -39,27 +39,18 @@ def measure(cell: Cell, settings: Settings) -> dict[str, float]:
         elapsed = best_of(REPEATS, count_moments, records, plan, n_groups=1)
         return {"seconds": elapsed / cell.n_records}
     moments = count_moments(records, plan, n_groups=1)
-    return {"seconds": best_of(REPEATS, fit_moments, moments, schedule)}
-
-
-def _found(results: Results) -> dict[str, float]:
-    """Return the seconds of each step."""
-    [network], [n_records] = results.networks(), results.sizes()
-    return {what: results.mean(network, n_records, what, "seconds") for what in PAPER}
+    return {"seconds": best_of(REPEATS, learn_sequential, moments, schedule)}
 
 
 def draw(results: Results, folder: Path) -> list[str]:
     """Draw how many times faster each step is."""
     with picture(folder / "timings", 1, (6.0, 2.4)) as (axis,):
-        for row, what in enumerate(PAPER):
-            elapsed = _found(results)[what]
-            axis.plot([PAPER[what][0], elapsed], [row, row], color="#cccccc", zorder=1)
-            axis.plot([PAPER[what][0]], [row], "o", color=COLOURS["sequential"])
+        for row, run in enumerate(results.runs(*PAPER)):
+            paper, elapsed = PAPER[run[2]][0], results.mean(*run, "seconds")
+            axis.plot([paper, elapsed], [row, row], color="#cccccc", zorder=1)
+            axis.plot([paper], [row], "o", color=COLOURS["sequential"])
             axis.plot([elapsed], [row], "o", color=COLOURS["refined"])
-            axis.annotate(
-                f"{PAPER[what][0] / elapsed:,.0f} times", (elapsed, row), (0, 7),
-                textcoords="offset points", fontsize=8, ha="center",
-            )  # fmt: skip
+            note(axis, f"{paper / elapsed:,.0f} times", (elapsed, row), (-12, 7))
         axis.set_yticks(range(len(PAPER)), ["schedule", "statistics, a record", "solving"])
         axis.set(xscale="log", xlabel="seconds: the paper (orange), here (blue)", ylim=(-0.5, 2.7))
     return ["timings"]
@@ -68,8 +59,8 @@ def draw(results: Results, folder: Path) -> list[str]:
 def page(results: Results) -> dict[str, object]:
     """Return a table of the paper's times and ours."""
     rows = [["step", "the paper", "here, s", "times faster"]]
-    for what, (paper, words) in PAPER.items():
-        elapsed = _found(results)[what]
-        rows.append([what, words, shown(elapsed, "{:.2g}"), shown(paper / elapsed, "{:,.0f}")])
+    for run in results.runs(*PAPER):
+        (paper, words), elapsed = PAPER[run[2]], results.mean(*run, "seconds")
+        rows.append([run[2], words, f"{elapsed:.2g}", f"{paper / elapsed:,.0f}"])
     n_records = results.sizes()[0]
     return {"repeats": REPEATS, "n_records": n_records, "steps": markdown_table(rows)}
