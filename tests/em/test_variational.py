@@ -64,13 +64,13 @@ def test_the_m_step_cannot_be_bettered(rng):
     start = random_start(network.structure, rng)
     expectation.restart()
     best = expectation.maximise(expectation.expect(start), start, Fixed(network.structure))
-    entries, weights = expectation._shared, expectation._records.weights
+    entries = expectation._shared
     present, known = findings.count_present(), expectation.totals.known
 
     def value(theta, theta0):
         total = -(known - present) @ theta0
         q, mu = entries.shares, entries.posteriors
-        of_entries = weights[entries.records]
+        of_entries = entries.weights
         symptoms = network.structure.edges[entries.edges, 1]
         within = np.log(-np.expm1(-theta0[symptoms] - theta[entries.edges] / q))
         without = np.log(-np.expm1(-theta0[symptoms]))
