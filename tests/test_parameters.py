@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
+from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, Parameters, Structure, datasets
 from noisyor.errors import FileError, ParameterError, UnknownNameError
 
 
@@ -76,3 +76,26 @@ def test_neutral_values_of_a_summary_are_not_held(tmp_path):
     learner.estimate_.save_summary(tmp_path / "summary.csv")
     with pytest.raises(FileError, match="line 2: the value was not learned"):
         Fixed.load(tmp_path / "summary.csv", network.structure)
+
+
+def test_parameters_are_values():
+    priors = np.array([0.1, 0.2])
+    one = Parameters(priors, [0.5], [0.0])
+    priors[0] = 0.9
+    assert one.priors[0] == 0.1
+    assert one == Parameters([0.1, 0.2], [0.5], [0])
+    assert hash(one) == hash(Parameters([0.1, 0.2], [0.5], [0]))
+    assert one != Parameters([0.1, 0.3], [0.5], [0.0])
+    with pytest.raises(ValueError, match="read-only"):
+        one.priors[0] = 0.5
+
+
+def test_parts_of_a_vector_are_priors_failures_and_leaks():
+    structure = datasets.figure1(0).structure
+    parts = Parameters.split(structure, np.arange(14))
+    assert [len(part) for part in parts] == [2, 7, 5]
+    assert (parts.vector == np.arange(14)).all()
+    is_marked = Parameters.of_diseases(structure, np.array([True, False]))
+    owners, symptoms = structure.edges.T
+    assert (is_marked.failures == (owners == 0)).all()
+    assert set(np.flatnonzero(is_marked.leaks)) == set(symptoms[owners == 0])

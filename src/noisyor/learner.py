@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+)
 
 from noisyor.em.runs import EMSettings
-from noisyor.em.stochastic import StochasticSettings
-from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError, some_of
+from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
 from noisyor.inference import Posteriors, posteriors
@@ -65,8 +69,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Keep what the records say little of near the other parameters of its kind ("refined" and
         "pooled"); without, such values can be extreme.
     max_iter
-        Rounds of "refined" over all records, or steps of a run of the baselines at most; None: as
-        many as suit the method.
+        Rounds of "refined" over all records (with more than 100,000, after as many over a part,
+        at most 5), or steps of a run of the baselines at most; None: as many as suit the method.
     tol
         A run of a baseline ends when the likelihood rises by less than this part of it.
     n_init
@@ -77,7 +81,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         For "refined", which samples, and for random starts; the same number gives the same
         network. None: another one each time.
     n_jobs
-        Threads; None: as many as there are cores.
+        Threads; None or -1: as many as there are cores.
     verbose
         1: say after learning how it went; 0: say nothing.
 
@@ -121,8 +125,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "tol": [Interval(Real, 0, 1, closed="left"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state", Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "verbose": ["verbose"],
     }
 
@@ -195,13 +199,13 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         settings, form = self._settings(), RecordFormat(**options)
         structure = self.structure or structure_of(X, form)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
-        labels = in_order(y, structure) if METHODS[self.method].needs_labels else None
+        labels = y if METHODS[self.method].needs_labels else None
         known = as_fixed(fixed, structure)
         estimate = fit(source, structure, self.method, settings, fixed=known, labels=labels)
         assert estimate.moments is not None
         self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
-        self.n_iter_ = self._steps_of(estimate)
+        self.n_iter_ = estimate.n_iter
         if self.verbose:
             print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
         return self
@@ -231,8 +235,10 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         if is_fitted:
             check_width(X, structure.n_symptoms)
         source = RecordSource(X, structure, form)
-        plan = plan_for(self.method, structure, settings, fixed=known)
-        more = source.moments or source.count(plan, self.n_groups, self.n_jobs)
+        more = source.moments
+        if more is None:
+            plan = plan_for(self.method, structure, settings, fixed=known)
+            more = source.count(plan, self.n_groups, self.n_jobs)
         schedule = settings.schedule(structure, known)
         if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
@@ -371,13 +377,6 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         em = EMSettings(self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs)
         return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
 
-    def _steps_of(self, estimate: Estimate) -> int:
-        if estimate.trace is not None:
-            return max(len(estimate.trace.values) - 1, 1)
-        if estimate.method == "refined":
-            return StochasticSettings.of(estimate.structure, self.max_iter).rounds
-        return 1
-
     def _seed(self) -> int:
         state = self.random_state
         return int(
@@ -461,14 +460,3 @@ def check_width(records: Any, n_features: int) -> None:
             f"X has {shape[1]} features, but NoisyOrLearner is expecting {n_features} features as "
             "input: a column for each symptom."
         )
-
-
-def in_order(diseases: Any, structure: Structure) -> Any:
-    """Return a table of diseases as an array, its columns matched by name."""
-    names = names_brought(diseases)
-    if names is None:
-        return diseases
-    missing = [name for name in structure.diseases if name not in names]
-    if missing:
-        raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
-    return np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])

@@ -3,24 +3,43 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from numbers import Integral
+from typing import Any, TypeVar
+
+from noisyor.errors import ParameterError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def n_threads(n_jobs: Any) -> int:
+    """Return how many threads `n_jobs` means: None and -1 as many as there are cores.
+
+    >>> n_threads(3)
+    3
+    """
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (is_whole and n_jobs == -1):
+        return os.cpu_count() or 1
+    if not is_whole or n_jobs < 1:
+        raise ParameterError(
+            f"n_jobs must be a whole number from 1 on, or None or -1 for all cores, not {n_jobs!r}."
+        )
+    return int(n_jobs)
+
+
 def in_threads(
     work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
 ) -> list[Result]:
-    """Return the results of work on each item, in their order; `n_jobs` None: all cores.
+    """Return the results of work on each item, in their order.
 
     >>> in_threads(abs, [-1, 2, -3], n_jobs=2)
     [1, 2, 3]
     """
-    n_threads = min(n_jobs or os.cpu_count() or 1, len(items))
-    if n_threads < 2:
+    n_workers = min(n_threads(n_jobs), len(items))
+    if n_workers < 2:
         return [work(item) for item in items]
-    pool = ThreadPoolExecutor(n_threads)
+    pool = ThreadPoolExecutor(n_workers)
     try:
         return list(pool.map(work, items))
     finally:

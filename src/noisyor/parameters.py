@@ -50,8 +50,10 @@ class Parameters(Immutable):
 
     def __init__(self, priors: ArrayLike, failures: ArrayLike, leaks: ArrayLike) -> None:
         for kind, values in zip(KINDS, (priors, failures, leaks), strict=True):
-            array = np.asarray(values).view()
-            array.flags.writeable = False
+            array = np.asarray(values)
+            if array.flags.writeable:
+                array = array.copy()  # what the caller writes later is not ours
+                array.flags.writeable = False
             setattr(self, kind, array)
         self._seal()
 
@@ -102,7 +104,8 @@ class Parameters(Immutable):
         )
 
     def __hash__(self) -> int:
-        return hash(tuple(part.tobytes() for part in self))
+        # Equal values have equal hashes, whatever their type.
+        return hash(tuple(tuple(part.tolist()) for part in self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(self)

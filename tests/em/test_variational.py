@@ -51,7 +51,7 @@ def test_the_bound_never_falls(rng):
         estimate = learn_variational_em(
             findings,
             network.structure,
-            settings=EMSettings(n_init=2, seed=seed, tol=0.0, max_iter=60),
+            settings=EMSettings(n_init=2, rng=seed, tol=0.0, max_iter=60),
         )
         values = estimate.trace.values
         assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()

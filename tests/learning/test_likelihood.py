@@ -1,12 +1,20 @@
 """Methods that climb the likelihood: starts, checks, flags; and the guess that looks at nothing."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from em.small_networks import CLIMBERS
 from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
 from noisyor.errors import ParameterError, StructureError
-from noisyor.learning import EMSettings, Flag, learn_exact_em, learn_uniform, learn_variational_em
+from noisyor.learning import (
+    EMSettings,
+    Flag,
+    fit,
+    learn_exact_em,
+    learn_uniform,
+    learn_variational_em,
+)
 
 
 @pytest.mark.parametrize("learn", CLIMBERS)
@@ -19,7 +27,7 @@ def test_seeds_fixed_values_and_progress(learn):
         learn(
             findings,
             network.structure,
-            settings=EMSettings(n_init=1, seed=seed),
+            settings=EMSettings(n_init=1, rng=seed),
             fixed=fixed,
             progress=seen.append,
         )
@@ -87,3 +95,41 @@ def test_uniform_looks_at_nothing():
     assert (estimate.network.priors == 0.5).all()
     assert (estimate.network.leaks == 1e-6).all()
     assert not estimate.failures.is_learned.any()
+
+
+@pytest.mark.parametrize("method", ["exact_em", "observed_likelihood"])
+def test_what_no_record_knows_is_flagged(method):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(300, rng=0, return_diseases=True)
+    rows = findings.to_numpy().astype(float)
+    rows[:, 4] = np.nan
+    labels = diseases if method == "observed_likelihood" else None
+    estimate = fit(rows, network.structure, method, EMSettings(n_init=1), labels=labels)
+    assert estimate.leaks.flags[4] & Flag.WEAK
+    assert np.isnan(estimate.leaks.standard_errors[4])
+    of_symptom = network.structure.edges[:, 1] == 4
+    assert (estimate.failures.flags[of_symptom] & Flag.WEAK).all()
+
+
+def test_labels_of_a_table_are_matched_by_name():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(500, rng=0, return_diseases=True)
+    table = pd.DataFrame(diseases, columns=network.structure.diseases)
+    found = [
+        fit(findings, network.structure, "observed", labels=labels).network
+        for labels in (diseases, table, table[["B", "A"]])
+    ]
+    assert found[0] == found[1] == found[2]
+    with pytest.raises(ParameterError, match="no column for 'A'"):
+        fit(findings, network.structure, "observed", labels=table[["B"]])
+
+
+def test_one_step_is_one_step():
+    network = datasets.figure1(0)
+    findings = network.sample(500, rng=0)
+    for learn in CLIMBERS:
+        settings = EMSettings(n_init=1, max_iter=1)
+        estimate = learn(findings, network.structure, settings=settings)
+        assert len(estimate.trace.values) == 2
+        assert estimate.trace.values[1] > estimate.trace.values[0]
+        assert estimate.n_iter == 1

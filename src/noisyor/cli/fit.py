@@ -97,7 +97,11 @@ def fit(
     ] = None,
     tol: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Climb until the likelihood rises by less, in parts."),
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Methods that climb: stop when the likelihood rises by less than this share.",
+        ),
     ] = None,
     shrink: Annotated[
         bool,

@@ -44,12 +44,12 @@ def climb(
 ) -> Run:
     """Climb by plain EM until the likelihood hardly rises; it is that of the network returned."""
     network, values, is_settled = start, list[float](), False
-    for number in range(limits.max_iter):
+    for number in range(limits.max_iter + 1):
         expected = expectation.expect(network)
         progress(int(expectation.totals.n_records))
         values.append(expected.log_likelihood)
         is_settled = len(values) > 1 and _is_small(values, limits.tol)
-        if is_settled or number + 1 == limits.max_iter:
+        if is_settled or number == limits.max_iter:
             break
         network = step(expected, network)
     return Run(network, values, is_settled)

@@ -23,8 +23,6 @@ class ExactExpectation:
         max_operations: float = MAX_OPERATIONS,
         n_jobs: int | None = None,
     ) -> None:
-        if not max_operations >= 1.0:
-            raise ParameterError(f"max_operations must be at least 1, not {max_operations}.")
         self.structure = findings.structure
         self.totals = RecordTotals.of(findings)
         self.records = distinct_records(findings)

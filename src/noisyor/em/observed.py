@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.em.exact_kernels import expect_seen
 from noisyor.em.expected import SMALLEST_LEAK, Expected, ExpectedCounts, RecordTotals, Trials
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, some_of
 from noisyor.findings import Findings
 from noisyor.inference.flat import flatten
 from noisyor.network import NoisyOrNetwork
@@ -28,6 +28,12 @@ def check_diseases(diseases: Any, n_records: int, structure: Structure) -> NDArr
             "this method learns from records in which the diseases were seen: give them, records "
             "x diseases, as the second argument of fit."
         )
+    names = getattr(diseases, "column_names", getattr(diseases, "columns", None))
+    if names is not None:  # of a table columns are matched by name
+        missing = [name for name in structure.diseases if name not in list(names)]
+        if missing:
+            raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
+        diseases = np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])
     array = np.asarray(diseases)
     expected = n_records, structure.n_diseases
     if array.shape != expected:

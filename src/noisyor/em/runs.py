@@ -1,7 +1,8 @@
 """Runs from several random starts, of which the best is kept: settings, starts and the trace."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import as_seed
+from noisyor.parallel import n_threads
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
@@ -32,8 +35,8 @@ class EMSettings:
     n_init
         Runs from different random starts, of which the best is kept (the paper makes 4, and 64 of
         variational EM).
-    seed
-        The same seed gives the same estimate.
+    rng
+        A seed, or a numpy Generator to draw one from; the same seed gives the same estimate.
     n_jobs
         Threads; None: as many as there are cores.
     max_operations
@@ -43,22 +46,18 @@ class EMSettings:
     max_iter: int | None = None
     tol: float | None = None
     n_init: int = 4
-    seed: int = 0
+    rng: Any = 0
     n_jobs: int | None = None
     max_operations: float = MAX_OPERATIONS
 
     def __post_init__(self) -> None:
-        for name, least in ("max_iter", 1), ("n_init", 1), ("seed", 0), ("n_jobs", 1):
-            value = getattr(self, name)
-            is_left_open = value is None and name in ("max_iter", "n_jobs")
-            is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not is_left_open and (not is_whole or value < least):
-                raise ParameterError(
-                    f"{name} must be a whole number from {least} on, not {value!r}."
-                )
-        tol = self.tol
-        if tol is not None and not (isinstance(tol, int | float) and 0.0 <= tol < 1.0):
-            raise ParameterError(f"tol must be in [0, 1), not {tol!r}.")
+        _check_number("max_iter", 1 if self.max_iter is None else self.max_iter, Integral, 1)
+        _check_number("n_init", self.n_init, Integral, 1)
+        _check_number("tol", 0.0 if self.tol is None else self.tol, Real, 0, below=1)
+        _check_number("max_operations", self.max_operations, Real, 1)
+        n_threads(self.n_jobs)
+        # Kernels count on from a thousand times the seed.
+        object.__setattr__(self, "rng", as_seed(self.rng) % 2**52)
 
     def limits(self, max_iter: int, tol: float) -> "Limits":
         """Return when a run ends, with a method's own values for what was left open."""
@@ -66,6 +65,14 @@ class EMSettings:
             max_iter if self.max_iter is None else self.max_iter,
             tol if self.tol is None else self.tol,
         )
+
+
+def _check_number(name: str, value: Any, kind: type, least: int, below: float = np.inf) -> None:
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not is_number or not least <= float(value) < below:
+        what = "whole number" if kind is Integral else "number"
+        most = "" if below == np.inf else f" and below {below}"
+        raise ParameterError(f"{name} must be a {what} from {least} on{most}, not {value!r}.")
 
 
 class Limits(NamedTuple):
@@ -136,7 +143,7 @@ def random_starts(
     frequencies = findings.count_present() / known
     found = []
     for number in range(settings.n_init):
-        rng = np.random.default_rng([settings.seed, number])
+        rng = np.random.default_rng([settings.rng, number])
         network = NoisyOrNetwork(
             structure,
             rng.uniform(0.05, 0.5, structure.n_diseases),

@@ -11,11 +11,11 @@ value stays inside of its bounds.
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from noisyor.em.expected import BetaPriors, RecordTotals, Trials, maximise
+from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
 from noisyor.em.information import information_errors, scale_of, without
 from noisyor.em.sampled import Sampler
 from noisyor.inference.flat import Floats
@@ -29,11 +29,12 @@ class StochasticSettings:
     """How many rounds to make, and how."""
 
     rounds: int = 10
-    """Over all records; half of them where the warm-up was on a part. The second half of them is
-    averaged."""
+    """Over all records; the second half of them is averaged."""
     warm_up_records: int = 100_000
-    """With more records the first rounds look at so many only."""
+    """With more records some rounds are made over so many of them first..."""
     warm_up_rounds: int = 5
+    rounds_after: int = 5
+    """... and fewer over all records."""
     sweeps: int = 2
     """How often each disease is drawn in a round."""
     screen_every: int = 3
@@ -49,10 +50,11 @@ class StochasticSettings:
         On small networks fewer candidates can be summed up exactly; the others then count for so
         much that they are looked at in every round.
         """
-        rounds = cls.rounds if max_iter is None else max_iter
-        if is_small(structure):
-            return cls(rounds, screen_every=1, least_odds=1e-3)
-        return cls(rounds)
+        found = cls(screen_every=1, least_odds=1e-3) if is_small(structure) else cls()
+        if max_iter is None:
+            return found
+        warm_up = min(found.warm_up_rounds, max_iter)
+        return replace(found, rounds=max_iter, rounds_after=max_iter, warm_up_rounds=warm_up)
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ def stochastic_em(
     share: float,
     settings: StochasticSettings,
     progress: Callable[[int], None],
-) -> NoisyOrNetwork:
-    """Return the mean of the last rounds' networks.
+) -> tuple[NoisyOrNetwork, int]:
+    """Return the mean of the last rounds' networks, and how many rounds over all records were made.
 
     The weak priors count for a `share` of their usual sizes.
     """
@@ -111,14 +113,15 @@ def stochastic_em(
             found.append(network)
         return found
 
-    network, n_rounds = start.with_fixed(fixed), settings.rounds
+    network = start.with_parameters(inside(start.parameters)).with_fixed(fixed)
+    n_rounds = settings.rounds
     n_warm = int(np.searchsorted(sampler.starts, settings.warm_up_records))
     if n_warm < n_blocks:
         network = rounds(network, settings.warm_up_rounds, n_warm)[-1]
-        n_rounds = max(n_rounds // 2, 1)
+        n_rounds = settings.rounds_after
     last = rounds(network, n_rounds, n_blocks)[n_rounds // 2 :]
     mean = np.mean([each.parameters.vector for each in last], axis=0)
-    return network.with_parameters(Parameters.split(network.structure, mean))
+    return network.with_parameters(Parameters.split(network.structure, mean)), n_rounds
 
 
 def fisher_scoring(

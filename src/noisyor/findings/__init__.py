@@ -1,5 +1,6 @@
-"""Records as bit-packed symptom columns, and the readers and writers of record files."""
+"""Findings: records as bits, and one reader for all that they come in."""
 
 from noisyor.findings.findings import Findings
+from noisyor.findings.reading import ReadOptions, RecordFormat
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "ReadOptions", "RecordFormat"]

@@ -121,6 +121,8 @@ class Estimate:
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
     """How the method converged, where it climbs from random starts (the baselines do)."""
+    n_iter: int = 1
+    """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""

@@ -89,7 +89,7 @@ def _exactly(
     starts = random_starts(findings, structure, fixed, settings)
     network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
     errors = information_errors(network, expectation.information(network), fixed, 1e-3)
-    return _estimate(method, network, errors, findings.n_records, fixed, trace)
+    return _estimate(method, network, errors, findings, fixed, trace)
 
 
 def learn_variational_em(
@@ -122,7 +122,7 @@ def learn_variational_em(
         runs.append(climb(expectation, step, start, limits, progress or _ignore))
     network, trace = best_run(runs, "lower bound of the log likelihood")
     errors = Parameters.full(structure, np.nan)
-    return _estimate("variational_em", network, errors, findings.n_records, fixed, trace)
+    return _estimate("variational_em", network, errors, findings, fixed, trace)
 
 
 def learn_observed(
@@ -151,6 +151,7 @@ def learn_observed(
     seen = check_diseases(diseases, findings.n_records, structure)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)
     network, errors = expectation.ratios(fixed)
+    (progress or _ignore)(findings.n_records)
     trace = None
 
     def step(expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
@@ -166,7 +167,7 @@ def learn_observed(
     weak_failures = np.where(np.isnan(errors.failures), Flag.WEAK, 0).astype(np.uint16)
     flags = Parameters(good.priors, weak_failures, good.leaks)
     name = "observed" if method == "ratio" else "observed_likelihood"
-    return _estimate(name, network, errors, findings.n_records, fixed, trace, flags=flags)
+    return _estimate(name, network, errors, findings, fixed, trace, flags=flags)
 
 
 def learn_uniform(
@@ -186,7 +187,7 @@ def learn_uniform(
     network = NoisyOrNetwork(structure, *Parameters.full(structure, NEUTRAL_VALUES))
     flags = Parameters.full(structure, Flag.NOT_SCHEDULED, np.uint16)
     errors = Parameters.full(structure, np.nan)
-    return _estimate("uniform", network, errors, findings.n_records, fixed, flags=flags)
+    return _estimate("uniform", network, errors, findings, fixed, flags=flags)
 
 
 def _ignore(_: int) -> None:
@@ -203,13 +204,13 @@ def _checked(findings: Findings, structure: Structure, fixed: Fixed | None) -> F
 
 
 def _estimate(
-    method: str, network: NoisyOrNetwork, errors: Parameters, n_records: int, fixed: Fixed,
+    method: str, network: NoisyOrNetwork, errors: Parameters, findings: Findings, fixed: Fixed,
     trace: Trace | None = None, *, flags: Parameters | None = None,
 ) -> Estimate:  # fmt: skip
     """Return an estimate, with flags.
 
-    By default on what the findings alone cannot identify. Values at a bound are flagged always,
-    and have no standard errors.
+    By default on what the findings alone cannot identify. Values at a bound, and those of symptoms
+    that no record knows, are flagged always, and have no standard errors.
     """
     structure = network.structure
     schedule = find_schedule(structure, fixed=fixed)
@@ -225,11 +226,18 @@ def _estimate(
         is_at_bound = (values < 1e-5) | (values > 1.0 - 1e-5)  # there is no maximum inside
         return np.where((flags == 0) & is_at_bound, np.uint16(Flag.CLIPPED), flags)
 
-    clipped = flags.map(clip, network.parameters)
+    never = findings.count_unknown() == findings.n_records
+    unseen = Parameters(
+        np.zeros(structure.n_diseases, np.bool_), never[structure.edges[:, 1]], never
+    )
+    clipped = flags.map(clip, network.parameters).map(
+        lambda flags, here: np.where(here, flags | np.uint16(Flag.WEAK), flags), unseen
+    )
+    n_iter = 1 if trace is None else max(len(trace.values) - 1, 1)
     estimate = Estimate(
-        structure, method, n_records, network.parameters,
+        structure, method, findings.n_records, network.parameters,
         clipped.map(lambda flag, error: np.where(flag == 0, error, np.nan), errors),
         Parameters.full(structure, -1), clipped, schedule,
-        sources=Parameters.full(structure, "records", object), trace=trace,
+        sources=Parameters.full(structure, "records", object), trace=trace, n_iter=n_iter,
     )  # fmt: skip
     return Cleaned.nothing(structure, swaps).marked(estimate).fixing(fixed)

@@ -57,6 +57,12 @@ class RecordSource:
 
     def __post_init__(self) -> None:
         self.records = as_source(self.records, self.structure)
+        if isinstance(self.records, Findings) or hasattr(self.records, "__arrow_c_stream__"):
+            self.client = None  # they are here already
+        if self.skip_broken and self.client is None:
+            raise ParameterError(
+                "skip_broken is for files that are read on a cluster: give paths and a client."
+            )
 
     @property
     def moments(self) -> Moments | None:
@@ -134,7 +140,6 @@ class Method:
     """A way to learn, what it needs and what it can do."""
 
     name: str
-    about: str
     learn: Callable[[Problem], Estimate]
     from_counts: bool = False
     """It can learn from counts alone, and so bit by bit, from several sites, and on a cluster."""
@@ -146,7 +151,7 @@ def fit(
     records: RecordSource | Moments | Findings | Any,
     structure: Structure,
     method: str = "refined",
-    settings: LearningSettings = LearningSettings(),
+    settings: LearningSettings | EMSettings = LearningSettings(),
     *,
     fixed: Any = None,
     labels: Any = None,
@@ -167,7 +172,8 @@ def fit(
     fixed
         Parameters that keep their values: a `Fixed`, or a mapping.
     labels
-        The diseases of each record, for methods that see them.
+        The diseases of each record, records x diseases, for methods that see them; the columns of
+        a table are matched by name.
 
     Examples
     --------
@@ -178,6 +184,12 @@ def fit(
     Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     chosen = find_method(method)
+    if isinstance(settings, EMSettings):
+        settings = LearningSettings(em=settings)
+    if not isinstance(settings, LearningSettings):
+        raise ParameterError(
+            f"settings must be LearningSettings or EMSettings, not {type(settings).__name__}."
+        )
     source = records if isinstance(records, RecordSource) else RecordSource(records, structure)
     fixed = as_fixed(fixed, structure)
     if source.moments is not None and not chosen.from_counts:
@@ -270,9 +282,7 @@ def _refined(problem: Problem) -> Estimate:
     return replace(estimate, moments=fitted.moments)
 
 
-def _from_records(
-    name: str, about: str, learn: Callable[..., Estimate], needs_labels: bool = False
-) -> Method:
+def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool = False) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
@@ -282,9 +292,9 @@ def _from_records(
         seen = [problem.labels] if needs_labels else []
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
         estimate = learn(findings, problem.structure, *seen, **options)
-        return replace(estimate, moments=pairs)
+        return replace(estimate, moments=pairs, schedule=problem.schedule)
 
-    return Method(name, about, learned, needs_labels=needs_labels)
+    return Method(name, learned, needs_labels=needs_labels)
 
 
 def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any) -> Estimate:
@@ -292,39 +302,16 @@ def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any
 
 
 _TABLE = [
-    Method(
-        "refined",
-        "all pairs and the best triplets, then stochastic EM on the records; from moments alone it "
-        "is pooled",
-        _refined,
-        from_counts=True,
-    ),
-    Method("pooled", "all pairs and the best triplets", _pooled, from_counts=True),
-    Method(
-        "sequential",
-        "the paper's Algorithm 1, one triplet or pair for each edge",
-        _sequential,
-        from_counts=True,
-    ),
-    _from_records("exact_em", "EM with exact inference, for small networks", learn_exact_em),
-    _from_records("variational_em", "variational EM, the paper's baseline", learn_variational_em),
+    Method("refined", _refined, from_counts=True),
+    Method("pooled", _pooled, from_counts=True),
+    Method("sequential", _sequential, from_counts=True),
+    _from_records("exact_em", learn_exact_em),
+    _from_records("variational_em", learn_variational_em),
+    _from_records("maximum_likelihood", learn_maximum_likelihood),
+    _from_records("observed", learn_observed, needs_labels=True),
     _from_records(
-        "maximum_likelihood",
-        "the exact likelihood, maximised by its gradient",
-        learn_maximum_likelihood,
+        "observed_likelihood", partial(learn_observed, method="likelihood"), needs_labels=True
     ),
-    _from_records(
-        "observed",
-        "in closed form, from records in which the diseases were seen",
-        learn_observed,
-        needs_labels=True,
-    ),
-    _from_records(
-        "observed_likelihood",
-        "noisy-or regression, from records in which the diseases were seen",
-        partial(learn_observed, method="likelihood"),
-        needs_labels=True,
-    ),
-    _from_records("uniform", "a guess that looks at nothing", _uniform),
+    _from_records("uniform", _uniform),
 ]
 METHODS = {method.name: method for method in _TABLE}

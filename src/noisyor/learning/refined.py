@@ -52,7 +52,7 @@ def learn_refined(
     cleaned
         What the clean-up has learned beyond the schedule, for the start.
     settings
-        `max_iter`: rounds over all records (10 by default); `seed`; `n_jobs`.
+        `max_iter`: rounds over all records (10 by default); `rng`; `n_jobs`.
     progress
         Called with the number of records sampled since the last call.
 
@@ -80,14 +80,14 @@ def learn_refined(
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    learned = stochastic_em(
-        sampler, start, settings.seed, fixed, share, rounds, progress or (lambda _: None)
+    learned, n_rounds = stochastic_em(
+        sampler, start, settings.rng, fixed, share, rounds, progress or (lambda _: None)
     )
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.seed, fixed, share)
+        learned, errors = fisher_scoring(sampler, learned, settings.rng, fixed, share)
     else:
-        information = sampler.inform(learned, rounds.information_sweeps, settings.seed)
+        information = sampler.inform(learned, rounds.information_sweeps, settings.rng)
         errors = disease_errors(learned, information, totals, fixed, share)
         if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
         # Records should say half of what they would say of a prior if the disease was seen: EM
@@ -104,7 +104,7 @@ def learn_refined(
         structure, "refined", int(totals.n_records), learned.parameters,
         beyond.map(lambda here, error: np.where(here, np.nan, error), errors), depths,
         beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
-        schedule, sources=Parameters.full(structure, "records", object),
+        schedule, sources=Parameters.full(structure, "records", object), n_iter=n_rounds,
     )  # fmt: skip
     return cleaned.marked(estimate).fixing(fixed)
 

@@ -46,8 +46,8 @@ CLIP = 1e-6
 """Estimates are kept within [CLIP, 1 - CLIP], as in the paper (Section 4.1)."""
 LACKING = (
     "that the schedule needs. Count the records with its plan (schedule.plan(), or `noisyor plan "
-    "STRUCTURE -o FILE` and `noisyor count --plan FILE`); if they were, learn with the same pairs, "
-    "choice and fixed values that the plan was made with."
+    "STRUCTURE --method sequential -o FILE` and `noisyor count --plan FILE`); if they were, learn "
+    "with the same method, pairs, choice and fixed values that the plan was made with."
 )
 
 

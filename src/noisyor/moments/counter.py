@@ -5,7 +5,6 @@ by their ids, are gathered into a plane per group first and counted when it is f
 while the next records are being read (`tally`).
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -25,6 +24,7 @@ from noisyor.moments.groups import Segment, id_groups, row_segments
 from noisyor.moments.moments import Moments
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.tally import PlaneSlice, Tally
+from noisyor.parallel import n_threads
 from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
@@ -41,7 +41,7 @@ class MomentCounter:
     def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int | None = None) -> None:
         self._plan = plan
         self._n_groups = n_groups
-        self._tally = Tally(plan, n_groups, n_jobs or os.cpu_count() or 1)
+        self._tally = Tally(plan, n_groups, n_threads(n_jobs))
         self._gathered = GatheredPlanes(plan.structure, n_groups, self._tally)
 
     def add_blocks(self, blocks: Iterable[Block], progress: Progress | None = None) -> None:

@@ -82,8 +82,6 @@ def count_records(
     plan, form, n_groups = request
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
-    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs < 1):
-        raise ParameterError(f"n_jobs must be a whole number from 1, not {n_jobs!r}.")
     source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:

@@ -133,20 +133,30 @@ class NoisyOrNetwork(Immutable):
 
     @overload
     def sample(
-        self, records: int, rng: Rng = None, return_diseases: Literal[False] = False
-    ) -> Findings: ...
+        self, records: int, rng: Rng = None, return_diseases: Literal[False] = False,
+        n_jobs: int | None = None,
+    ) -> Findings: ...  # fmt: skip
     @overload
     def sample(
-        self, records: int, rng: Rng = None, *, return_diseases: Literal[True]
+        self,
+        records: int,
+        rng: Rng = None,
+        *,
+        return_diseases: Literal[True],
+        n_jobs: int | None = None,
     ) -> tuple[Findings, NDArray[np.bool_]]: ...
     def sample(
-        self, records: int, rng: Rng = None, return_diseases: bool = False
+        self,
+        records: int,
+        rng: Rng = None,
+        return_diseases: bool = False,
+        n_jobs: int | None = None,
     ) -> Findings | tuple[Findings, NDArray[np.bool_]]:
         """Sample records; with `return_diseases` also which diseases each of them had.
 
         The same seed as `rng` gives the same records, whatever the number of cores.
         """
-        sampled = list(self.iter_sample(records, rng, keep_diseases=return_diseases))
+        sampled = list(self.iter_sample(records, rng, keep_diseases=return_diseases, n_jobs=n_jobs))
         findings = Findings(self.structure, [each.block for each in sampled])
         if not return_diseases:
             return findings
@@ -154,14 +164,16 @@ class NoisyOrNetwork(Immutable):
         return findings, np.concatenate([none, *(each.diseases for each in sampled)])
 
     def iter_sample(
-        self, records: int, rng: Rng = None, *, keep_diseases: bool = False
-    ) -> Iterator[SampledBlock]:
+        self, records: int, rng: Rng = None, *, keep_diseases: bool = False,
+        n_jobs: int | None = None,
+    ) -> Iterator[SampledBlock]:  # fmt: skip
         """Sample block after block: the same records as `sample`, in bounded memory."""
         if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
             raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
         return sample_blocks(
-            self.structure, self.parameters, int(records), rng, keep_diseases=keep_diseases
-        )
+            self.structure, self.parameters, int(records), rng, keep_diseases=keep_diseases,
+            n_jobs=n_jobs,
+        )  # fmt: skip
 
     # --- files ---
 

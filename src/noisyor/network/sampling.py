@@ -1,6 +1,5 @@
 """Sampling records block by block, on all cores, the same for a seed whatever their number."""
 
-import os
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
+from noisyor.parallel import n_threads
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
@@ -77,11 +77,11 @@ def sample_blocks(
         sample_block(generator, size, network, present, diseases)
         return SampledBlock(Block(size, present), diseases)
 
-    n_threads = n_jobs or os.cpu_count() or 1
-    with ThreadPoolExecutor(n_threads) as pool:
+    n_workers = n_threads(n_jobs)
+    with ThreadPoolExecutor(n_workers) as pool:
         work = (pool.submit(sample, size, next(streams)) for size in sizes)
         # A few blocks ahead keep all threads busy while memory stays bounded.
-        pending = list(islice(work, 2 * n_threads))
+        pending = list(islice(work, 2 * n_workers))
         while pending:
             yield pending.pop(0).result()
             pending.extend(islice(work, 1))
