@@ -2,9 +2,18 @@
 
 from noisyor.identifiability.check import (
     Identifiability,
+    Tradeoff,
     check_identifiability,
     identifiability_table,
     smallest_order,
 )
+from noisyor.identifiability.repairs import Repair
 
-__all__ = ["Identifiability", "check_identifiability", "identifiability_table", "smallest_order"]
+__all__ = [
+    "Identifiability",
+    "Repair",
+    "Tradeoff",
+    "check_identifiability",
+    "identifiability_table",
+    "smallest_order",
+]

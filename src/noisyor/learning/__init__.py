@@ -2,8 +2,9 @@
 
 from noisyor.em.runs import EMSettings, Trace
 from noisyor.learning.adjust import remove_influence
-from noisyor.learning.decompose import decompose_triplet
-from noisyor.learning.estimate import Estimate, Flag, Learned
+from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.decompose import TripletParameters, decompose_triplet
+from noisyor.learning.estimate import Estimate, Explained, Flag, Learned
 from noisyor.learning.likelihood import (
     learn_exact_em,
     learn_maximum_likelihood,
@@ -11,7 +12,7 @@ from noisyor.learning.likelihood import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.learning.methods import METHODS, LearningSettings, fit, plan_for
+from noisyor.learning.methods import METHODS, LearningSettings, RecordSource, fit, plan_for
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.pooled import learn_pooled, plan_triplets
 from noisyor.learning.precision import Precision, predict_precision
@@ -20,14 +21,18 @@ from noisyor.learning.sequential import learn_sequential
 
 __all__ = [
     "METHODS",
+    "Cleaned",
     "EMSettings",
     "Estimate",
+    "Explained",
     "Flag",
     "Learned",
     "LearningSettings",
     "Misfits",
     "Precision",
+    "RecordSource",
     "Trace",
+    "TripletParameters",
     "decompose_triplet",
     "fit",
     "learn_exact_em",
