@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from em.small_networks import CLIMBERS
-from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
+from noisyor import Fixed, NoisyOrNetwork, Structure, count_moments, datasets
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import (
     EMSettings,
@@ -133,3 +133,13 @@ def test_one_step_is_one_step():
         assert len(estimate.trace.values) == 2
         assert estimate.trace.values[1] > estimate.trace.values[0]
         assert estimate.n_iter == 1
+
+
+def test_what_are_not_findings_is_told():
+    structure = datasets.figure1(0).structure
+    with pytest.raises(ParameterError, match="expected Findings"):
+        learn_exact_em(np.zeros((3, 5)), structure)
+    with pytest.raises(ParameterError, match="expected a MomentPlan"):
+        count_moments(np.zeros((3, 5)), structure)
+    with pytest.raises(ParameterError, match="settings must be LearningSettings or EMSettings"):
+        fit(np.zeros((3, 5)), structure, "pooled", {"n_jobs": 1})

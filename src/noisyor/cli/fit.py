@@ -312,15 +312,22 @@ def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> Non
     wrong = misfits.symptoms.found(misfits.level)
     if len(wrong):
         name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = "fixed values contradict the records" if has_fixed else "their leaks are not learned"
+        why = ": fixed values contradict the records" if has_fixed else ""
         show(
             f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            f"above all: {why}."
+            f"above all{why}."
         )
     if not misfits.n_found:
         n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        which = "" if n_tested == n_all else " (others were not counted, or not learned)"
-        show(f"The network explains all {n_tested:,} pairs of symptoms that were tested{which}.")
+        if not n_tested:
+            show("No pair of symptoms could be tested: whether the network explains is not known.")
+        elif n_tested < n_all:
+            show(
+                f"The network explains the {n_tested:,} of {n_all:,} pairs of symptoms that could "
+                "be tested; others were not counted, or their parameters have no standard errors."
+            )
+        else:
+            show(f"The network explains all {n_tested:,} pairs of symptoms.")
         return
     first = misfits.table().slice(0, 1).to_pylist()[0]
     show(

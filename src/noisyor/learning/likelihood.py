@@ -196,6 +196,11 @@ def _ignore(_: int) -> None:
 
 def _checked(findings: Findings, structure: Structure, fixed: Fixed | None) -> Fixed:
     """Return what is fixed; refuse findings of other symptoms, and no records."""
+    if not isinstance(findings, Findings) or not isinstance(structure, Structure):
+        raise ParameterError(
+            "expected Findings (Findings.read makes them) and a Structure, not "
+            f"{type(findings).__name__} and {type(structure).__name__}."
+        )
     if findings.structure.symptoms != structure.symptoms:
         raise StructureError("the findings belong to a structure with other symptoms.")
     if not findings.n_records:

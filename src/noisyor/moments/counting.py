@@ -80,6 +80,11 @@ def count_records(
 ) -> Moments:  # fmt: skip
     """Do as `count_moments`, with the options of reading as one value."""
     plan, form, n_groups = request
+    if not isinstance(plan, MomentPlan):
+        raise ParameterError(
+            f"expected a MomentPlan, such as MomentPlan.coupled(structure), not "
+            f"{type(plan).__name__}."
+        )
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     source = as_source(source, plan.structure)
@@ -90,7 +95,7 @@ def count_records(
         )
         return moments
     if skip_broken:
-        raise ParameterError("skip_broken is for work on a cluster: give a client.")
+        raise ParameterError("skip_broken is for files on a cluster: give paths and a client.")
     counter = MomentCounter(plan, n_groups, n_jobs)
     for stream in open_records(source, plan.structure, form):
         counter.add_blocks(stream.blocks, progress)
