@@ -262,7 +262,7 @@ def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
     path = write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50)
     with pytest.raises(ClusterError, match="client must be a distributed.Client, not str"):
         count_moments(path, plan, client="tcp://nowhere")
-    with pytest.raises(ParameterError, match="skip_broken is for work on a cluster"):
+    with pytest.raises(ParameterError, match="skip_broken is for files on a cluster"):
         count_moments(path, plan, skip_broken=True)
     other = tmp_path / "b.parquet"
     table = pq.read_table(path)
