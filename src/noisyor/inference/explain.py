@@ -1,7 +1,8 @@
 """explain: what each finding says for or against a disease, and what has caused it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ class Explanation:
 
 def explain(
     network: NoisyOrNetwork | LearnedNetwork,
-    present: Sequence[Name] = (),
+    present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
     diseases: Sequence[Name] | None = None,

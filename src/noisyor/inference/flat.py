@@ -1,7 +1,8 @@
 """Networks and records as the flat arrays that kernels work on."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,9 +175,16 @@ def list_records(known: Sequence[tuple[Indices, Indices]]) -> Records:
 
 
 def indices_of(
-    structure: Structure, present: Sequence[Name], absent: Sequence[Name]
+    structure: Structure, present: Sequence[Name] | Mapping[Name, Any], absent: Sequence[Name]
 ) -> tuple[Indices, Indices]:
-    """Return the symptoms that are present and absent, none of them twice."""
+    """Return the symptoms that are present and absent, none of them twice.
+
+    `present` can be a mapping of symptoms to states, or a row of a pandas frame.
+    """
+    if hasattr(present, "items"):
+        if len(absent):
+            raise ParameterError("a mapping has absent findings in it: leave out `absent`.")
+        present, absent = _split_states(present)
     for names in present, absent:
         if isinstance(names, str) or not isinstance(names, Iterable):
             text = "the single text " if isinstance(names, str) else ""
@@ -187,3 +195,29 @@ def indices_of(
         name = structure.symptoms[int(both[np.argmax(counts)])]
         raise ParameterError(f"{name!r} is given twice: a finding is present or absent, once.")
     return parts
+
+
+def _split_states(states: Any) -> tuple[list[Name], list[Name]]:
+    """Return the symptoms that a mapping puts down as present, and as absent."""
+    found: dict[bool | None, list[Name]] = {True: [], False: [], None: []}
+    for name, value in states.items():
+        found[_state_of(name, value)].append(name)
+    return found[True], found[False]
+
+
+def _state_of(name: Name, value: Any) -> bool | None:
+    """Return True for present, False for absent, None for unknown."""
+    if isinstance(value, str):
+        states = {"present": True, "absent": False, "unknown": None}
+        if value.strip().lower() in states:
+            return states[value.strip().lower()]
+    elif value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
+        return None
+    elif isinstance(value, Real | np.bool_):
+        number = float(value)
+        if number in (0.0, 1.0) or np.isnan(number):
+            return None if np.isnan(number) else bool(number)
+    raise ParameterError(
+        f"the finding {name!r} is {value!r}; expected 1 or True (present), 0 or False (absent), "
+        'None or NaN (unknown), or "present", "absent", "unknown".'
+    )

@@ -8,8 +8,9 @@ highest, until no bound exceeds the best sets that were met on the way.
 
 import heapq
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,7 +85,7 @@ class MostProbable:
 
 def most_probable(
     network: NoisyOrNetwork | LearnedNetwork,
-    present: Sequence[Name] = (),
+    present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     k: int = 5,
     *,

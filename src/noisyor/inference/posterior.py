@@ -1,6 +1,6 @@
 """posterior and posteriors: which diseases, given these findings?"""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Unpack
 
@@ -134,7 +134,7 @@ class Posteriors:
 
 def posterior(
     network: NoisyOrNetwork | LearnedNetwork,
-    present: Sequence[Name] = (),
+    present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
     method: str = "auto",
@@ -151,6 +151,7 @@ def posterior(
         posterior.
     present, absent
         The findings, by name or number. Those not mentioned are unknown, and drop out exactly.
+        Or one mapping, such as `{"fever": 1, "cough": 0, "rash": None}` or a row of a frame.
     method
         "exact"; "variational": bounds; "mean_field": fast, without any; "gibbs": sampling; "auto":
         exact within the budget, then bounds, and sampling where these are wide.

@@ -5,8 +5,9 @@ known: I(F; D) = H(F) - E[H(F | D)], in bits. The expectations are means over st
 diseases that are drawn from the posterior.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,7 @@ class Questions:
 
 def best_questions(
     network: NoisyOrNetwork | LearnedNetwork,
-    present: Sequence[Name] = (),
+    present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
     about: Name | None = None,
