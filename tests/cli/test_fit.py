@@ -14,6 +14,7 @@ from noisyor import (
     Structure,
     datasets,
     find_schedule,
+    read_model,
 )
 
 
@@ -295,3 +296,32 @@ def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):
     (part,) = json.loads(run(*learn, "--json")[1])["clean_up"]
     assert part["diseases"] == ["A", "B"]
     assert part["moments"] == 16
+
+
+@pytest.mark.parametrize("ending", ["xdsl", "bif", "uai"])
+def test_the_ending_says_the_format(run, tmp_path, ending):
+    network = datasets.figure1(0)
+    network.structure.save(tmp_path / "s.json")
+    network.sample(2000, rng=1).to_parquet(tmp_path / "r.parquet")
+    learned = tmp_path / f"learned.{ending}"
+    code, _, _ = run("fit", tmp_path / "s.json", tmp_path / "r.parquet", "-o", learned, "-q")
+    assert code == 0
+    assert read_model(learned).priors.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "says"),
+    [
+        (["fit"], "learned.txt", "must end in .json or .xdsl or .bif or .uai"),
+        (["count"], "counts.csv", "must end in .moments"),
+    ],
+)
+def test_other_endings_are_refused(run, tmp_path, command, output, says):
+    datasets.figure1(0).structure.save(tmp_path / "s.json")
+    datasets.figure1(0).sample(50, rng=1).to_parquet(tmp_path / "r.parquet")
+    code, _, error = run(
+        *command, tmp_path / "s.json", tmp_path / "r.parquet", "-o", tmp_path / output
+    )
+    assert code == 2
+    assert says in " ".join(error.split())
+    assert not (tmp_path / output).exists()

@@ -57,7 +57,7 @@ def count(
     from noisyor.moments.resuming import ResumableCount, save_somewhere
 
     files = expand_sources(records)
-    check_files([output], inputs=[structure, *local_files(files), plan])
+    check_files([output], [structure, *local_files(files), plan], endings={output: (".moments",)})
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
     wanted = _read_plan(plan, structure)
     form = RecordFormat(**options.read_options(layout, ignore_unknown, ids_per_file))
@@ -121,7 +121,7 @@ def merge(
     Example: noisyor merge north.moments south.moments -o all.moments
     """
     files = expand_files(moments)
-    check_files([output], inputs=files)
+    check_files([output], inputs=files, endings={output: (".moments",)})
     total = merged_moments(files)
     total.save(output)
     facts = {"files": len(files), "output": str(output), **facts_of_moments(total)}

@@ -35,7 +35,9 @@ def fit(
         list[str],
         typer.Argument(help="Files of records, or of moments (.moments); patterns are fine."),
     ],
-    output: Annotated[Path, options.output_option("Where to write the network (.json).")],
+    output: Annotated[
+        Path, options.output_option("Where to write the network (.json, .xdsl, .bif, .uai).")
+    ],
     method: Annotated[
         str,
         typer.Option(
@@ -161,9 +163,11 @@ class Outputs(NamedTuple):
 
     def check(self, inputs: list[Path | str | None]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
+        from noisyor.exchange.formats import NETWORK_ENDINGS
         from noisyor.report.page import check_ending
 
-        check_files(self, inputs, tables=[self.summary, self.misfits])
+        endings = {self.network: NETWORK_ENDINGS}
+        check_files(self, inputs, tables=[self.summary, self.misfits], endings=endings)
         if self.report is not None:
             check_ending(self.report)
 
@@ -171,7 +175,7 @@ class Outputs(NamedTuple):
         """Write all of it."""
         if not estimate.priors.is_learned.any():
             note("no prior was learned: the network holds neutral values only.")
-        estimate.network.save(self.network)
+        noisyor.write_model(estimate.network, self.network)
         if self.summary is not None:
             estimate.save_summary(self.summary)
         if self.misfits is not None:

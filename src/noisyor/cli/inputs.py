@@ -1,9 +1,11 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import noisyor
 from noisyor.cli.output import note
@@ -72,17 +74,21 @@ def check_files(
     outputs: Iterable[Path | None],
     inputs: Iterable[Path | str | None] = (),
     tables: Iterable[Path | None] = (),
+    endings: Mapping[Any, tuple[str, ...]] = MappingProxyType({}),
 ) -> None:
     """Raise an error, before the work is done, where a file that is asked for cannot be written.
 
-    The tables among the outputs must have the ending of one. Of inputs, only those are protected
-    that are on this machine; where a file is not asked for it is None.
+    The tables among the outputs must have the ending of one, others those given. Of inputs, only
+    those are protected that are on this machine; where a file is not asked for it is None.
     """
     from noisyor.io.tables import table_kind
 
     check_writable(filter(None, outputs), inputs=filter(None, inputs))
     for path in filter(None, tables):
         table_kind(path)
+    for output, allowed in endings.items():
+        if output is not None and not output.name.lower().endswith(allowed):
+            raise FileError(f"{output}: the file must end in {' or '.join(allowed)}.")
 
 
 Source = Path | str

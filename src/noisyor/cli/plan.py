@@ -66,7 +66,8 @@ def plan(
         raise ParameterError("--summary is for predictions: give a --network to predict from.")
     if fixed is not None and output is None:
         raise ParameterError("--fixed changes what to count: say where to write that (-o FILE).")
-    check_files([output, summary], inputs=[structure, network, fixed], tables=[summary])
+    inputs = [structure, network, fixed]
+    check_files([output, summary], inputs, tables=[summary], endings={output: (".plan",)})
     graph = read_structure(structure)
     if output is not None:
         learner = noisyor.NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
@@ -160,7 +161,7 @@ def plan_triplets(
     from noisyor.learning import plan_triplets as choose
 
     files = expand_files(moments)
-    check_files([output], inputs=[*files, fixed])
+    check_files([output], inputs=[*files, fixed], endings={output: (".plan",)})
     counted = merged_moments(files)
     with errors_naming(files):
         structure = counted.plan.structure

@@ -41,7 +41,8 @@ def sample(
     from noisyor.findings.writing import RecordWriter
     from noisyor.io.tables import table_kind
 
-    check_files([output, diseases, save_network], tables=[output, diseases])
+    outputs = [output, diseases, save_network]
+    check_files(outputs, tables=[output, diseases], endings={save_network: (".json",)})
     source = read_network(network, seed)
     bar = partial(progress_bar, total=records, quiet=quiet or as_json)
     with bar("sampling records") as advance:

@@ -42,7 +42,7 @@ def schedule(
 
     Example: noisyor schedule clinic
     """
-    check_files([output], inputs=[structure, network])
+    check_files([output], inputs=[structure, network], endings={output: (".json",)})
     guess = read_network(network) if network else None
     found = noisyor.find_schedule(read_structure(structure), pairs=pairs, choice=choice.value)
     asked = found.sample_complexity(guess, epsilon=epsilon, delta=delta) if guess else None

@@ -215,3 +215,5 @@ MODEL_FORMATS = {
     "uai": ModelFormat(NoisyOrNetwork, read_uai, write_uai, (".uai",)),
     "q-matrix": ModelFormat(Structure, read_q_matrix, write_q_matrix),
 }
+NETWORK_ENDINGS = ".json", ".xdsl", ".bif", ".uai"
+"""Of files that have all of a network."""
