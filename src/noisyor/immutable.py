@@ -1,6 +1,9 @@
-"""Values that cannot be changed once they are made."""
+"""Values that cannot be changed once they are made; results that are equal if their parts are."""
 
+from dataclasses import fields
 from typing import Any, NoReturn, Self
+
+import numpy as np
 
 
 class Immutable:
@@ -30,3 +33,29 @@ class Immutable:
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
+
+
+class EqualByValue:
+    """Makes a dataclass (with eq=False) equal to another if all fields are, arrays entry by entry.
+
+    NaN equals NaN. What has arrays in it cannot be the key of a dictionary.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]
+        return all(_are_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        one, other = np.asarray(one), np.asarray(other)
+        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f" == other.dtype.kind))
+    if isinstance(one, tuple | list) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float) and one != one:  # noqa: PLR0124
+        return other != other  # noqa: PLR0124
+    return bool(one == other)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.immutable import EqualByValue
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import as_seed
 from noisyor.parallel import n_threads
@@ -92,8 +93,8 @@ class Run(NamedTuple):
     """True if it ended because nothing changed any more, not because of its last step."""
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, eq=False)
+class Trace(EqualByValue):
     """How an iterative method got to its result."""
 
     quantity: str

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.errors import ParameterError
+from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import answer_all, make_request
 from noisyor.inference.flat import Floats, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, network_of
@@ -18,8 +19,8 @@ from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, eq=False)
+class Explanation(EqualByValue):
     """Why some diseases are probable under a network.
 
     Examples

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.errors import ParameterError
+from noisyor.immutable import EqualByValue
 from noisyor.inference import bound_kernels
 from noisyor.inference.answers import ENTRIES_PER_SECOND, make_request
 from noisyor.inference.bound_kernels import SMALLEST_LOG, Entries
@@ -44,8 +45,8 @@ CLOSE = 1e-9
 """Logs of probabilities that differ by less are taken for equal."""
 
 
-@dataclass(frozen=True)
-class MostProbable:
+@dataclass(frozen=True, eq=False)
+class MostProbable(EqualByValue):
     """The best explanations of some findings: sets of diseases, the most probable first.
 
     Examples

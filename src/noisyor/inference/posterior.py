@@ -13,6 +13,7 @@ from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
@@ -23,8 +24,8 @@ from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
 
-@dataclass(frozen=True)
-class Posterior:
+@dataclass(frozen=True, eq=False)
+class Posterior(EqualByValue):
     """Which diseases a patient may have, given the findings.
 
     Examples
@@ -83,8 +84,8 @@ class Posterior:
         return f"Posterior({self.method}: {', '.join(top)}{', ...' if len(self.lower) > 3 else ''})"
 
 
-@dataclass(frozen=True)
-class Posteriors:
+@dataclass(frozen=True, eq=False)
+class Posteriors(EqualByValue):
     """Which diseases many records may have.
 
     Examples

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.errors import ParameterError
+from noisyor.immutable import EqualByValue
 from noisyor.inference import question_kernels
 from noisyor.inference.flat import Floats, flat_network, indices_of, list_records
 from noisyor.inference.gibbs_kernels import random_of
@@ -25,8 +26,8 @@ from noisyor.network.sampling import Rng, as_seed
 from noisyor.structure import Structure
 
 
-@dataclass(frozen=True)
-class Questions:
+@dataclass(frozen=True, eq=False)
+class Questions(EqualByValue):
     """What asking for each unknown finding would say, the best question first.
 
     Examples

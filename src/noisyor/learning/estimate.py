@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
 from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
+from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
@@ -84,8 +85,8 @@ class Explained(NamedTuple):
         return self.misfit > 5.0 * max(self.n_moments - self.n_unknown, 1) + 10.0
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, eq=False)
+class Estimate(EqualByValue):
     """A learned network with what is known of each of its parameters.
 
     >>> from noisyor import datasets, find_schedule, Moments

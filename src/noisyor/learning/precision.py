@@ -15,6 +15,7 @@ from noisyor.em.information import disease_errors, information_errors
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError
+from noisyor.immutable import EqualByValue
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng, as_seed
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class Precision:
+@dataclass(frozen=True, eq=False)
+class Precision(EqualByValue):
     """Predicted standard errors of every parameter of a network."""
 
     network: NoisyOrNetwork

@@ -1,0 +1,47 @@
+"""Results are equal if all they have is equal; values cannot be changed."""
+
+import numpy as np
+import pytest
+
+from noisyor import (
+    NoisyOrLearner,
+    best_questions,
+    datasets,
+    explain,
+    most_probable,
+    posterior,
+    posteriors,
+)
+from noisyor.learning import learn_exact_em, predict_precision
+
+CLINIC = datasets.clinic()
+RESULTS = {
+    "posterior": lambda rng: posterior(CLINIC, ["fever"] if rng else ["cough"]),
+    "posteriors": lambda rng: posteriors(CLINIC, CLINIC.sample(20, rng=rng)),
+    "explain": lambda rng: explain(CLINIC, ["fever"] if rng else ["cough"]),
+    "questions": lambda rng: best_questions(CLINIC, ["fever"] if rng else ["cough"], draws=20),
+    "sets": lambda rng: most_probable(CLINIC, ["fever"] if rng else ["cough"]),
+    "pooled": lambda rng: (
+        NoisyOrLearner(CLINIC.structure, method="pooled").fit(CLINIC.sample(500, rng=rng)).estimate_
+    ),
+    "exact_em": lambda rng: learn_exact_em(
+        datasets.figure1(0).sample(200, rng=rng), datasets.figure1(0).structure
+    ),
+    "precision": lambda rng: predict_precision(datasets.figure1(rng), 1000),
+}
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_results_are_compared_by_value(make):
+    one, same, other = make(0), make(0), make(1)
+    assert one == same
+    assert one != other
+    assert one != "something else"
+    assert one in [other, same]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+def test_values_cannot_be_changed():
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        CLINIC.priors = np.zeros(20)
