@@ -1,0 +1,38 @@
+"""Diagnosis on a cluster: the rows that one machine writes, and no half-written files."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from clusters import CLUSTER_MARKS, local_client
+from noisyor import datasets
+from noisyor.findings.reading import RecordFormat
+from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
+
+pytestmark = CLUSTER_MARKS
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with local_client(processes=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    return datasets.clinic()
+
+
+def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for number, path in enumerate(files):
+        clinic.sample(300, rng=number).to_csv(path)
+    folder = tmp_path / "found"
+    folder.mkdir()
+    (folder / ".part-00000.parquet.12345678.part").touch()  # of a worker that was killed
+    diagnose_on_cluster(
+        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, rng=0
+    )
+    found = pq.read_table(folder)
+    assert found.column("record").to_pylist() == list(range(600))
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["part-00000.parquet", "part-00001.parquet"]
