@@ -1,6 +1,5 @@
 """evaluate: two networks compared, against loops over all names."""
 
-
 import numpy as np
 import pytest
 
