@@ -1,16 +1,22 @@
 """Ctrl-C: a word, its exit code, and nothing left behind."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
+
+import pytest
+
+from noisyor.cli import interrupts
+from noisyor.network import NoisyOrNetwork
 
 
 def test_ctrl_c_ends_with_a_word_and_code_130(run, monkeypatch, tmp_path):
-    from noisyor.network import NoisyOrNetwork as Network
-
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Network, "iter_sample", interrupt)
+    monkeypatch.setattr(NoisyOrNetwork, "iter_sample", interrupt)
     code, out, err = run("sample", "clinic", "-o", tmp_path / "r.parquet")
     assert code == 130
     assert out == ""
@@ -19,9 +25,6 @@ def test_ctrl_c_ends_with_a_word_and_code_130(run, monkeypatch, tmp_path):
 
 
 def test_ctrl_c_in_the_middle_of_real_work(tmp_path):
-    import signal
-    import time
-
     script = "from noisyor.cli import main; main()"
     arguments = ["sample", "qmr_shaped", "-n", "100000000", "-o", str(tmp_path / "r.parquet")]
     process = subprocess.Popen(
@@ -36,3 +39,28 @@ def test_ctrl_c_in_the_middle_of_real_work(tmp_path):
     assert process.returncode == 130
     assert err.strip() == "noisyor: interrupted"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_signals_are_heeded_inside_and_given_back_after():
+    before = [signal.getsignal(each) for each in interrupts.SIGNALS]
+    with interrupts.interruptible():
+        assert not interrupts.was_interrupted()
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+    assert interrupts.was_interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.check_interrupted()
+    assert [signal.getsignal(each) for each in interrupts.SIGNALS] == before
+    with interrupts.interruptible():  # a new command begins without a request
+        interrupts.check_interrupted()
+
+
+def test_what_the_shell_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts.interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not interrupts.was_interrupted()
+    finally:
+        signal.signal(signal.SIGHUP, before)

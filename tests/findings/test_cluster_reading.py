@@ -1,11 +1,15 @@
 """Records on a cluster: files and frames split into jobs, wherever lines end."""
 
+import numpy as np
 import pytest
 
-from clusters import CLUSTER_MARKS, local_client
-from noisyor import MomentPlan, count_moments, datasets
-from noisyor.errors import ParameterError
+from clusters import CLUSTER_MARKS, local_client, write_groups
+from noisyor import Findings, MomentPlan, count_moments, datasets
+from noisyor.cluster import Cluster
+from noisyor.errors import FileError, FindingsError, ParameterError
 from noisyor.findings import cluster_reading
+from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
+from noisyor.findings.reading import RecordFormat
 from noisyor.io import parts as table_parts
 
 pytestmark = CLUSTER_MARKS
@@ -83,3 +87,43 @@ def test_long_frames_and_tables_at_hand(threads, clinic, plan):
     long = findings.to_arrow(layout="long").to_pandas()
     with pytest.raises(ParameterError, match="a row per finding is not taken"):
         count_moments(frames.from_pandas(long, npartitions=2), plan, client=threads)
+
+
+def test_jobs_hold_all_records_in_order(threads, clinic, tmp_path, small_jobs):
+    structure, form, cluster = clinic.structure, RecordFormat(), Cluster(threads)
+    first, second = clinic.sample(2500, rng=1), clinic.sample(300, rng=2)
+    files = [
+        write_groups(first, tmp_path / "a.parquet", 400),
+        write_groups(second, tmp_path / "b.parquet", 100),
+    ]
+    split = split_records(cluster, files, structure, form, skip_broken=False)
+    assert not split.is_long
+    assert len(split.jobs) > 3
+    rows = [
+        Findings(structure, job_blocks(structure, form, *job.arguments)).to_numpy()
+        for job in split.jobs
+    ]
+    assert [len(each) for each in rows] == [job.size for job in split.jobs]
+    assert [job.size for job in with_counted_rows(cluster, split.jobs)] == [*map(len, rows)]
+    assert (np.concatenate(rows) == np.concatenate([first.to_numpy(), second.to_numpy()])).all()
+
+
+def test_with_broken_files_a_job_reads_one_file(threads, clinic, tmp_path, monkeypatch):
+    monkeypatch.setattr("noisyor.findings.cluster_reading.time.sleep", lambda _: None)
+    form, cluster = RecordFormat(), Cluster(threads)
+    files = [
+        write_groups(clinic.sample(100, rng=n), tmp_path / f"{n}.parquet", 50) for n in range(3)
+    ]
+    (tmp_path / "torn.parquet").write_text("PAR1")
+    together = split_records(cluster, files, clinic.structure, form, skip_broken=False)
+    assert [job.size for job in together.jobs] == [300]
+    files.insert(1, tmp_path / "torn.parquet")
+    apart = split_records(cluster, files, clinic.structure, form, skip_broken=True)
+    assert [job.size for job in apart.jobs] == [100, 100, 100]
+    assert [each.source for each in apart.skipped] == [str(tmp_path / "torn.parquet")]
+    with pytest.raises(FileError, match=r"torn\.parquet"):
+        split_records(cluster, files, clinic.structure, form, skip_broken=False)
+    with pytest.raises(FindingsError, match=r"no file can be read: .*torn\.parquet"):
+        split_records(cluster, files[1:2], clinic.structure, form, skip_broken=True)
+    with pytest.raises(ParameterError, match="n_records and all_records are not used"):
+        split_records(cluster, files[:1], clinic.structure, RecordFormat(n_records=5), False)

@@ -4,7 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from clusters import CLUSTER_MARKS, local_client
-from noisyor import datasets
+from noisyor import datasets, posteriors
+from noisyor.errors import FileError, ParameterError
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
@@ -36,3 +37,34 @@ def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
     assert found.column("record").to_pylist() == list(range(600))
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_posteriors_are_those_of_one_machine(threads, clinic, tmp_path):
+    findings = clinic.sample(200, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    seen, request = [], {"method": "exact", "budget": 1.0, "rng": 0}
+    counts = diagnose_on_cluster(
+        threads, clinic, tmp_path / "a.parquet", tmp_path / "found", RecordFormat(),
+        progress=seen.append, **request,
+    )  # fmt: skip
+    assert (sum(seen), counts.counts) == (200, {"exact": 200})
+    table = pq.read_table(tmp_path / "found")
+    expected = posteriors(clinic, findings).probabilities
+    for number, name in enumerate(clinic.structure.diseases):
+        assert table.column(name).to_pylist() == pytest.approx(expected[:, number])
+
+
+def test_what_is_refused(threads, clinic, tmp_path):
+    request = {"method": "exact", "budget": 1.0, "rng": 0}
+    findings = clinic.sample(20, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(FileError, match="a new or empty folder"):
+        diagnose_on_cluster(
+            threads, clinic, tmp_path / "a.parquet", tmp_path, RecordFormat(), **request
+        )
+    findings.to_parquet(tmp_path / "long.parquet", layout="long")
+    with pytest.raises(ParameterError, match="a row per finding are not diagnosed"):
+        diagnose_on_cluster(
+            threads, clinic, tmp_path / "long.parquet", tmp_path / "b", RecordFormat(), **request
+        )
+    assert not (tmp_path / "b").exists()
