@@ -12,41 +12,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from clusters import CLUSTER_MARKS, distributed, local_client, local_cluster, write_groups
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor import cluster as noisyor_cluster
 from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
 from noisyor.findings import cluster_reading
-from noisyor.io import parts as table_parts
 from noisyor.io.tables import ParquetFile
 from noisyor.moments import counting
 
-distributed = pytest.importorskip("distributed", reason="the extra noisyor[cluster] is not there")
-
-# Dask's own loops, sockets and files are not ours to close.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:.*large graph.*:UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-def local_cluster(**options):
-    return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", **options
-    )
+pytestmark = CLUSTER_MARKS
 
 
 @pytest.fixture(scope="module")
 def processes():
-    with local_cluster(processes=True) as cluster, distributed.Client(cluster) as client:
+    with local_client(processes=True) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def threads():
     """A cluster in this process: what tests change here, its workers see."""
-    with local_cluster(processes=False) as cluster, distributed.Client(cluster) as client:
+    with local_client(processes=False) as client:
         yield client
 
 
@@ -65,12 +51,6 @@ def small_jobs(monkeypatch):
     """Have a few thousand rows make many jobs."""
     monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
     monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
-
-
-def write_groups(findings, path, n_rows):
-    """Write Parquet in row groups of a size that is no multiple of 64."""
-    pq.write_table(findings.to_arrow(), path, row_group_size=n_rows)
-    return path
 
 
 # --- the same integers ---
@@ -104,32 +84,6 @@ def test_parts_of_any_size_count_the_same(
             table = table.append_column("record", pa.array(ids))
         pq.write_table(table, path, row_group_size=int(rng.integers(50, 900)))
         assert count_moments(path, plan, client=threads) == count_moments(path, plan)
-
-
-@pytest.mark.parametrize("line", ["\n", "\r\n"])
-def test_bytes_of_csv_count_the_same(
-    threads, clinic, plan, tmp_path, small_jobs, monkeypatch, line
-):
-    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
-    path = tmp_path / "r.csv"
-    clinic.sample(3001, rng=5).to_csv(path)
-    lines = path.read_text().splitlines()
-    lines.insert(1000, "")  # a blank line is no record
-    path.write_bytes(line.join([*lines, ""]).encode())
-    assert len(table_parts.split_file(str(path), "record").parts) > 10
-    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
-    path.write_bytes(line.join(lines).encode())  # without an end of the last line
-    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
-
-
-def test_values_with_ends_of_lines_are_not_cut(threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 200)
-    structure = datasets.figure1(0).structure
-    rows = "\n".join(f'"patient\n{n}",1,0,1,0,{n % 2}' for n in range(100))
-    path = tmp_path / "r.csv"
-    path.write_text(f"record,a,b,c,d,e\n{rows}\n")
-    plan = MomentPlan.coupled(structure)
-    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
 
 
 @pytest.mark.parametrize("ids_per_file", [False, True])
@@ -423,46 +377,3 @@ def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp
     time.sleep(0.2)  # releasing takes a message
     held = threads.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
     assert held == []
-
-
-def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
-    from noisyor.findings.reading import RecordFormat
-    from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
-
-    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    for number, path in enumerate(files):
-        clinic.sample(300, rng=number).to_csv(path)
-    folder = tmp_path / "found"
-    folder.mkdir()
-    (folder / ".part-00000.parquet.12345678.part").touch()  # of a worker that was killed
-    diagnose_on_cluster(
-        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, rng=0
-    )
-    found = pq.read_table(folder)
-    assert found.column("record").to_pylist() == list(range(600))
-    names = sorted(path.name for path in folder.iterdir())
-    assert names == ["part-00000.parquet", "part-00001.parquet"]
-
-
-def test_carriage_returns_alone_and_marks_at_the_beginning(
-    threads, clinic, plan, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
-    path = tmp_path / "r.csv"
-    clinic.sample(3000, rng=5).to_csv(path)
-    content = path.read_bytes()
-    lines = content.split(b"\n")
-    path.write_bytes(b"\n".join([*lines[:5], lines[5] + b"\r" + lines[6], *lines[7:]]))
-    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
-    path.write_bytes(b"\xef\xbb\xbf\n" + content)
-    assert count_moments(path, plan, client=threads) == count_moments(path, plan)
-
-
-def test_long_frames_and_tables_at_hand(threads, clinic, plan):
-    frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
-    findings = clinic.sample(200, rng=1)
-    table = findings.to_arrow()
-    assert count_moments(table, plan, client=threads) == count_moments(table, plan)
-    long = findings.to_arrow(layout="long").to_pandas()
-    with pytest.raises(ParameterError, match="a row per finding is not taken"):
-        count_moments(frames.from_pandas(long, npartitions=2), plan, client=threads)

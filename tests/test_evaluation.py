@@ -1,14 +1,11 @@
 """evaluate: two networks compared, against loops over all names."""
 
-import json
-
 import numpy as np
 import pytest
 
 import naive
 from conftest import as_lists, random_network
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets, evaluate
-from noisyor.cli import main
 from noisyor.errors import ParameterError, StructureError
 from noisyor.evaluation import check_intervals
 
@@ -116,23 +113,3 @@ def test_intervals_are_checked_one_by_one():
             # Cut at 0 and 1, which no true value is beyond.
             assert found[kind].holds[index] == (abs(value - true) <= 1.96 * error)
     assert np.concatenate([each.is_sound for each in found.values()]).any()
-
-
-def test_the_command(tmp_path, capsys):
-    truth, learned = datasets.figure1(0), datasets.figure1(1)
-    truth.save(tmp_path / "truth.json")
-    learned.save(tmp_path / "learned.json")
-    files = [str(tmp_path / "learned.json"), str(tmp_path / "truth.json")]
-    with pytest.raises(SystemExit) as exit_:
-        main(["evaluate", *files, "--json", "-n", "50"])
-    assert not exit_.value.code
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["failures"]["mean"] == evaluate(learned, truth, n_records=0).failures.mean
-    assert facts["posteriors"]["n_records"] == 50
-    with pytest.raises(SystemExit):
-        main(["evaluate", *files])
-    assert "failures of depth 1" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as exit_:
-        main(["evaluate", files[0], "clinic"])
-    assert exit_.value.code == 2
-    assert "only the second network has the diseases" in capsys.readouterr().err

@@ -252,6 +252,39 @@ def test_no_two_classes_share_a_name():
     assert not shared_class_names() - SHARED_CLASS_NAMES
 
 
+# --- tests mirror modules ---
+
+TESTS = Path(__file__).parent
+
+# Modules without a file of tests of their own, and where they are tested instead.
+TESTED_ELSEWHERE: dict[str, str] = {
+    "cli/options.py": "every command's tests: it declares the options that commands share",
+}
+
+
+def modules_with_work():
+    """Return the modules that define a function or class; compiled ones are tested by callers."""
+    for path in source_files():
+        name = path.stem
+        if name.startswith("__") or name == "_version" or name.endswith("_kernels"):
+            continue
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in body):
+            yield path.relative_to(SOURCE)
+
+
+def untested_modules():
+    return {
+        path.as_posix()
+        for path in modules_with_work()
+        if not (TESTS / path.parent / f"test_{path.name}").exists()
+    }
+
+
+def test_every_module_has_its_file_of_tests():
+    assert untested_modules() == set(TESTED_ELSEWHERE)
+
+
 def test_every_public_name_is_there():
     assert not [name for name in noisyor.__all__ if not hasattr(noisyor, name)]
     assert sorted(noisyor.__all__) == dir(noisyor)

@@ -45,3 +45,20 @@ def test_results_are_compared_by_value(make):
 def test_values_cannot_be_changed():
     with pytest.raises(AttributeError, match="cannot be changed"):
         CLINIC.priors = np.zeros(20)
+
+
+def test_nothing_is_set_or_deleted_after_it_was_sealed():
+    point = Point(1)
+    with pytest.raises(AttributeError, match="a Point cannot be changed: .* instead of setting x"):
+        point.x = 3
+    with pytest.raises(AttributeError, match="setting y"):
+        point.y = 3
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del point.x
+    assert point.x == 2
+
+
+def test_a_copy_is_the_value_itself():
+    point = Point(1)
+    assert copy.copy(point) is point
+    assert copy.deepcopy([point])[0] is point

@@ -188,3 +188,13 @@ def test_baselines_do_not_learn_bit_by_bit():
     network = datasets.figure1(0)
     with pytest.raises(ParameterError, match="cannot learn bit by bit"):
         NoisyOrLearner(network.structure, method="exact_em").partial_fit(network.sample(5, rng=0))
+
+
+def test_partial_fit_keeps_what_is_held():
+    network = datasets.figure1(0)
+    learner = NoisyOrLearner(network.structure, method="pooled")
+    records = network.sample(300, rng=0)
+    learner.partial_fit(records, fixed={"priors": {"A": 0.123}}).partial_fit(records)
+    assert learner.network_.priors[0] == 0.123
+    with pytest.raises(ParameterError, match="other fixed values"):
+        learner.partial_fit(records, fixed={"priors": {"A": 0.2}})

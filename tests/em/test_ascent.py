@@ -3,77 +3,9 @@
 import numpy as np
 import pytest
 
-import naive
-from conftest import as_lists, as_rows, with_unknown
-from em.small_networks import random_start, small_network
-from noisyor import Findings, Fixed, Structure, datasets
-from noisyor.em.exact import ExactExpectation
-from noisyor.em.expected import maximise
+from noisyor import Findings, Structure, datasets
 from noisyor.errors import ParameterError
 from noisyor.learning import EMSettings, Flag, learn_exact_em, learn_maximum_likelihood
-from noisyor.parameters import Parameters
-
-
-def test_a_step_of_em_is_that_of_the_naive_twin(rng):
-    for _ in range(30):
-        network = small_network(rng)
-        findings = with_unknown(network.sample(20, rng=int(rng.integers(10**6))), rng)
-        start = random_start(network.structure, rng)
-        expected = ExactExpectation(findings).expect(start)
-        found = maximise(expected.trials, start, Fixed(network.structure))
-        total, priors, failures, leaks = naive.em_step(*as_lists(start), as_rows(findings))
-        assert expected.log_likelihood == pytest.approx(total, rel=1e-10)
-        assert found.priors == pytest.approx(priors, abs=2e-6)
-        of_edges = np.array(failures)[tuple(network.structure.edges.T)]
-        assert found.failures == pytest.approx(of_edges, abs=2e-6)
-        assert found.leaks == pytest.approx(leaks, abs=2e-6)
-
-
-def test_derivatives_of_the_likelihood_agree_with_differences(rng):
-    for _ in range(10):
-        network = small_network(rng)
-        findings = with_unknown(network.sample(50, rng=1), rng)
-        expectation = ExactExpectation(findings)
-        start = random_start(network.structure, rng)
-        values = start.parameters.vector
-        found = expectation.expect(start).trials.derivatives(start)
-        for k in range(len(values)):
-            step = 1e-6 * (np.arange(len(values)) == k)
-            moved = (Parameters.split(start.structure, values + by) for by in (step, -step))
-            high, low = (
-                expectation.expect(start.with_parameters(each)).log_likelihood for each in moved
-            )
-            by_log_odds = (high - low) / 2e-6 * values[k] * (1.0 - values[k])
-            assert found[k] == pytest.approx(by_log_odds, abs=1e-4)
-
-
-def test_products_of_the_scores_are_the_information(rng):
-    network = small_network(rng)
-    findings = with_unknown(network.sample(200, rng=1), rng)
-    values = network.parameters.vector
-    one_by_one = np.zeros((len(values), len(values)))
-    for row in findings.to_numpy().astype(float):
-        one = ExactExpectation(Findings.from_numpy(row[np.newaxis], network.structure))
-        by_log_odds = one.expect(network).trials.derivatives(network)
-        scores = by_log_odds / (values * (1.0 - values))
-        one_by_one += np.outer(scores, scores)
-    assert ExactExpectation(findings).information(network) == pytest.approx(one_by_one, rel=1e-8)
-
-
-def test_intervals_of_exact_em_hold_the_truth():
-    held = known = 0
-    for seed in range(20):
-        network = datasets.figure1(seed)
-        estimate = learn_exact_em(
-            network.sample(20_000, rng=seed), network.structure, settings=EMSettings(n_init=2)
-        )
-        for part, truth in zip(
-            estimate.parts.values(), (network.priors, network.failures, network.leaks), strict=True
-        ):
-            lower, upper = part.intervals()
-            held += ((lower <= truth) & (truth <= upper)).sum()
-            known += len(truth)
-    assert 0.90 <= held / known <= 0.99
 
 
 def test_a_raised_budget_does_not_make_the_impossible_possible():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import naive
-from conftest import as_lists
+from conftest import as_lists, with_unknown
+from em.small_networks import small_network
 from inference.patients import random_patient
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
 from noisyor.em.exact import ExactExpectation
@@ -100,3 +101,16 @@ def test_impossible_records_have_no_likelihood():
     network = NoisyOrNetwork(structure, [1.0], [0.0], [0.1])
     found = ExactExpectation(Findings.from_numpy([[0]], structure)).expect(network)
     assert found.log_likelihood == -np.inf
+
+
+def test_products_of_the_scores_are_the_information(rng):
+    network = small_network(rng)
+    findings = with_unknown(network.sample(200, rng=1), rng)
+    values = network.parameters.vector
+    one_by_one = np.zeros((len(values), len(values)))
+    for row in findings.to_numpy().astype(float):
+        one = ExactExpectation(Findings.from_numpy(row[np.newaxis], network.structure))
+        by_log_odds = one.expect(network).trials.derivatives(network)
+        scores = by_log_odds / (values * (1.0 - values))
+        one_by_one += np.outer(scores, scores)
+    assert ExactExpectation(findings).information(network) == pytest.approx(one_by_one, rel=1e-8)

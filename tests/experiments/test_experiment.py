@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from noisyor import NoisyOrError
-from noisyor.cli import main
 from noisyor.experiments import (
     EXPERIMENTS,
     ExperimentSettings,
@@ -122,14 +121,6 @@ def test_several_processes_find_the_same():
 def test_unknown_names_are_refused(tmp_path):
     with pytest.raises(NoisyOrError, match="there is no experiment 'figure9'"):
         reproduce("figure9", tmp_path, QUICK)
-
-
-def test_the_list(capsys):
-    with pytest.raises(SystemExit):
-        main(["reproduce", "--list", "--json"])
-    listed = json.loads(capsys.readouterr().out)
-    assert list(listed) == list(EXPERIMENTS)
-    assert all(text.endswith(".") and "Full size" in text for text in listed.values())
 
 
 def test_every_page_in_the_docs_has_its_experiment():

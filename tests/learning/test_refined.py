@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import Findings, NoisyOrLearner, datasets
+from noisyor import Findings, Fixed, NoisyOrLearner, NoisyOrNetwork, datasets
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning import Flag, learn_refined
 from noisyor.schedule import find_schedule
@@ -118,3 +118,46 @@ def test_without_records_nothing_is_learned(method):
     network = datasets.figure1(0)
     with pytest.raises(ParameterError, match="nothing to learn from"):
         NoisyOrLearner(network.structure, method=method).fit(network.sample(0, rng=0))
+
+
+def test_wrong_values_are_held_and_the_others_make_the_best_of_it():
+    """The likelihood of the other parameters is as high as direct maximisation makes it."""
+    from scipy.optimize import minimize
+    from scipy.special import expit, logit
+
+    network = datasets.figure1(2)
+    structure = network.structure
+    records = network.sample(5000, rng=0)
+    counts = np.bincount(records.to_numpy() @ (1 << np.arange(5)), minlength=32)
+    wrong = {"priors": {"A": 0.35}, "failures": {("B", "d"): 0.5}}
+    fixed = Fixed(structure, **wrong)
+    held = fixed.mask.vector
+    given = fixed.values.vector[held]
+
+    def log_likelihood(values):
+        joint = NoisyOrNetwork(structure, *np.split(values, [2, 9])).joint(list(range(5)))
+        return counts @ np.log(joint.transpose(4, 3, 2, 1, 0).ravel())
+
+    def whole(position):
+        values = np.empty(14)
+        values[held], values[~held] = given, expit(position)
+        return values
+
+    truth = np.concatenate([network.priors, network.failures, network.leaks])
+    best = minimize(
+        lambda position: -log_likelihood(whole(position)), logit(truth[~held]), method="L-BFGS-B",
+        bounds=[(-12, 12)] * int((~held).sum()),
+    )  # fmt: skip
+    learned = NoisyOrLearner(structure).fit(records, fixed=fixed).network_
+    found = log_likelihood(np.concatenate([learned.priors, learned.failures, learned.leaks]))
+    assert found > -best.fun - 3.0  # the weak priors cost a little
+
+
+def test_a_fixed_prior_leaves_nothing_weakly_identified(monkeypatch):
+    """On large networks, whose information is inverted disease by disease."""
+    monkeypatch.setattr("noisyor.learning.refined.is_small", lambda _: False)
+    network = datasets.clinic()
+    records = network.sample(3000, rng=0)
+    fixed = Fixed.of(network, "priors")
+    estimate = NoisyOrLearner(network.structure).fit(records, fixed=fixed).estimate_
+    assert not estimate.failures.count(Flag.WEAKLY_IDENTIFIED)

@@ -7,6 +7,7 @@ import naive
 from conftest import random_network
 from noisyor import (
     Findings,
+    Fixed,
     MomentPlan,
     Moments,
     NoisyOrNetwork,
@@ -311,3 +312,38 @@ def test_moments_that_do_not_fit_the_schedule_are_refused():
     nothing = count_moments(network.sample(0, rng=0), schedule.plan())
     with pytest.raises(ParameterError, match="no records"):
         learn_sequential(nothing, schedule)
+
+
+def test_a_given_disease_opens_what_it_had_hidden():
+    """No triplet of Figure 2 is singly coupled; without A every one of B's is."""
+    network = datasets.figure2(0)
+    structure = network.structure
+    a = structure.disease_index("A")
+    fixed = Fixed(
+        structure,
+        priors={"A": network.priors[a]},
+        failures={
+            ("A", int(j)): network.failures[structure.edge_index("A", int(j))]
+            for j in structure.children("A")
+        },
+    )
+    assert not find_schedule(structure).is_complete
+    schedule = find_schedule(structure, fixed=fixed)
+    schedule.validate()
+    assert schedule.is_complete
+    moments = Moments.exact(network, schedule.plan())
+    learned = learn_sequential(moments, schedule, fixed=fixed).network
+    assert learned.failures == pytest.approx(network.failures, abs=1e-9)
+    assert learned.leaks == pytest.approx(network.leaks, abs=1e-9)
+
+
+def test_a_known_prior_changes_the_failures_of_every_method():
+    network = datasets.figure1(0)
+    schedule = find_schedule(network.structure)
+    moments = Moments.exact(network, schedule.plan())
+    fixed = Fixed.of(network, "priors")
+    learned = learn_sequential(moments, schedule, fixed=fixed).network
+    assert learned.failures == pytest.approx(network.failures, abs=1e-9)
+    other = Fixed(network.structure, priors=0.8 * network.priors)
+    moved = learn_sequential(moments, schedule, fixed=other).network.failures - network.failures
+    assert np.abs(moved).mean() > 0.02

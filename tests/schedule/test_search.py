@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from conftest import random_structure
-from noisyor import datasets, find_schedule
+from noisyor import Fixed, Schedule, Structure, datasets, find_schedule
 from noisyor.errors import ParameterError
 
 
@@ -67,3 +67,25 @@ def test_rarest_prefers_symptoms_with_few_parents():
         find_schedule("clinic")
     with pytest.raises(ParameterError, match="'first' or 'rarest', not 'best'"):
         find_schedule(structure, choice="best")
+
+
+def test_schedules_with_given_edges_equal_naive_ones(rng, tmp_path):
+    for number in range(200):
+        matrix = rng.random((rng.integers(2, 7), rng.integers(4, 12))) < 0.5
+        structure = Structure.from_matrix(matrix)
+        fixed = Fixed(
+            structure,
+            priors=np.where(rng.random(structure.n_diseases) < 0.5, 0.1, np.nan),
+            failures=np.where(rng.random(structure.n_edges) < 0.5, 0.5, np.nan),
+        )
+        pairs = bool(number % 2)
+        schedule = find_schedule(structure, pairs=pairs, fixed=fixed)
+        schedule.validate()
+        given = [tuple(edge) for edge in structure.edges[fixed.edges].tolist()]
+        expected = naive.edge_depths([tuple(e) for e in structure.edges.tolist()], pairs, given)
+        for edge, depth, is_given in zip(
+            structure.edges.tolist(), schedule.depths, fixed.edges, strict=True
+        ):
+            assert depth == (0 if is_given else expected.get(tuple(edge), -1))
+        schedule.save(tmp_path / "schedule.json")
+        assert Schedule.load(tmp_path / "schedule.json") == schedule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import network_on
-from learning.cleanup_cases import SHAPES, without_components
+from learning.cleanup.cases import SHAPES, without_components
 from noisyor import Fixed, Moments, Structure, datasets, find_schedule
 from noisyor.learning.cleanup import clean_up, find_components
 from noisyor.learning.cleanup.components import plan_of

@@ -1,0 +1,79 @@
+"""Standard errors from the information of the records."""
+
+import numpy as np
+import pytest
+
+from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
+from noisyor.em.expected import BetaPriors, RecordTotals
+from noisyor.em.information import at_least_if_seen, disease_errors, information_errors
+from noisyor.em.sampling_kernels import DiseaseInformation
+from noisyor.learning import EMSettings, learn_exact_em
+from noisyor.parameters import Parameters
+
+STRUCTURE = Structure.from_edges([("A", "a"), ("A", "b"), ("B", "b")])
+NETWORK = NoisyOrNetwork(STRUCTURE, [0.1, 0.2], [0.3, 0.4, 0.6], [0.05, 0.15])
+
+
+def random_information(rng, n):
+    scores = rng.normal(size=(50, n))
+    return scores.T @ scores
+
+
+def test_intervals_of_exact_em_hold_the_truth():
+    held = known = 0
+    for seed in range(20):
+        network = datasets.figure1(seed)
+        estimate = learn_exact_em(
+            network.sample(20_000, rng=seed), network.structure, settings=EMSettings(n_init=2)
+        )
+        for part, truth in zip(
+            estimate.parts.values(), (network.priors, network.failures, network.leaks), strict=True
+        ):
+            lower, upper = part.intervals()
+            held += ((lower <= truth) & (truth <= upper)).sum()
+            known += len(truth)
+    assert 0.90 <= held / known <= 0.99
+
+
+def test_errors_are_those_of_the_inverse_information(rng):
+    information, values = random_information(rng, 7), NETWORK.parameters.vector
+    sizes = BetaPriors.weak(NETWORK).sizes.vector
+    free = np.array([0, 2, 3, 5, 6])
+    fixed = Fixed(STRUCTURE, priors={"B": 0.2}, failures={("B", "b"): 0.6})
+    # A Beta prior of n cases has the information n / (x (1 - x)) by its value.
+    whole = information + np.diag(sizes / (values * (1 - values)))
+    for chosen, given in (np.arange(7), Fixed(STRUCTURE)), (free, fixed):
+        expected = np.sqrt(np.diag(np.linalg.inv(whole[np.ix_(chosen, chosen)])))
+        found = information_errors(NETWORK, information, given).vector[chosen]
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_errors_of_each_disease_are_those_of_its_own_information(rng):
+    of_a, of_b, leaks = random_information(rng, 3), random_information(rng, 2), [40.0, -1e6]
+    matrices = np.concatenate([np.tril(of_a).ravel(), np.tril(of_b).ravel()])
+    totals = RecordTotals(100, np.array([80.0, 100.0]))
+    fixed = Fixed(STRUCTURE, failures={("A", "a"): 0.3})
+    found = disease_errors(
+        NETWORK, DiseaseInformation(matrices, np.array(leaks)), totals, fixed, share=0.5
+    )
+    weak, f = BetaPriors.weak(NETWORK, 0.5), NETWORK.failures
+    mean, size = weak.means.failures, weak.sizes.failures
+    added = size * mean / f**2 + size * (1 - mean) / (1 - f) ** 2
+    whole = of_a + np.diag([*added[:2], 100 / (0.1 * 0.9)])
+    expected = np.sqrt(np.diag(np.linalg.inv(whole[1:, 1:])))  # the first failure is fixed
+    assert [found.failures[1], found.priors[0]] == pytest.approx(expected)
+    whole = of_b + np.diag([added[2], 100 / (0.2 * 0.8)])
+    expected = np.sqrt(np.diag(np.linalg.inv(whole)))
+    assert [found.failures[2], found.priors[1]] == pytest.approx(expected)
+    assert found.leaks[0] == pytest.approx((40 + 80 / 0.95**2) ** -0.5)
+    assert np.isnan(found.leaks[1])  # a negative information is none
+
+
+def test_no_error_is_smaller_than_if_the_causes_were_seen():
+    totals = RecordTotals(100, np.array([50.0, 100.0]))
+    errors = Parameters([1e-6, 0.5], [1e-6, 0.5, np.nan], [1e-6, 0.5])
+    found = at_least_if_seen(errors, NETWORK, totals)
+    assert found.priors == pytest.approx([np.sqrt(0.1 * 0.9 / 100), 0.5])
+    assert found.failures[:2] == pytest.approx([np.sqrt(0.3 * 0.7 / 10), 0.5])
+    assert np.isnan(found.failures[2])
+    assert found.leaks == pytest.approx([np.sqrt(0.05 * 0.95 / 50), 0.5])

@@ -1,0 +1,81 @@
+"""EM on a cluster: the sums of one machine, whoever keeps which records."""
+
+import numpy as np
+import pytest
+
+from clusters import CLUSTER_MARKS, local_client, write_groups
+from noisyor import datasets
+from noisyor.cluster import Cluster
+from noisyor.em.sampled import RecordSampler
+from noisyor.em.sampled_on_cluster import ClusterSampler
+from noisyor.em.stochastic import StochasticSettings
+from noisyor.errors import ParameterError
+from noisyor.findings import cluster_reading
+from noisyor.findings.reading import RecordFormat
+
+pytestmark = CLUSTER_MARKS
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster in this process: what tests change here, its workers see."""
+    with local_client(processes=False) as client:
+        yield Cluster(client)
+
+
+@pytest.fixture
+def small_jobs(monkeypatch):
+    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
+    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
+
+
+def close(found, expected):
+    """Sums of floats, which jobs add up in another order."""
+    return all(
+        np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+        for mine, theirs in zip(found, expected, strict=True)
+    )
+
+
+def test_every_step_equals_that_in_memory(cluster, tmp_path, small_jobs):
+    network = datasets.clinic()
+    structure = network.structure
+    findings = network.sample(3000, rng=1)
+    path = write_groups(findings, tmp_path / "a.parquet", 700)
+    there = ClusterSampler(cluster, path, structure, RecordFormat())
+    here = RecordSampler(structure, findings.blocks, StochasticSettings.of(structure).least_odds)
+    assert len(there.starts) > 3  # several jobs
+    assert there.starts[-1] == here.starts[-1] == 3000
+    assert there.known.tolist() == here.known.tolist()
+    for seed in 1, 2:  # the second goes on from where the first ended
+        steps = [
+            each.expect(network, len(each.starts) - 1, must_screen=seed == 1, n_sweeps=2, seed=seed)
+            for each in (there, here)
+        ]
+        assert close(*steps)
+    assert there.share_enumerated() == pytest.approx(here.share_enumerated())
+    assert close(there.inform(network, 4, 5), here.copied().inform(network, 4, 5))
+    assert close(there.score(network, 4, 7), here.score(network, 4, 7))
+
+
+def test_only_the_first_jobs_take_part_in_a_warm_up(cluster, tmp_path, small_jobs):
+    network = datasets.figure1(0)
+    path = write_groups(network.sample(3000, rng=1), tmp_path / "a.parquet", 700)
+    sampler = ClusterSampler(cluster, path, network.structure, RecordFormat())
+    options = {"must_screen": True, "n_sweeps": 1, "seed": 1}
+    some = sampler.expect(network, 1, **options).cases
+    every = sampler.expect(network, len(sampler.starts) - 1, **options).cases
+    share = sampler.starts[1] / 3000
+    assert 0 < share < 0.5
+    assert some / every == pytest.approx(np.full(2, share), rel=0.2)
+
+
+def test_what_cannot_stay_on_workers_is_refused(cluster, tmp_path):
+    network = datasets.figure1(0)
+    arguments = network.structure, RecordFormat()
+    network.sample(0, rng=1).to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(ParameterError, match="there are no records"):
+        ClusterSampler(cluster, tmp_path / "none.parquet", *arguments)
+    network.sample(50, rng=1).to_parquet(tmp_path / "long.parquet", layout="long")
+    with pytest.raises(ParameterError, match="a row per finding cannot stay"):
+        ClusterSampler(cluster, tmp_path / "long.parquet", *arguments)

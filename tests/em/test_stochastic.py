@@ -1,0 +1,72 @@
+"""Stochastic EM and Fisher scoring: they lead to the truth, and hold what is fixed."""
+
+import numpy as np
+import pytest
+
+from noisyor import Fixed, NoisyOrNetwork, datasets
+from noisyor.em.exact import ExactExpectation
+from noisyor.em.information import information_errors
+from noisyor.em.sampled import RecordSampler
+from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
+from noisyor.learning import learn_exact_em
+from noisyor.parameters import Parameters
+
+
+def neutral(structure):
+    return NoisyOrNetwork(structure, *Parameters.full(structure, (0.3, 0.5, 0.1)))
+
+
+def sampler_of(*samples):
+    structure = samples[0].structure
+    blocks = [block for sample in samples for block in sample.blocks]
+    return RecordSampler(structure, blocks, StochasticSettings.of(structure).least_odds)
+
+
+def test_small_networks_are_looked_at_more_closely():
+    small, large = datasets.figure1(0).structure, datasets.qmr_shaped(0).structure
+    assert is_small(small)
+    assert not is_small(large)
+    close, usual = StochasticSettings.of(small), StochasticSettings.of(large)
+    assert close.screen_every < usual.screen_every
+    assert close.least_odds > usual.least_odds
+    assert close.rounds == usual.rounds
+    assert StochasticSettings.of(large, max_iter=3).rounds == 3
+
+
+def test_rounds_climb_towards_the_truth_on_figure_1():
+    network = datasets.figure1(0)
+    findings = network.sample(20_000, rng=1)
+    fixed = Fixed(network.structure, priors={"A": network.priors[0]})
+    start, ends, exact = neutral(network.structure), [], ExactExpectation(findings)
+    for n_rounds in 1, 5, 40:
+        settings = StochasticSettings.of(network.structure, n_rounds)
+        found = stochastic_em(sampler_of(findings), start, 0, fixed, 1.0, settings, lambda _: None)
+        assert found.priors[0] == pytest.approx(network.priors[0], rel=1e-12)
+        ends.append(exact.expect(found).log_likelihood)
+    assert exact.expect(start).log_likelihood < ends[0] < ends[1] < ends[2]
+    assert np.abs(found.failures - network.failures).max() < 0.1
+
+
+def test_the_first_rounds_look_at_some_records_only():
+    network = datasets.figure1(0)
+    sampler = sampler_of(*(network.sample(1000, rng=seed) for seed in range(4)))
+    settings = StochasticSettings(rounds=6, warm_up_records=1000, warm_up_rounds=2)
+    seen = []
+    arguments = neutral(network.structure), 0, Fixed(network.structure), 1.0
+    stochastic_em(sampler, *arguments, settings, seen.append)
+    assert seen == [1000] * 2 + [4000] * 3
+
+
+@pytest.mark.parametrize("share", [1.0, 0.05])
+def test_fisher_scoring_ends_as_high_as_exact_em(share):
+    network = datasets.figure1(0)
+    findings = network.sample(5000, rng=1)
+    fixed = Fixed(network.structure, leaks={"b": network.leaks[1]})
+    found, errors = fisher_scoring(sampler_of(findings), network, 0, fixed, share)
+    assert found.leaks[1] == network.leaks[1]
+    exact = ExactExpectation(findings)
+    highest = learn_exact_em(findings, network.structure, fixed=fixed).network
+    assert exact.expect(found).log_likelihood > exact.expect(highest).log_likelihood - 0.2
+    assert exact.expect(network).log_likelihood < exact.expect(highest).log_likelihood - 2.0
+    expected = information_errors(found, exact.information(found), fixed, share)
+    assert errors.failures == pytest.approx(expected.failures, rel=0.05)

@@ -1,0 +1,68 @@
+"""Pictures: what is drawn of curves, where their names stand, and the same file each time."""
+
+import numpy as np
+import pytest
+
+from noisyor.experiments import drawing
+from noisyor.experiments.results import Cell, Results
+
+
+@pytest.fixture
+def axis():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+def test_what_was_not_measured_is_not_drawn(axis):
+    drawing.curve(axis, [1, 2, 3], [0.1, float("nan"), 0.3], "pooled", spread=[0.01, 0.01, 0.01])
+    drawing.curve(axis, [1, 2], [float("nan")] * 2, "refined")
+    (line,) = axis.get_lines()
+    assert line.get_xydata().tolist() == [[1.0, 0.1], [3.0, 0.3]]
+    assert line.get_color() == drawing.COLOURS["pooled"]
+    assert len(axis.collections) == 1  # the shade
+
+
+def test_methods_that_do_not_compete_have_dashes(axis):
+    for method in "refined", "observed":
+        drawing.curve(axis, [1, 2], [1, 2], method)
+    assert [line.get_linestyle() for line in axis.get_lines()] == ["-", "--"]
+    assert drawing.names_of_curves(axis) == {"refined", "diseases seen"}
+
+
+def test_names_of_curves_do_not_cover_each_other(axis):
+    for name, end in ("low", 1.0), ("middle", 1.001), ("high", 1.002):
+        drawing.curve(axis, [1, 2], [0, end], "pooled", label=name)
+    axis.plot([1, 2], [0, 5])  # without a name
+    drawing.label_curves(axis)
+    heights = {text.get_text(): axis.transData.transform((0, text.xy[1]))[1] for text in axis.texts}
+    assert list(heights) == ["low", "middle", "high"]
+    step = 11.0 * axis.figure.dpi / 72.0
+    assert np.diff(list(heights.values())) == pytest.approx([step, step])
+    drawing.label_curves(axis, {"low"})
+    assert [text.get_text() for text in axis.texts[3:]] == ["low"]
+
+
+def test_means_over_seeds_are_drawn_against_the_records(axis):
+    results = Results(None)
+    for n_records, seed, error in (1000, 0, 0.2), (1000, 1, 0.4), (2_000_000, 0, 0.1):
+        results.add(Cell("clinic", n_records, seed, "pooled"), {"failures": error})
+    drawing.curves(axis, results, "clinic", ["pooled", "refined"], "failures")
+    (line,) = axis.get_lines()
+    assert line.get_ydata().tolist() == pytest.approx([0.3, 0.1])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1,000", "2M"]
+    assert axis.get_title() == "clinic"
+
+
+def test_the_same_results_give_the_same_files(tmp_path):
+    for name in "a", "b":
+        (tmp_path / name).mkdir()
+        with drawing.picture(tmp_path / name / "p", 3, (4.0, 3.0), n_rows=2) as axes:
+            assert len(axes) == 3
+            drawing.curve(axes[0], [1, 2], [1, 2], "pooled")
+    for ending in "png", "svg":
+        one, other = ((tmp_path / name / f"p.{ending}").read_bytes() for name in "ab")
+        assert one == other

@@ -1,0 +1,70 @@
+"""Diagnosis on a cluster: the rows that one machine writes, and no half-written files."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from clusters import CLUSTER_MARKS, local_client
+from noisyor import datasets, posteriors
+from noisyor.errors import FileError, ParameterError
+from noisyor.findings.reading import RecordFormat
+from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
+
+pytestmark = CLUSTER_MARKS
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with local_client(processes=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    return datasets.clinic()
+
+
+def test_records_are_numbered_as_on_one_machine(threads, clinic, tmp_path):
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for number, path in enumerate(files):
+        clinic.sample(300, rng=number).to_csv(path)
+    folder = tmp_path / "found"
+    folder.mkdir()
+    (folder / ".part-00000.parquet.12345678.part").touch()  # of a worker that was killed
+    diagnose_on_cluster(
+        threads, clinic, files, folder, RecordFormat(), method="auto", budget=0.1, rng=0
+    )
+    found = pq.read_table(folder)
+    assert found.column("record").to_pylist() == list(range(600))
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_posteriors_are_those_of_one_machine(threads, clinic, tmp_path):
+    findings = clinic.sample(200, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    seen, request = [], {"method": "exact", "budget": 1.0, "rng": 0}
+    counts = diagnose_on_cluster(
+        threads, clinic, tmp_path / "a.parquet", tmp_path / "found", RecordFormat(),
+        progress=seen.append, **request,
+    )  # fmt: skip
+    assert (sum(seen), counts.counts) == (200, {"exact": 200})
+    table = pq.read_table(tmp_path / "found")
+    expected = posteriors(clinic, findings).probabilities
+    for number, name in enumerate(clinic.structure.diseases):
+        assert table.column(name).to_pylist() == pytest.approx(expected[:, number])
+
+
+def test_what_is_refused(threads, clinic, tmp_path):
+    request = {"method": "exact", "budget": 1.0, "rng": 0}
+    findings = clinic.sample(20, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(FileError, match="a new or empty folder"):
+        diagnose_on_cluster(
+            threads, clinic, tmp_path / "a.parquet", tmp_path, RecordFormat(), **request
+        )
+    findings.to_parquet(tmp_path / "long.parquet", layout="long")
+    with pytest.raises(ParameterError, match="a row per finding are not diagnosed"):
+        diagnose_on_cluster(
+            threads, clinic, tmp_path / "long.parquet", tmp_path / "b", RecordFormat(), **request
+        )
+    assert not (tmp_path / "b").exists()
