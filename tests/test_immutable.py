@@ -1,5 +1,7 @@
 """Results are equal if all they have is equal; values cannot be changed."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,19 @@ from noisyor import (
     posterior,
     posteriors,
 )
+from noisyor.immutable import Immutable
 from noisyor.learning import learn_exact_em, predict_precision
 
 CLINIC = datasets.clinic()
+
+
+class Point(Immutable):
+    def __init__(self, x):
+        self.x = x
+        self.x = self.x + 1  # before it is sealed
+        self._seal()
+
+
 RESULTS = {
     "posterior": lambda rng: posterior(CLINIC, ["fever"] if rng else ["cough"]),
     "posteriors": lambda rng: posteriors(CLINIC, CLINIC.sample(20, rng=rng)),

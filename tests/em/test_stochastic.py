@@ -1,4 +1,4 @@
-"""Stochastic EM and Fisher scoring: they lead to the truth, and hold what is fixed."""
+"""Stochastic EM and Fisher scoring: they lead to the truth, and keep what is fixed."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,9 @@ def test_rounds_climb_towards_the_truth_on_figure_1():
     start, ends, exact = neutral(network.structure), [], ExactExpectation(findings)
     for n_rounds in 1, 5, 40:
         settings = StochasticSettings.of(network.structure, n_rounds)
-        found = stochastic_em(sampler_of(findings), start, 0, fixed, 1.0, settings, lambda _: None)
+        arguments = start, 0, fixed, 1.0, settings, lambda _: None
+        found, n_made = stochastic_em(sampler_of(findings), *arguments)
+        assert n_made == n_rounds
         assert found.priors[0] == pytest.approx(network.priors[0], rel=1e-12)
         ends.append(exact.expect(found).log_likelihood)
     assert exact.expect(start).log_likelihood < ends[0] < ends[1] < ends[2]
@@ -50,11 +52,20 @@ def test_rounds_climb_towards_the_truth_on_figure_1():
 def test_the_first_rounds_look_at_some_records_only():
     network = datasets.figure1(0)
     sampler = sampler_of(*(network.sample(1000, rng=seed) for seed in range(4)))
-    settings = StochasticSettings(rounds=6, warm_up_records=1000, warm_up_rounds=2)
+    settings = StochasticSettings(rounds_after=3, warm_up_records=1000, warm_up_rounds=2)
     seen = []
     arguments = neutral(network.structure), 0, Fixed(network.structure), 1.0
-    stochastic_em(sampler, *arguments, settings, seen.append)
+    _, n_made = stochastic_em(sampler, *arguments, settings, seen.append)
     assert seen == [1000] * 2 + [4000] * 3
+    assert n_made == 3
+
+
+def test_as_many_rounds_are_made_as_asked_for():
+    structure = datasets.figure1(0).structure
+    for max_iter in 1, 3, 20:
+        settings = StochasticSettings.of(structure, max_iter)
+        assert settings.rounds == settings.rounds_after == max_iter
+        assert settings.warm_up_rounds <= max_iter
 
 
 @pytest.mark.parametrize("share", [1.0, 0.05])

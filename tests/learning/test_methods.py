@@ -165,6 +165,14 @@ def test_moments_are_all_there_is():
 
 def test_records_on_a_cluster_do_not_come_into_memory():
     network = datasets.figure1(0)
-    source = RecordSource(network.sample(10, rng=1), network.structure, client="a client")
+    source = RecordSource(["records.csv"], network.structure, client="a client")
     with pytest.raises(ParameterError, match="learns from records on one machine"):
         source.findings()
+
+
+def test_records_that_are_here_need_no_cluster():
+    network = datasets.figure1(0)
+    findings = network.sample(10, rng=1)
+    assert RecordSource(findings, network.structure, client="a client").sampler() is findings
+    with pytest.raises(ParameterError, match="skip_broken is for files"):
+        RecordSource(findings, network.structure, client="a client", skip_broken=True)
