@@ -776,7 +776,22 @@ def is_the_same_algorithm(title):
     return not title.endswith(":variational_em") or title.startswith("learning-figure1")
 
 
-@pytest.mark.parametrize("title", list(filter(is_the_same_algorithm, CASES)))
+def is_long(title):
+    """Learning on larger networks takes most of the time: `make test-all` compares it."""
+    return (
+        title in BY_STEPS
+        and not title.endswith(("figure1", "figure2", "random"))
+        and (not title.startswith(("learning-figure", "learning-random")))
+    )
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(title, marks=[pytest.mark.slow] * is_long(title))
+        for title in filter(is_the_same_algorithm, CASES)
+    ],
+)
 def test_results_are_what_they_were(title):
     *_, where = recorded()
     if title in BY_STEPS and machine() != where:
