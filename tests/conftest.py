@@ -144,3 +144,21 @@ def as_rows(records):
         [None if np.isnan(value) else int(value) for value in row]
         for row in array.astype(float).tolist()
     ]
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """A cluster in this process: what tests change here, its workers see."""
+    from clusters import local_client
+
+    with local_client(processes=False) as client:
+        yield client
+
+
+@pytest.fixture
+def small_jobs(monkeypatch):
+    """Have a few thousand rows make many jobs on a cluster."""
+    from noisyor.findings import cluster_reading
+
+    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
+    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)

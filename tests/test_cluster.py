@@ -16,7 +16,6 @@ from clusters import CLUSTER_MARKS, distributed, local_client, local_cluster, wr
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor import cluster as noisyor_cluster
 from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
-from noisyor.findings import cluster_reading
 from noisyor.io.tables import ParquetFile
 from noisyor.moments import counting
 
@@ -30,13 +29,6 @@ def processes():
 
 
 @pytest.fixture(scope="module")
-def threads():
-    """A cluster in this process: what tests change here, its workers see."""
-    with local_client(processes=False) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def clinic():
     return datasets.clinic()
 
@@ -44,13 +36,6 @@ def clinic():
 @pytest.fixture(scope="module")
 def plan(clinic):
     return MomentPlan.all_pairs(clinic.structure)
-
-
-@pytest.fixture
-def small_jobs(monkeypatch):
-    """Have a few thousand rows make many jobs."""
-    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
-    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
 
 
 # --- the same integers ---

@@ -18,16 +18,6 @@ from noisyor import (
 )
 
 
-@pytest.fixture
-def clinic(tmp_path):
-    """A folder with a network, its structure and some records."""
-    network = datasets.clinic()
-    network.save(tmp_path / "clinic.json")
-    network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(2000, rng=0).to_parquet(tmp_path / "records.parquet")
-    return tmp_path
-
-
 @pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
 def test_fit_from_records_gives_what_the_learner_gives(run, clinic, method):
     code, out, err = run(

@@ -2,22 +2,11 @@ import json
 
 import numpy as np
 import pyarrow.csv
-import pytest
 
 from noisyor import (
     NoisyOrNetwork,
     datasets,
 )
-
-
-@pytest.fixture
-def clinic(tmp_path):
-    """A folder with a network, its structure and some records."""
-    network = datasets.clinic()
-    network.save(tmp_path / "clinic.json")
-    network.structure.to_csv(tmp_path / "edges.csv")
-    network.sample(2000, rng=0).to_parquet(tmp_path / "records.parquet")
-    return tmp_path
 
 
 def test_plan_predicts_before_there_is_data(run, clinic):

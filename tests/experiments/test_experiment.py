@@ -65,7 +65,7 @@ def tiny(monkeypatch):
     for name, cells in TINY.items():
         module = experiment.experiment_named(name)
         monkeypatch.setattr(module, "cells", lambda settings, cells=cells: cells)
-    monkeypatch.setattr(figure3, "RESTARTS", {})
+    monkeypatch.setattr(figure3, "STARTS", {})
     monkeypatch.setattr(accuracy, "LARGE", ("figure1",))
     monkeypatch.setattr(baselines, "SHAPE", (4, 15))
     times = {"threads, s": 1.0, "cluster, s": 1.2}

@@ -3,23 +3,15 @@
 import numpy as np
 import pytest
 
-from clusters import CLUSTER_MARKS, local_client, write_groups
+from clusters import CLUSTER_MARKS, write_groups
 from noisyor import Findings, MomentPlan, count_moments, datasets
 from noisyor.cluster import Cluster
 from noisyor.errors import FileError, FindingsError, ParameterError
-from noisyor.findings import cluster_reading
 from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
 from noisyor.findings.reading import RecordFormat
 from noisyor.io import parts as table_parts
 
 pytestmark = CLUSTER_MARKS
-
-
-@pytest.fixture(scope="module")
-def threads():
-    """A cluster in this process: what tests change here, its workers see."""
-    with local_client(processes=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +22,6 @@ def clinic():
 @pytest.fixture(scope="module")
 def plan(clinic):
     return MomentPlan.all_pairs(clinic.structure)
-
-
-@pytest.fixture
-def small_jobs(monkeypatch):
-    """Have a few thousand rows make many jobs."""
-    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 500)
-    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])

@@ -3,19 +3,13 @@
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import CLUSTER_MARKS, local_client
+from clusters import CLUSTER_MARKS
 from noisyor import datasets, posteriors
 from noisyor.errors import FileError, ParameterError
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
 pytestmark = CLUSTER_MARKS
-
-
-@pytest.fixture(scope="module")
-def threads():
-    with local_client(processes=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ METHODS = (
 )  # fmt: skip
 FEWER = ("exact_em", "maximum_likelihood")
 """Methods for which the paper takes 16 networks instead of 64."""
-RESTARTS = {"variational_em": 64, "exact_em": 4, "maximum_likelihood": 4}
+STARTS = {"variational_em": 64, "exact_em": 4, "maximum_likelihood": 4}
 INTERVALS = ("refined", "pooled", "sequential")
 
 
@@ -39,15 +39,15 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
 def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Learn from one sample."""
     network = settings.network(cell.network, cell.seed)
-    restarts = RESTARTS.get(cell.method, 1)
-    restarts = settings.pick(restarts, min(restarts, 4))
+    n_init = STARTS.get(cell.method, 1)
+    n_init = settings.pick(n_init, min(n_init, 4))
     sample = cell.n_records, cell.seed + 10**6
-    estimate, found = fit_sample(network, cell.method, *sample, restarts)
+    estimate, found = fit_sample(network, cell.method, *sample, n_init)
     learned = estimate.network
     intervals = coverage(estimate, network)
     return {
         **sums_of_errors(evaluate(learned, network, n_records=0)),
-        "seconds": found["seconds"] / restarts,  # the paper times a single run
+        "seconds": found["seconds"] / n_init,  # the paper times a single run
         "pruned": float((learned.failures > 0.95).any()),  # true failures are at most 0.8
         **{name: n for name, n in intervals.items() if name.startswith(("sound", "held"))},
     }
