@@ -19,7 +19,10 @@ from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarnin
 from noisyor.io.tables import ParquetFile
 from noisyor.moments import counting
 
-pytestmark = CLUSTER_MARKS
+pytestmark = [
+    *CLUSTER_MARKS,
+    pytest.mark.filterwarnings("ignore:of .* none is without a finding"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +149,8 @@ def test_a_read_that_fails_for_a_moment_is_repeated(
     expected = count_moments(path, plan)
     read, lock, n_failures = ParquetFile.batches, threading.Lock(), [0]
 
-    def flaky(self, columns):
-        for batch in read(self, columns):
+    def flaky(self, *arguments):
+        for batch in read(self, *arguments):
             with lock:
                 n_failures[0] += 1
                 if n_failures[0] % 5 == 0 and n_failures[0] < 20:

@@ -157,6 +157,11 @@ class Signs:
             )
 
 
+def unnamed(at: int) -> str:
+    """Return what a column without a name is called: the first one holds row names."""
+    return f"(column {at + 1}, which has no name)" if at else ""
+
+
 class BadCellError(Exception):
     """A value that is not of the wanted kind, with its row in the batch."""
 
