@@ -1,0 +1,214 @@
+"""Files as people have them: understood as their clean twins are, or refused in one sentence."""
+
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisyor import (
+    Findings,
+    MomentPlan,
+    Moments,
+    NoisyOrError,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+    count_moments,
+)
+from user_files.cases import Refused
+from user_files.make_files import all_cases, make_files
+from user_files.truth import DISEASES, EDGES, LABELS, SYMPTOMS, TWINS
+
+HAS_EXCEL = importlib.util.find_spec("openpyxl") is not None
+CASES = all_cases()
+OF_RECORDS = [pytest.param(case, id=case.name) for case in CASES if not case.labels]
+OF_LABELS = [pytest.param(case, id=case.name) for case in CASES if case.labels]
+CLEAN = Structure.from_edges(EDGES)
+
+
+def must_happen(case):
+    """Return what must happen with a case on this machine."""
+    files = (*case.structure, *case.records, *case.labels)
+    if not HAS_EXCEL and any(name.endswith(".xlsx") for name in files):
+        return Refused((r"\.xlsx", "openpyxl|pip install"))
+    return case.must
+
+
+def twin_array(twin):
+    return np.array(list(TWINS[twin].values()), dtype=float)
+
+
+@functools.cache
+def twin_counts(twin):
+    """Return what counting the clean twin gives, by names."""
+    findings = Findings.from_numpy(twin_array(twin), CLEAN)
+    return counts_by_name(count_moments(findings, MomentPlan.coupled(CLEAN), n_groups=1))
+
+
+def counts_by_name(moments):
+    """Return the counts of symptoms and pairs under their names, in whatever order they stand."""
+    plan, names = moments.plan, moments.plan.structure.symptoms
+    columns = plan.structure.edge_names()
+    found = {
+        "records": moments.n_records,
+        "edges": set(zip(columns["disease"], columns["symptom"], strict=True)),
+    }
+    for order in 1, 2:
+        values = moments.values(order)
+        for number, members in enumerate(plan.sets(order).reshape(-1, order).tolist()):
+            # How many records know the set, and in how many of them none of it is present.
+            known = int(np.broadcast_to(values.n_records, len(plan.sets(order)))[number])
+            absent = round(float(values.absent[number]) * known) if known else 0
+            present = int(moments.counts(order)[number])
+            found[frozenset(names[member] for member in members)] = known, present, absent
+    return found
+
+
+def check_told(told, case):
+    """Check that notes say what they must."""
+    must = must_happen(case)
+    missing = [note for note in must.notes if not re.search(note, told, re.IGNORECASE | re.DOTALL)]
+    assert not missing, f"not told: {missing}; told: {told!r}"
+    assert not (must.is_silent and told), told
+
+
+def check_sentence(message, case):
+    """Check that an error is one sentence with location and remedy."""
+    assert message.strip() == message
+    assert "\n" not in message, message
+    missing = [part for part in must_happen(case).patterns if not re.search(part, message)]
+    assert not missing, f"not said: {missing}; said: {message!r}"
+
+
+def check_refusal(code, out, err, case):
+    """Check that a command ended with a sentence, and with nothing but notes before it."""
+    assert code == 2, (out, err)
+    assert "Traceback" not in err
+    *notes, error = err.splitlines()
+    assert error.startswith("noisyor: error: "), err
+    assert all(line.startswith("noisyor: note: ") for line in notes), err
+    check_sentence(error.removeprefix("noisyor: error: "), case)
+
+
+@pytest.mark.parametrize("case", OF_RECORDS)
+def test_counting(case, run, tmp_path):
+    folder = case.write(tmp_path)
+    output = tmp_path / "x.moments"
+    code, out, err = run("count", *case.arguments(folder), "-o", output, "--groups", 1)
+    if isinstance(must_happen(case), Refused):
+        check_refusal(code, out, err, case)
+        assert not output.exists()
+    else:
+        assert code == 0, err
+        assert counts_by_name(Moments.load(output)) == twin_counts(case.must.twin)
+        check_told(err, case)
+
+
+@pytest.mark.parametrize("case", OF_RECORDS)
+def test_reading_in_python(case, tmp_path):
+    folder = case.write(tmp_path)
+    (structure_file,) = case.structure
+
+    def read():
+        structure = Structure.from_csv(folder / structure_file)
+        files = [folder / name for name in case.records]
+        return Findings.read(files, structure, **case.options_in(folder))
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if isinstance(must_happen(case), Refused):
+            with pytest.raises(NoisyOrError) as error:
+                read()
+            check_sentence(str(error.value), case)
+            return
+        findings = read()
+    assert {warning.category for warning in told} <= {NoisyOrWarning}
+    check_told("\n".join(str(warning.message) for warning in told), case)
+    order = [findings.structure.symptoms.index(name) for name in SYMPTOMS]
+    rows = findings.to_numpy().astype(float)[:, order]
+    assert sorted_rows(rows) == sorted_rows(twin_array(case.must.twin))
+
+
+def sorted_rows(array):
+    return sorted(tuple(-1.0 if np.isnan(value) else value for value in row) for row in array)
+
+
+# --- labels ---
+
+
+@pytest.fixture(scope="module")
+def learned_from_twin():
+    findings = Findings.from_numpy(twin_array("complete"), CLEAN)
+    seen = np.array(list(LABELS.values()), dtype=bool)
+    return NoisyOrLearner(CLEAN, method="observed").fit(findings, seen).network_
+
+
+@pytest.mark.parametrize("case", OF_LABELS)
+def test_learning_from_labels(case, run, tmp_path, learned_from_twin):
+    folder = case.write(tmp_path)
+    output = tmp_path / "learned.json"
+    (labels,) = case.labels
+    code, out, err = run(
+        "fit", *case.arguments(folder), "-o", output,
+        "--method", "observed", "--diseases", folder / labels,
+    )  # fmt: skip
+    if isinstance(must_happen(case), Refused):
+        check_refusal(code, out, err, case)
+        assert not output.exists()
+    else:
+        assert code == 0, err
+        network = NoisyOrNetwork.load(output)
+        assert network.structure == CLEAN
+        for name in "priors", "failures", "leaks":
+            expected = getattr(learned_from_twin, name)
+            np.testing.assert_allclose(getattr(network, name), expected, rtol=1e-12)
+        check_told(err, case)
+
+
+def test_shuffled_labels_by_row_would_be_seen(learned_from_twin):
+    """A negative control: labels joined by row, not by id, give another network."""
+    findings = Findings.from_numpy(twin_array("complete"), CLEAN)
+    seen = np.array(list(LABELS.values()), dtype=bool)[::-1]
+    wrong = NoisyOrLearner(CLEAN, method="observed").fit(findings, seen).network_
+    assert not np.allclose(wrong.failures, learned_from_twin.failures, atol=0.05)
+
+
+# --- the files themselves ---
+
+
+def test_there_are_many_files_each_of_its_own_name():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names) >= 50
+
+
+def test_twins_differ():
+    """Where two twins had equal counts, a file taken for the wrong one would go unseen."""
+    counts = [twin_counts(twin) for twin in TWINS]
+    assert all(one != other for n, one in enumerate(counts) for other in counts[:n])
+    assert any(not any(record) for record in TWINS["complete"].values())
+    assert all(any(label[number] for label in LABELS.values()) for number in range(len(DISEASES)))
+
+
+def digest(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def test_the_script_writes_the_same_files_every_time(tmp_path):
+    make_files(tmp_path / "here")
+    script = Path(__file__).parent / "make_files.py"
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    command = [sys.executable, script, tmp_path / "there"]
+    subprocess.run(command, check=True, env=environment)
+    assert digest(tmp_path / "here") == digest(tmp_path / "there")
+    index = (tmp_path / "here" / "index.csv").read_text(encoding="utf-8")
+    assert all(f"\n{case.name}," in index for case in CASES)
