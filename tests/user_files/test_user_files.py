@@ -26,7 +26,7 @@ from noisyor import (
 )
 from user_files.cases import Refused
 from user_files.make_files import all_cases, make_files
-from user_files.truth import DISEASES, EDGES, LABELS, SYMPTOMS, TWINS
+from user_files.truth import DISEASES, EDGES, LABELS, SYMPTOMS, TWINS, file, wide
 
 HAS_EXCEL = importlib.util.find_spec("openpyxl") is not None
 CASES = all_cases()
@@ -180,6 +180,72 @@ def test_shuffled_labels_by_row_would_be_seen(learned_from_twin):
     seen = np.array(list(LABELS.values()), dtype=bool)[::-1]
     wrong = NoisyOrLearner(CLEAN, method="observed").fit(findings, seen).network_
     assert not np.allclose(wrong.failures, learned_from_twin.failures, atol=0.05)
+
+
+# --- other commands read as count does ---
+
+SOME = [
+    "semicolons_quoted",
+    "sep_line",
+    "words_plus",
+    "inverted",
+    "crosses_with_values",
+    "blanks_inside",
+    "names_given",
+    "further_columns_ignored",
+    "patient_id",
+    "id_of_another_name_given",
+    "export_codes_with_values",
+    "states_and_unmentioned",
+    "all_records",
+    "two_files_with_the_same_patients",
+    "columns_given",
+    "zip",
+    "pandas_melt",
+]
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.fixture(scope="module")
+def clean_folder(tmp_path_factory):
+    """A folder with the clean twins as wide files, and a network."""
+    folder = tmp_path_factory.mktemp("clean")
+    for twin in "complete", "gaps":
+        (folder / f"{twin}.csv").write_bytes(file(wide(TWINS[twin])))
+    numbers = 0.05 + 0.9 * np.random.default_rng(0).random(CLEAN.n_parameters)
+    ends = np.cumsum([CLEAN.n_diseases, CLEAN.n_edges])
+    NoisyOrNetwork(CLEAN, *np.split(numbers, ends)).save(folder / "network.json")
+    return folder
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_diagnosing(name, run, tmp_path, clean_folder):
+    case = BY_NAME[name]
+    _, *arguments = case.arguments(case.write(tmp_path))
+    network, clean = clean_folder / "network.json", clean_folder / f"{case.must.twin}.csv"
+    outputs = tmp_path / "found.csv", tmp_path / "clean.csv"
+    found = run("diagnose", network, *arguments, "-o", outputs[0])
+    assert found[0] == 0, found
+    check_told(found[2], case)
+    assert run("diagnose", network, clean, "-o", outputs[1])[0] == 0
+    rows = [sorted(output.read_text(encoding="utf-8").splitlines()) for output in outputs]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_learning(name, run, tmp_path, clean_folder):
+    case = BY_NAME[name]
+    structure, *arguments = case.arguments(case.write(tmp_path))
+    clean = clean_folder / f"{case.must.twin}.csv"
+    outputs = tmp_path / "found.json", tmp_path / "clean.json"
+    options = ["--method", "pooled", "--groups", 1]
+    found = run("fit", structure, *arguments, "-o", outputs[0], *options)
+    assert found[0] == 0, found
+    check_told(found[2], case)
+    assert run("fit", structure, clean, "-o", outputs[1], *options)[0] == 0
+    networks = [NoisyOrNetwork.load(output) for output in outputs]
+    for part in "priors", "failures", "leaks":
+        np.testing.assert_array_equal(*(getattr(network, part) for network in networks))
 
 
 # --- the files themselves ---
