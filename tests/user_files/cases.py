@@ -57,6 +57,8 @@ class Case:
     """Which diseases each record had: the case is one of learning from them."""
     beside: Mapping[str, bytes] = field(default_factory=dict)
     """Files that options name."""
+    in_python: Same | Refused | None = None
+    """What must happen when they are read in Python, where it is not the same."""
 
     def write(self, folder: Path) -> Path:
         """Write the files into a folder of their own; return it."""

@@ -415,7 +415,32 @@ LAYOUTS = [
             )
         },
     ),
-    Case("long_header_only", refused("findings.csv", "no "), {"findings.csv": file(LISTED[:1])}),
+    Case(
+        "numbers_of_rows_and_patients",
+        # Which of them is the record? Each row its own one would be a very different answer.
+        refused("findings.csv", "'id'", "'patient_id'", "--record"),
+        {
+            "findings.csv": file(
+                [["id", "patient_id", "finding"]]
+                + [[str(number), *row] for number, row in enumerate(LISTED[1:])]
+            )
+        },
+    ),
+    Case(
+        "two_columns_of_states",
+        refused("findings.csv", "status", "value", "--state"),
+        {
+            "findings.csv": file(
+                [["record", "symptom", "status", "value"]]
+                + [[*row[:2], "1", row[2]] for row in long(GAPS, ("0", "1", ""))[1:]]
+            )
+        },
+    ),
+    Case(
+        "long_header_only",
+        same("none", "no record|no row|header"),
+        {"findings.csv": file(LISTED[:1])},
+    ),
     Case(
         "long_ragged",
         refused("findings.csv", "line 11", "1 value", "2 columns"),

@@ -6,7 +6,6 @@ from user_files.cases import Case, Same, refused, same
 from user_files.truth import GAPS, changed, file, sheet, text, wide
 
 ROWS = wide()
-SEMICOLONS = "semicolon|';'"
 BELOW = [""] * len(ROWS[0])
 
 
@@ -18,7 +17,7 @@ DELIMITERS = [
     Case("clean", Same(is_silent=True), {"records.csv": file(ROWS)}),
     Case("clean_with_gaps", Same("gaps", is_silent=True), {"records.csv": file(wide(GAPS))}),
     Case("clean_without_ids", Same(is_silent=True), {"records.csv": file(wide(record=None))}),
-    Case("semicolons", same("complete", SEMICOLONS), {"Mappe1.csv": file(ROWS, ";")}),
+    Case("semicolons", same(), {"Mappe1.csv": file(ROWS, ";")}),
     Case("semicolons_quoted", same(), {"Mappe1.csv": file(ROWS, ";", "\r\n", quoted=True)}),
     Case(
         "semicolons_in_quoted_ids",
@@ -37,7 +36,7 @@ DELIMITERS = [
         same("gaps"),
         {"Mappe1.csv": file(wide(GAPS, words=("0,00", "1,00", "")), ";", "\r\n")},
     ),
-    Case("tabs_as_csv", same("complete", "tab"), {"records.csv": file(ROWS, "\t")}),
+    Case("tabs_as_csv", same(), {"records.csv": file(ROWS, "\t")}),
     Case("tabs_as_tsv", Same(is_silent=True), {"records.tsv": file(ROWS, "\t")}),
     Case("tabs_as_txt", same(), {"records.txt": file(ROWS, "\t", "\r\n")}),
     Case("tabs_as_tab", same(), {"records.tab": file(ROWS, "\t")}),
@@ -67,7 +66,7 @@ ENCODINGS = [
     ),
     Case(
         "utf_16",
-        refused("Unicode.txt", "UTF-16", "UTF-8"),
+        refused("Unicode.txt", "UTF-8"),
         {"Unicode.txt": text(ROWS, "\t", "\r\n").encode("utf-16")},
     ),
     Case(
@@ -90,9 +89,11 @@ EMPTY = [
         same("complete", "2 (empty|rows|lines)|empty rows"),
         {"Mappe1.csv": file([*ROWS, BELOW, BELOW], ";")},
     ),
+    Case("an_empty_row_below", same("complete", "1 "), {"Mappe1.csv": file([*ROWS, BELOW], ";")}),
     Case(
         "empty_rows_below_without_ids",
-        refused("line 50", "no value|empty"),
+        # They may be records of which nothing is known.
+        same("two_unknown", "2 (records|rows)"),
         {"Mappe1.csv": file([*wide(record=None), BELOW[1:], BELOW[1:]], ";")},
     ),
     Case(
@@ -107,7 +108,7 @@ EMPTY = [
     ),
     Case(
         "cells_without_a_name",
-        refused("line 5|column 7|without a name|no name|unnamed"),
+        same("complete", "passed over.*column 7"),
         {
             "Mappe1.csv": file(
                 [[*row, "1" if number == 4 else ""] for number, row in enumerate(ROWS)]
@@ -139,10 +140,11 @@ EMPTY = [
     Case("blank_lines_only", refused("records.csv", "empty"), {"records.csv": b"\n\r\n \n"}),
     Case(
         "header_only",
-        refused("records.csv", "no records|no rows|header"),
+        same("none", "no record|no row|header"),
         {"records.csv": file(ROWS[:1])},
     ),
-    Case("one_column", refused("Mappe1.csv", "column"), {"Mappe1.csv": file(ROWS, "|")}),
+    Case("bars", same(), {"Mappe1.csv": file(ROWS, "|")}),
+    Case("carets", refused("Mappe1.csv", "column"), {"Mappe1.csv": file(ROWS, "^")}),
 ]
 
 WORKBOOKS = [
@@ -152,9 +154,7 @@ WORKBOOKS = [
         "old_workbook", refused("Mappe1.xls", r"\.csv|\.xlsx"), {"Mappe1.xls": b"\xd0\xcf\x11\xe0"}
     ),
     Case("open_document", refused("Mappe1.ods", r"\.csv|\.xlsx"), {"Mappe1.ods": b"PK\x03\x04"}),
-    Case(
-        "workbook_named_csv", refused("Mappe1.csv", "Excel|xlsx|zip"), {"Mappe1.csv": sheet(ROWS)}
-    ),
+    Case("workbook_named_csv", refused("Mappe1.csv", "UTF-8"), {"Mappe1.csv": sheet(ROWS)}),
     Case("csv_named_workbook", refused("Mappe1.xlsx", "not|cannot"), {"Mappe1.xlsx": file(ROWS)}),
 ]
 
@@ -174,6 +174,8 @@ WORDS = [
     _words("plus", "-", "+", "Null"),
     _words("present", "Absent", "PRESENT", "Unknown"),
     _words("decimal", "0.0", "1.0", "nan"),
+    _words("more_decimals", "0.00", "1.00"),
+    _words("formulas", "0", "1", "#N/A"),
     _words("none", "false", "tRUE", "NONE"),
     Case(
         "words_of_several_kinds",
@@ -223,7 +225,7 @@ WORDS = [
     ),
     Case(
         "values_with_one_missing",
-        refused("line 2|line 3|line 4", "neg", "--values"),
+        refused(r"line \d+", "neg", "--values"),
         {"records.csv": file(wide(words=("neg", "pos", "")))},
         {"values": {"pos": "present"}},
     ),
@@ -296,8 +298,8 @@ WORDS = [
     ),
     Case(
         "a_formula_error",
-        refused("line 49", "column 'Fieber'", "#N/A", "--values"),
-        {"records.csv": file(changed(ROWS, 49, 1, "#N/A"))},
+        refused("line 49", "column 'Fieber'", "#REF!", "--values"),
+        {"records.csv": file(changed(ROWS, 49, 1, "#REF!"))},
     ),
     Case(
         "a_date",

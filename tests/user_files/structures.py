@@ -30,7 +30,11 @@ CASES = [
     _case("tabs", same(), file(edges(), "\t"), "edges.txt"),
     _case("workbook", same(), sheet(edges()), "edges.xlsx"),
     _case("blank_lines", same(), file(edges()) + b"\n\n"),
-    _case("empty_rows", same(), file([*edges(), ["", ""], ["", ""]], ";")),
+    _case(
+        "empty_rows",
+        refused("edges.csv", "line 9", "empty"),
+        file([*edges(), ["", ""], ["", ""]], ";"),
+    ),
     _case("capital_columns", same(), file(edges(columns=("Disease", "Symptom")))),
     _case("padded_columns", same(), file(edges(columns=(" disease", "symptom ")))),
     _case(

@@ -57,6 +57,8 @@ TWINS = {
     "filled": FILLED,
     "ones": ONES,
     "twice": TWICE,
+    "none": {},
+    "two_unknown": {**COMPLETE, "": (None,) * len(SYMPTOMS), " ": (None,) * len(SYMPTOMS)},
     "ones_filled": {name: ONES[name] for name in FILLED},
     "without_fever": {name: (0, *record[1:]) for name, record in COMPLETE.items()},
 }
