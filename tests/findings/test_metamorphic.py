@@ -309,6 +309,20 @@ def test_numbers_as_ids_in_one_file_and_texts_in_the_other(records, rng, tmp_pat
     assert counted(files) == counted(files[::-1]) == counted(records)
 
 
+def test_names_that_are_numbers(records, tmp_path):
+    """Items 1 to 6: a text file and a column of whole numbers mean the same items."""
+    names = [str(number) for number in range(1, len(NAMES) + 1)]
+    structure = Structure(STRUCTURE.diseases, names, STRUCTURE.edges)
+    plan = MomentPlan(structure, pairs=PLAN.pairs)
+    header, *rows = long_rows(records, names=names)
+    texts = write(tmp_path / "items.csv", [header, *rows])
+    numbers = pd.read_csv(texts)
+    assert numbers.symptom.dtype == np.int64
+    expected = count_moments(records, plan, n_groups=1)
+    assert count_moments(texts, plan, n_groups=1) == expected
+    assert count_moments(numbers, plan, n_groups=1) == expected
+
+
 def test_all_changes_together(rng, tmp_path):
     """Layout, words, names, order, parts, delimiters and packing, drawn at random."""
     for number in range(15):

@@ -367,6 +367,34 @@ NAMES = [
     ),
 ]
 
+INVERTED = [
+    Case(
+        "right_answers_only",
+        # Those that are not listed are wrong, or unknown, but not right.
+        refused("invert"),
+        {"answers.csv": file(LISTED)},
+        {"invert": True},
+    ),
+    Case(
+        "inverted_codes",
+        same("gaps"),
+        {"Befunde.csv": _export(("1", "0", "9"))},
+        {"values": {"1": "absent", "0": "present", "9": "unknown"}},
+    ),
+    Case(
+        "inverted_codes_with_decimals",
+        same("gaps"),
+        {"Befunde.csv": _export(("1.0", "0.0", ""))},
+        {"values": {"1": "absent", "0": "present"}},
+    ),
+    Case(
+        "codes_with_decimals",
+        same("gaps"),
+        {"Befunde.csv": _export(("2.0", "1.0", ""))},
+        {"values": {"1": "present", "2": "absent"}},
+    ),
+]
+
 LAYOUTS = [
     Case(
         "long_as_wide",
@@ -405,6 +433,19 @@ LAYOUTS = [
         "columns_in_another_case",
         same("gaps"),
         {"findings.csv": file([["Record", "SYMPTOM", "State "], *STATES[1:]])},
+    ),
+    Case(
+        "a_column_of_symptoms_in_wide_records",
+        same("complete", "'symptom'"),
+        {
+            "records.csv": file(
+                [
+                    [*row, "symptom" if at == 0 else "ihm ist schlecht"]
+                    for at, row in enumerate(wide())
+                ]
+            )
+        },
+        {"ignore_unknown": True},
     ),
     Case(
         "two_columns_of_ids",
@@ -454,4 +495,4 @@ LAYOUTS = [
     ),
 ]
 
-CASES = [*STATE, *RECORDS, *NAMES, *LAYOUTS]
+CASES = [*STATE, *RECORDS, *NAMES, *INVERTED, *LAYOUTS]

@@ -3,6 +3,7 @@
 import random
 
 from user_files.cases import Case, refused, same
+from user_files.hospital import KNOWN, parquet
 from user_files.truth import (
     COMPLETE,
     DISEASES,
@@ -146,6 +147,31 @@ CASES = [
                 ),
             ]
         ),
+    ),
+    _case(
+        "beside_inverted_records",
+        same(),
+        file(SHUFFLED),
+        {"answers.csv": file(wide(words=("1", "0", "")))},
+        options={"invert": True},
+    ),
+    _case(
+        "of_records_with_an_id_twice",
+        refused("P05"),
+        file(ROWS),
+        {"records.csv": file(changed(wide(), 14, 0, "P05"))},
+    ),
+    _case(
+        "of_records_with_an_id_missing",
+        refused("records.csv", "id"),
+        file(ROWS),
+        {"records.csv": file(changed(wide(), 14, 0, ""))},
+    ),
+    _case(
+        "of_numbers_in_parquet",
+        same(),
+        file(labels(dict(reversed(LABELS.items())), ids=number_of)),
+        {"findings.parquet": parquet(KNOWN, ids=lambda id_: int(number_of(id_)))},
     ),
     _case("header_only", refused("diseases.csv", "P01|48|no "), file(ROWS[:1])),
     _case("with_further_columns", same(), file([[*row, "w"] for row in ROWS])),

@@ -153,6 +153,18 @@ PANDAS = [
             )
         },
     ),
+    Case(
+        "pandas_floats_inverted_by_values",
+        same("gaps"),
+        {"frame.parquet": _parquet(1.0 - WITH_GAPS)},
+        {"values": {"0": "present", "1": "absent"}},
+    ),
+    Case(
+        "pandas_booleans_inverted",
+        same("gaps"),
+        {"frame.parquet": _parquet((1.0 - WITH_GAPS).astype("boolean"))},
+        {"invert": True},
+    ),
     Case("pandas_crosstab", same("filled", "patient"), {"crosstab.csv": _csv(CROSSED)}),
     Case("pandas_crosstab_parquet", same("filled"), {"crosstab.parquet": _parquet(CROSSED)}),
     Case(

@@ -25,6 +25,22 @@ DELIMITERS = [
         {"records.csv": file(wide(ids=lambda id_: f"Müller; Hans; {id_};;;;;;"))},
     ),
     Case("sep_line", same(), {"Mappe1.csv": b"sep=;\r\n" + file(ROWS, ";", "\r\n")}),
+    Case("sep_line_quoted", same(), {"Mappe1.csv": b'"sep=;"\r\n' + file(ROWS, ";", "\r\n")}),
+    Case(
+        "sep_line_behind_a_mark",
+        same(),
+        {"Mappe1.csv": b"\xef\xbb\xbfsep=;\r\n" + file(ROWS, ";", "\r\n")},
+    ),
+    Case(
+        "a_two_below_a_sep_line",
+        refused("Mappe1.csv", "line 13", "column 'Kopfweh'", "'?2'?"),
+        {"Mappe1.csv": b"sep=;\r\n" + file(changed(ROWS, 12, 3, "2"), ";", "\r\n")},
+    ),
+    Case(
+        "a_two_below_blank_lines",
+        refused("Mappe1.csv", "line 14", "column 'Kopfweh'", "'?2'?"),
+        {"Mappe1.csv": b"\n\n" + file(changed(ROWS, 12, 3, "2"), ";")},
+    ),
     Case("sep_line_comma", same(), {"Mappe1.csv": b"sep=,\r\n" + file(ROWS, newline="\r\n")}),
     Case(
         "decimal_commas",
@@ -262,6 +278,18 @@ WORDS = [
         same(),
         {"records.csv": file(wide(words=("1", "0", "")))},
         {"values": {"0": "present", "1": "absent"}},
+    ),
+    Case(
+        "inverted_by_values_with_decimals",
+        same("gaps"),
+        {"records.csv": file(wide(GAPS, ("1.0", "0.0", "")))},
+        {"values": {"0": "present", "1": "absent"}},
+    ),
+    Case(
+        "values_for_words_that_are_known",
+        same("gaps"),
+        {"records.csv": file(wide(GAPS, ("Yes", "No", "")))},
+        {"values": {"no": "present", "YES": "absent"}},
     ),
     Case(
         "inverted",

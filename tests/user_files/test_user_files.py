@@ -34,6 +34,7 @@ HAS_EXCEL = importlib.util.find_spec("openpyxl") is not None
 CASES = all_cases()
 OF_RECORDS = [pytest.param(case, id=case.name) for case in CASES if not case.labels]
 OF_LABELS = [pytest.param(case, id=case.name) for case in CASES if case.labels]
+BY_NAME = {case.name: case for case in CASES}
 CLEAN = Structure.from_edges(EDGES)
 
 
@@ -150,6 +151,22 @@ def sorted_rows(array):
     return sorted(tuple(-1.0 if np.isnan(value) else value for value in row) for row in array)
 
 
+@pytest.mark.parametrize("word", ["da", "1,00", "mild, kurz", "a=b", "[x]"])
+def test_the_remedy_can_be_copied(word, run, tmp_path):
+    """What the sentence says to write is understood as it is written."""
+    case = BY_NAME["clean"]
+    folder = case.write(tmp_path)
+    (folder / "records.csv").write_bytes(file(wide(words=("0", word, "")), ";"))
+    arguments = ["count", *case.arguments(folder), "-o", tmp_path / "x.moments", "--groups", 1]
+    code, _, err = run(*arguments)
+    if code != 0:
+        remedy = re.search(r'--values "(.*?)"', err)[1]
+        assert remedy == f"{word}=present"
+        code, _, err = run(*arguments, "--values", remedy)
+    assert code == 0, err
+    assert counts_by_name(Moments.load(tmp_path / "x.moments")) == twin_counts("complete")
+
+
 # --- labels ---
 
 
@@ -211,7 +228,6 @@ SOME = [
     "zip",
     "pandas_melt",
 ]
-BY_NAME = {case.name: case for case in CASES}
 
 
 @pytest.fixture(scope="module")

@@ -153,33 +153,43 @@ def file(rows: Rows, delimiter: str = ",", newline: str = "\n", quoted: bool = F
     return text(rows, delimiter, newline, quoted).encode()
 
 
-def sheet(rows: Rows) -> bytes:
-    """Return a table as an Excel file (.xlsx): numbers as numbers, other cells as texts."""
-    lines = "".join(
-        f'<row r="{number}">{"".join(map(_sheet_cell, row))}</row>'
-        for number, row in enumerate(rows, start=1)
-    )
+def sheet(*tables: Rows) -> bytes:
+    """Return tables as the sheets of an Excel file (.xlsx): numbers as numbers, others as texts."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     packages = "http://schemas.openxmlformats.org/package/2006"
     kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    numbers = range(1, len(tables) + 1)
+    overrides = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kinds}.worksheet+xml"/>'
+        for n in numbers
+    )
+    names = "".join(f'<sheet name="Tabelle{n}" sheetId="{n}" r:id="rId{n}"/>' for n in numbers)
+    links = "".join(
+        f'<Relationship Id="rId{n}" Type="{relations}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+        for n in numbers
+    )
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{packages}/content-types">'
         '<Default Extension="rels" '
         'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         f'<Override PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kinds}.worksheet+xml"/>'
-        "</Types>",
+        f"{overrides}</Types>",
         "_rels/.rels": f'<Relationships xmlns="{packages}/relationships"><Relationship Id="rId1" '
         f'Type="{relations}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{relations}"><sheets>'
-        '<sheet name="Tabelle1" sheetId="1" r:id="rId1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{packages}/relationships">'
-        f'<Relationship Id="rId1" Type="{relations}/worksheet" Target="worksheets/sheet1.xml"/>'
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{relations}"><sheets>{names}'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{packages}/relationships">{links}'
         "</Relationships>",
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData>'
-        "</worksheet>",
     }
+    for number, rows in zip(numbers, tables, strict=True):
+        lines = "".join(
+            f'<row r="{at}">{"".join(map(_sheet_cell, row))}</row>'
+            for at, row in enumerate(rows, start=1)
+        )
+        parts[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>'
+        )
     return zipped({name: f'<?xml version="1.0"?>{part}'.encode() for name, part in parts.items()})
 
 
