@@ -136,6 +136,14 @@ STATE = [
         beside=PATIENTS,
     ),
     Case(
+        "only_what_is_present_and_unmentioned",
+        # Then no finding is known to be absent.
+        same("ones", "absent"),
+        {"findings.csv": file(LISTED)},
+        {"unmentioned": "unknown", **EVERY},
+        beside=PATIENTS,
+    ),
+    Case(
         "a_state_that_is_none",
         refused("findings.csv", "line 100", "column 'state'", "perhaps", "--values"),
         {"findings.csv": file(changed(STATES, 100, 2, "perhaps"))},
@@ -175,7 +183,7 @@ RECORDS = [
     ),
     Case(
         "all_records_of_another_column",
-        same("complete", "Patient ID"),
+        same(),
         {"findings.csv": file(LISTED)},
         EVERY,
         beside={"patients.csv": file(id_list(column="Patient ID"), ";")},

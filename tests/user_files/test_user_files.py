@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -88,22 +89,19 @@ def check_told(told, case):
     assert not (must.is_silent and told), told
 
 
-def check_sentence(message, case):
-    """Check that an error is one sentence with location and remedy."""
-    assert message.strip() == message
-    assert "\n" not in message, message
-    missing = [part for part in must_happen(case).patterns if not re.search(part, message)]
-    assert not missing, f"not said: {missing}; said: {message!r}"
+def check_said(said, patterns):
+    """Check that a sentence says where something is wrong and what to do."""
+    missing = [part for part in patterns if not re.search(part, said)]
+    assert not missing, f"not said: {missing}; said: {said!r}"
 
 
-def check_refusal(code, out, err, case):
-    """Check that a command ended with a sentence, and with nothing but notes before it."""
+def refusal(code, out, err):
+    """Return the one sentence with which a command ended; nothing but notes stands before it."""
     assert code == 2, (out, err)
-    assert "Traceback" not in err
     *notes, error = err.splitlines()
     assert error.startswith("noisyor: error: "), err
     assert all(line.startswith("noisyor: note: ") for line in notes), err
-    check_sentence(error.removeprefix("noisyor: error: "), case)
+    return error.removeprefix("noisyor: error: ")
 
 
 @pytest.mark.parametrize("case", OF_RECORDS)
@@ -112,7 +110,7 @@ def test_counting(case, run, tmp_path):
     output = tmp_path / "x.moments"
     code, out, err = run("count", *case.arguments(folder), "-o", output, "--groups", 1)
     if isinstance(must_happen(case), Refused):
-        check_refusal(code, out, err, case)
+        check_said(refusal(code, out, err), must_happen(case).patterns)
         assert not output.exists()
     else:
         assert code == 0, err
@@ -136,7 +134,8 @@ def test_reading_in_python(case, tmp_path):
         if isinstance(must_happen(case), Refused):
             with pytest.raises(NoisyOrError) as error:
                 read()
-            check_sentence(str(error.value), case)
+            assert len(str(error.value).splitlines()) == 1
+            check_said(str(error.value), must_happen(case).patterns)
             return
         findings = read()
     assert {warning.category for warning in told} <= {NoisyOrWarning}
@@ -187,7 +186,7 @@ def test_learning_from_labels(case, run, tmp_path, learned_from_twin):
         "--method", "observed", "--diseases", folder / labels,
     )  # fmt: skip
     if isinstance(must_happen(case), Refused):
-        check_refusal(code, out, err, case)
+        check_said(refusal(code, out, err), must_happen(case).patterns)
         assert not output.exists()
     else:
         assert code == 0, err
@@ -242,6 +241,74 @@ def clean_folder(tmp_path_factory):
     return folder
 
 
+CHECKED = {
+    *SOME,
+    "clean",
+    "empty_columns",
+    "state_of_another_name",
+    "ones_and_nothing",
+    "a_two",
+    "further_columns",
+    "a_finding_misspelled",
+    "contradiction",
+    "long_as_wide",
+    "labels_shuffled",
+    "labels_without_ids",
+    "labels_with_ids_missing",
+}
+"""Those that are checked in every run; the others in the slow ones."""
+
+
+def checked():
+    for case in CASES:
+        marks = () if case.name in CHECKED else pytest.mark.slow
+        yield pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.parametrize("case", list(checked()))
+def test_checking(case, run, tmp_path):
+    """What check says of files is what count and fit do with them."""
+    folder = case.write(tmp_path)
+    labels = [argument for name in case.labels for argument in ("--labels", folder / name)]
+    code, out, err = run("check", *case.arguments(folder), *labels, "--no-time", "--json")
+    if isinstance(must_happen(case), Refused):
+        # It speaks of all files at once, and need not say where each thing stands.
+        patterns = must_happen(case).patterns
+        location = re.compile(r"line|.*\.(csv|txt|parquet)")
+        said = refusal(code, out, err) + out
+        check_said(said, [part for part in patterns if not location.match(part)])
+        return
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["problems"] == []
+    assert {
+        unicodedata.normalize("NFC", name): (numbers["known"], numbers["present"])
+        for name, numbers in found["symptoms"].items()
+    } == {
+        name: (known, present)
+        for (name,), (known, present, _) in (
+            (tuple(names), numbers)
+            for names, numbers in twin_counts(case.must.twin).items()
+            if isinstance(names, frozenset) and len(names) == 1
+        )
+    }
+    assert found["records"] == len(TWINS[case.must.twin])
+    check_told(err + "\n".join(found["notices"]), case)
+
+
+@pytest.mark.parametrize("name", ["misspelled", "a_finding_misspelled", "r_names"])
+def test_names_are_written_to_be_corrected(name, run, tmp_path):
+    """The nearest names are right here, and the table is given back as it is."""
+    case = BY_NAME[name]
+    arguments = case.arguments(case.write(tmp_path))
+    names, output = tmp_path / "names.csv", tmp_path / "x.moments"
+    code, out, err = run("check", *arguments, "--write-mapping", names, "--no-time")
+    refusal(code, out, err)
+    code, out, err = run("count", *arguments, "--names", names, "-o", output, "--groups", 1)
+    assert code == 0, err
+    assert counts_by_name(Moments.load(output)) == twin_counts("complete")
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_diagnosing(name, run, tmp_path, clean_folder):
     case = BY_NAME[name]
@@ -270,6 +337,42 @@ def test_learning(name, run, tmp_path, clean_folder):
     networks = [NoisyOrNetwork.load(output) for output in outputs]
     for part in "priors", "failures", "leaks":
         np.testing.assert_array_equal(*(getattr(network, part) for network in networks))
+
+
+REFUSED = [
+    "a_two",
+    "a_column_twice",
+    "further_columns",
+    "state_of_another_name",
+    "minus_without_plus",
+    "two_columns_for_one_symptom",
+    "columns_not_guessed",
+    "contradiction",
+    "latin_1",
+]
+
+
+# A cluster does not take all_records, and says so.
+ON_CLUSTER = [name for name in SOME if "all_records" not in BY_NAME[name].options]
+
+
+@pytest.mark.parametrize("name", [*ON_CLUSTER, *REFUSED])
+def test_counting_on_a_cluster(name, tmp_path, threads):
+    """Workers read parts of files, and understand them as one machine does."""
+    case = BY_NAME[name]
+    folder = case.write(tmp_path)
+    files = [folder / each for each in case.records]
+    options = {"n_groups": 1, "client": threads, **case.options_in(folder)}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", NoisyOrWarning)
+        if isinstance(case.must, Refused):
+            with pytest.raises(NoisyOrError) as error:
+                count_moments(files, MomentPlan.coupled(CLEAN), **options)
+            check_said(str(error.value), case.must.patterns)
+            return
+        moments = count_moments(files, MomentPlan.coupled(CLEAN), **options)
+    assert counts_by_name(moments) == twin_counts(case.must.twin)
+    check_told("\n".join(str(warning.message) for warning in told), case)
 
 
 # --- the files themselves ---
