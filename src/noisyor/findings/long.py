@@ -6,7 +6,6 @@ groups and blocks it lies across.
 """
 
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
+from noisyor.errors import FindingsError, give_notice, nearest_name, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
 from noisyor.findings.reading import RecordFormat, RecordStream
 from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, Table, hash_ids, ids_array
@@ -236,7 +235,7 @@ def _give_notice(grouping: Grouping) -> None:
         return
     if len(grouping.tables) > 1:
         notice += " If files number their records anew, say ids_per_file=True (--ids-per-file)."
-    warnings.warn(notice, NoisyOrWarning, stacklevel=3)
+    give_notice(notice)
 
 
 # --- rows brought to indices ---
