@@ -86,7 +86,7 @@ class NoisyOrWarning(UserWarning):
 _collected: ContextVar[list[str] | None] = ContextVar("notices", default=None)
 
 
-def give_notice(message: str, *, stacklevel: int = 2) -> None:
+def give_notice(message: str, *, stacklevel: int = 1) -> None:
     """Warn of something, or keep it for whoever collects the notices of this work."""
     collected = _collected.get()
     if collected is None:
