@@ -125,6 +125,15 @@ def some_of(names: Iterable[object], most: int = 5) -> str:
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
 
 
+def count_of(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_of(1, "record"), count_of(2000, "record")
+    ('1 record', '2,000 records')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def nearest_name(name: str, names: Sequence[str]) -> str:
     """Return a question that names the nearest known name, or nothing where none is near.
 

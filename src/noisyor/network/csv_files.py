@@ -51,7 +51,7 @@ def read_network(
 def read_edge_failures(path: PathLike, *, may_be_none: bool = False) -> tuple[Structure, Floats]:
     """Read the structure and the failures of a file of edges."""
     table = open_table(path)
-    diseases, symptoms, edges = read_edges(table, may_be_none=may_be_none)
+    diseases, symptoms, edges = read_edges(table, may_be_none=may_be_none, exact=True)
     canonical = np.lexsort((edges[:, 1], edges[:, 0]))
     return Structure(diseases, symptoms, edges), _failure_column(table)[canonical]
 
