@@ -4,7 +4,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from noisyor.errors import (
     nearest_name,
     some_of,
 )
+
+if TYPE_CHECKING:
+    from noisyor.io.columns import Table
 
 Indices = NDArray[np.int64]
 Name = str | int | np.integer[Any]
@@ -131,6 +134,16 @@ def name_key(name: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", name).casefold().replace("\ufeff", "")
     return unicodedata.normalize("NFKC", re.sub(r"(?<=\w)[\s_.]+(?=\w)", " ", plain).strip())
+
+
+def columns_named(table: "Table", wanted: Sequence[str]) -> list[str]:
+    """Return the columns of these names, in whatever case and with blanks, or name the missing."""
+    from noisyor.io.tables import need_columns
+
+    alike = {name_key(name): name for name in table.column_names}
+    found = [name if name in table.column_names else alike.get(name_key(name)) for name in wanted]
+    need_columns(table, [name for name, at in zip(wanted, found, strict=True) if at is None])
+    return [name for name in found if name is not None]
 
 
 class NameList:

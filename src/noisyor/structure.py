@@ -20,6 +20,7 @@ from noisyor.names import (
     Indices,
     Name,
     NameList,
+    columns_named,
     encode,
     index_names,
     names_or_numbers,
@@ -400,10 +401,8 @@ def read_edges(
     that differ only in case or blanks are one, which is told, unless they are `exact`.
     """
     from noisyor.io.columns import ColumnKind
-    from noisyor.io.tables import need_columns
 
-    columns = ["disease", "symptom"]
-    need_columns(table, columns)
+    columns = columns_named(table, ["disease", "symptom"])
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0

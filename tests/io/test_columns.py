@@ -39,7 +39,7 @@ def test_states_take_words_and_flags():
         (
             pa.array([1.5]),
             ColumnKind.ID,
-            "type double with numbers that are not whole; expected a text",
+            "type double with numbers that are not whole",
         ),
         (pa.array(["a"]), ColumnKind.NUMBER, "row 6, column 'x': 'a' is not a number"),
         (pa.array([[1]]), ColumnKind.TEXT, "has the type list.*; expected a text"),

@@ -17,11 +17,13 @@ from noisyor.cluster import connected
 from noisyor.errors import ParameterError
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
     from noisyor.inference.posterior_tables import MethodCounts
 
 
+@options.reads_records
 def diagnose(
     context: typer.Context,
     network: options.NetworkFile,
@@ -71,17 +73,13 @@ def diagnose(
     output: Annotated[
         Path | None, options.output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
-    layout: options.ReadLayout = None,
-    unmentioned: Annotated[
-        str, typer.Option(help="Long records: findings without a row are absent, or unknown.")
-    ] = "absent",
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Say which diseases are probable, given findings.
 
@@ -92,6 +90,9 @@ def diagnose(
     given = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
+    if not records:
+        wanted |= {"reading"}
+        given |= dict.fromkeys(options.RECORD_OPTIONS)
     for name in given.keys() - wanted - {"context", "records"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -318,10 +319,7 @@ class RecordFiles(DiagnosisOptions):
 
     records: list[str]
     output: Path
-    layout: options.Layout | None
-    unmentioned: str
-    ignore_unknown: bool
-    ids_per_file: bool
+    reading: "ReadOptions"
     jobs: int
     cluster: str | None
 
@@ -330,9 +328,7 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.findings.reading import RecordFormat
         from noisyor.inference.answers import make_request
 
-        how = options.read_options(self.layout, self.ignore_unknown, self.ids_per_file)
-        how["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
-        form = RecordFormat(**how)
+        form = RecordFormat(**self.reading)
         files = expand_sources(self.records)
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster

@@ -26,9 +26,11 @@ from noisyor.errors import FileError, ParameterError
 from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.learning.misfits import Misfits
 
 
+@options.reads_records
 def fit(
     structure: options.StructureFile,
     records: Annotated[
@@ -82,9 +84,6 @@ def fit(
     ] = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
-    layout: options.ReadLayout = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
@@ -111,6 +110,8 @@ def fit(
     ] = True,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Learn a network from records in which the diseases were never seen.
 
@@ -136,12 +137,11 @@ def fit(
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
         labels = None if diseases is None else _read_diseases(diseases, graph)
-        form = options.read_options(layout, ignore_unknown, ids_per_file)
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
                 files, labels, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **form,
+                skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found)

@@ -183,8 +183,8 @@ you mean 'cough'?).
                 for name, n in self.passed_over.most_common()
             ]
             found.append(
-                f"passed over {self.passed_over.total():,} of {count_of(self.n_rows, 'row')}, whose "
-                f"names the structure does not have: {_some(listed)}."
+                f"passed over {self.passed_over.total():,} of {count_of(self.n_rows, 'row')}, "
+                f"whose names the structure does not have: {_some(listed)}."
             )
         if self.columns_passed_over:
             columns = dict.fromkeys(self.columns_passed_over)
