@@ -107,6 +107,28 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
         forget(part)
 
 
+@contextmanager
+def replaced_folder(path: PathLike) -> Iterator[Path]:
+    """Give a new folder beside the target to write to; rename it to the target only on success.
+
+    The target must not exist, or be an empty folder.
+    """
+    target = Path(path).resolve()
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    keep_in_mind(part)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if target.is_dir():
+            target.rmdir()
+        part.rename(target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        forget(part)
+
+
 def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
     """Raise an error where a file cannot be written, or would overwrite an input or another."""
     read: set[Path] = set()
