@@ -140,6 +140,12 @@ def nearest_name(name: str, names: Sequence[str]) -> str:
     >>> nearest_name("fevr", ["fever", "cough"])
     "; did you mean 'fever'?"
     """
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the known name that is nearest in its letters, or None where none is near."""
     folded = {known.casefold(): known for known in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return folded[near[0]] if near else None

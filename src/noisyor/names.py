@@ -183,8 +183,8 @@ class NameList:
             )
             if found == len(self.names):
                 self.names.append(name)
-            elif name != self.names[found]:
-                self._merged[name] = self.names[found]
+            if word != self.names[found]:
+                self._merged[word] = self.names[found]
             self._index[word] = found
         return self._index[word]
 

@@ -90,10 +90,8 @@ def diagnose(
     given = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
-    if not records:
-        wanted |= {"reading"}
-        given |= dict.fromkeys(options.RECORD_OPTIONS)
-    for name in given.keys() - wanted - {"context", "records"}:
+    of_records = set() if records else {*options.RECORD_OPTIONS}
+    for name in (given.keys() | of_records) - wanted - {"context", "records", "reading"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
@@ -274,9 +272,14 @@ def _heading(found: "Posterior") -> str:
         "mean_field": "mean field, of unknown error",
         "gibbs": f"sampled, within {found.error:.2g} with 95% confidence",
     }[found.method]
-    n_present, n_absent = len(found.present), len(found.absent)
-    n_unknown = found.structure.n_symptoms - n_present - n_absent
-    return f"{n_present} findings present, {n_absent} absent, {n_unknown:,} unknown ({method})."
+    parts = [
+        f"{state}: {', '.join(names)}"
+        for state, names in (("Present", found.present), ("absent", found.absent))
+        if names
+    ]
+    n_unknown = found.structure.n_symptoms - len(found.present) - len(found.absent)
+    listed = "; ".join([*parts, f"{n_unknown:,} unknown"])
+    return f"{listed[0].upper()}{listed[1:]} ({method})."
 
 
 def _show_explanations(facts: dict[str, Any]) -> None:

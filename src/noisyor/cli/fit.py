@@ -8,6 +8,7 @@ import typer
 
 import noisyor
 from noisyor.cli import options
+from noisyor.cli.check import understood
 from noisyor.cli.count import merged_moments
 from noisyor.cli.inputs import (
     Source,
@@ -136,11 +137,10 @@ def fit(
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
-        labels = None if diseases is None else _read_diseases(diseases, graph)
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, labels, fixed=fixed_values, progress=advance, client=client,
+                files, diseases, fixed=fixed_values, progress=advance, client=client,
                 skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
@@ -148,6 +148,7 @@ def fit(
     if as_json:
         show_json({**_facts(estimate, found), "skipped": learner.skipped_})
     elif not quiet:
+        show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_misfits(found, misfits, fixed is not None)
         if learner.skipped_:
@@ -225,18 +226,6 @@ def _check_seen(method: str, diseases: Path | None) -> None:
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
         )
-
-
-def _read_diseases(file: Path, structure: "noisyor.Structure") -> Any:
-    """Read which diseases each record had, from a table with a column for each."""
-    from noisyor.io.tables import read_flags
-
-    try:
-        return read_flags(file, structure.diseases)
-    except FileError as error:
-        raise FileError(
-            f"--diseases {file} needs a column for each disease, in which all are known: {error}"
-        ) from None
 
 
 def _are_moments(files: list[Source]) -> bool:

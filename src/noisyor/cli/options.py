@@ -96,7 +96,7 @@ class Unmentioned(StrEnum):
 
 
 def _option(*names: str, text: str, **more: Any) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="How records are read", **more)
+    return typer.Option(*names, help=text, **more)
 
 
 RECORD_OPTIONS: dict[str, tuple[Any, Any]] = {

@@ -25,6 +25,14 @@ _MOST_HASHES = 1 << 22
 """Hashes of ids that are kept; of more ids, only those are looked at whose hash ends in zeros."""
 
 
+ROLES = {
+    "record": "the record's id",
+    "symptom": "the symptom's name",
+    "state": "the state of the finding",
+}
+"""What columns can hold besides findings."""
+
+
 @dataclass(frozen=True)
 class FileNotes:
     """How a file was read."""
@@ -119,7 +127,7 @@ you mean 'cough'?).
 
     files: list[FileNotes] = field(default_factory=list)
     guessed: dict[str, str] = field(default_factory=dict)
-    """Columns that were taken for something by their name alone: column to what it is."""
+    """Columns that were taken for something by what they are called: column to its role."""
     other_names: dict[str, str] = field(default_factory=dict)
     """Names that differ from the structure's in case, blanks or form only, and what they mean."""
     passed_over: Counter[str] = field(default_factory=Counter)
@@ -192,10 +200,14 @@ you mean 'cough'?).
 
     def sentences(self, matcher: NameMatcher) -> list[str]:
         """Return what must be told: whatever was not taken as it stands, or may be wrong."""
-        found = [
-            f"the column {column!r} was taken as {meaning}."
-            for column, meaning in self.guessed.items()
-        ]
+        found = []
+        if self.guessed:
+            listed = [f"{column!r} as {ROLES[role]}" for column, role in self.guessed.items()]
+            options = ", ".join(f"--{role}" for role in dict.fromkeys(self.guessed.values()))
+            found.append(
+                f"columns taken for what they are called: {_some(listed)} ({options} if others "
+                "are meant)."
+            )
         if self.other_names:
             listed = [f"{given!r} as {name!r}" for given, name in self.other_names.items()]
             found.append(

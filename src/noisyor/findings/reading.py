@@ -22,7 +22,7 @@ import numpy as np
 
 from noisyor.errors import FindingsError, ParameterError, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block
-from noisyor.findings.notes import Notes
+from noisyor.findings.notes import ROLES, Notes
 from noisyor.io.columns import ColumnKind, Table, Words
 from noisyor.io.tables import need_columns, open_table
 from noisyor.names import NameMatcher, name_key
@@ -147,14 +147,14 @@ class RecordFormat:
         others = [name for name in table.column_names if matcher.find(name) == -1]
         found: dict[str, str | None] = {}
         guessed: dict[str, str] = {}
-        for role, meaning in ROLES.items():
+        for role in ROLES:
             wanted = getattr(self, role)
             free = [name for name in others if name not in found.values()]
             found[role] = None if wanted is None else _column_named(wanted, free, table.name, role)
             if found[role] is None and wanted == role:
                 found[role] = _column_called(role, free, table.index_name)
                 if found[role] not in (None, table.index_name):
-                    guessed[str(found[role])] = f"{meaning} (--{role} says otherwise)"
+                    guessed[str(found[role])] = role
         return Columns(**found, guessed=guessed)
 
     def is_long(self, table: "TableNames", structure: Structure) -> bool:
@@ -221,11 +221,6 @@ class Columns(NamedTuple):
         return {role: name for role, name in columns.items() if name is not None}
 
 
-ROLES = {
-    "record": "the record's id",
-    "symptom": "the symptom's name",
-    "state": "the state of the finding",
-}
 _OTHER_NAMES = {
     "record": (
         "id recordid patient patientid patid pid mrn subject subjectid person personid case caseid "

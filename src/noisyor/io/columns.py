@@ -14,7 +14,7 @@ number     float64
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -177,10 +177,12 @@ def _has_plus(table: "Table", columns: Mapping[str, "ColumnKind"], words: Words)
 class BadCellError(Exception):
     """A value that is not of the wanted kind, with its row in the batch."""
 
-    def __init__(self, row: int, value: Any) -> None:
-        super().__init__(row, value)
+    def __init__(self, row: int, value: Any, others: Sequence[Any] = ()) -> None:
+        super().__init__(row, value, others)
         self.row = row
         self.value = value
+        self.others = others
+        """More values that are not, further down."""
 
 
 class Table:
@@ -255,7 +257,7 @@ def convert_batch(
         try:
             arrays.append(converted(column, kind, words))
         except BadCellError as error:
-            remedy = _say_values(error.value) if kind in _STATES else ""
+            remedy = _say_values(error) if kind in _STATES else ""
             raise FileError(
                 f"{table.location(first_row + error.row)}, column {name!r}: "
                 f"{error.value!r} is not {kind.value}.{remedy}"
@@ -268,11 +270,12 @@ def convert_batch(
 _STATES = ColumnKind.FLAG, ColumnKind.STATE
 
 
-def _say_values(value: object) -> str:
-    text = str(value).strip()
+def _say_values(error: BadCellError) -> str:
+    text = str(error.value).strip()
+    also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
     return (
-        f" Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), or "
-        "absent, or unknown."
+        f"{also} Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
+        "or absent, or unknown."
     )
 
 
@@ -403,7 +406,8 @@ def _states_from_texts(column: Any, words: Words) -> Any:
     states = np.array([*codes, UNKNOWN], dtype=np.int8)[indices]
     wrong = np.flatnonzero(states < 0)
     if wrong.size:
-        raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
+        first, *others = pc.unique(column.take(pa.array(wrong)).cast(pa.string())).to_pylist()
+        raise BadCellError(int(wrong[0]), first, others)
     return pa.array(states)
 
 

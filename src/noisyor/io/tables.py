@@ -12,16 +12,14 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, is_text
@@ -101,22 +99,6 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
             f"{table.name} has no column {some_of(missing)}; its columns are "
             f"{some_of(table.column_names, most=10)}."
         )
-
-
-def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return columns of 0, 1, true and false as an array, rows x columns; no cell may be empty."""
-    table = open_table(source)
-    need_columns(table, columns)
-    parts = [np.empty((0, len(columns)), dtype=np.bool_)]
-    row = 0
-    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
-        for name, column in zip(columns, batch.columns, strict=True):
-            if column.null_count:
-                location = table.location(row + column.is_null().index(True).as_py())
-                raise FileError(f"{location}, column {name!r}: the cell is empty.")
-        parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
-        row += batch.num_rows
-    return np.concatenate(parts)
 
 
 class ParquetFile(Table):
