@@ -1,11 +1,19 @@
-"""Errors: one kind for all, and names in messages."""
+"""Errors: one kind for all, notices that can be collected, and names in messages."""
 
 import inspect
+import threading
 
 import pytest
 
 from noisyor import errors
-from noisyor.errors import NoisyOrError, NoisyOrWarning, nearest_name, some_of
+from noisyor.errors import (
+    NoisyOrError,
+    NoisyOrWarning,
+    collected_notices,
+    give_notice,
+    nearest_name,
+    some_of,
+)
 
 
 def test_who_catches_value_errors_catches_ours():
@@ -36,3 +44,24 @@ def test_the_nearest_name_is_asked_for_whatever_its_case():
     assert nearest_name("FEVRE", ["Fever", "cough"]) == "; did you mean 'Fever'?"
     assert nearest_name("xyz", ["Fever", "cough"]) == ""
     assert nearest_name("fever", []) == ""
+
+
+def test_notices_are_warnings_unless_this_thread_collects_them():
+    with pytest.warns(NoisyOrWarning, match="here") as told:
+        give_notice("here")
+    assert told[0].filename == __file__
+    seen = []
+
+    def elsewhere():
+        with collected_notices() as notices:
+            give_notice("there")
+        seen.extend(notices)
+
+    with collected_notices() as notices:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        give_notice("collected")
+    assert (notices, seen) == (["collected"], ["there"])
+    with pytest.warns(NoisyOrWarning, match="after it"):
+        give_notice("after it")

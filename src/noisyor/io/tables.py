@@ -121,10 +121,10 @@ class ParquetFile(Table):
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._file.open(), **options)
 
-    def read_groups(self, columns: list[str]) -> pa.Table:
-        """Return some columns of the row groups as they stand there."""
-        with damage_named(self.name, "Parquet"), self._open() as file:
-            return file.read_row_groups(list(self._groups), columns)
+    def whole(self) -> "ParquetFile | None":
+        """Return the file of which this is a part."""
+        is_part = len(self._groups) < len(self.group_rows)
+        return ParquetFile(self.path or self.name) if is_part else None
 
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""
