@@ -78,6 +78,13 @@ def test_neutral_values_of_a_summary_are_not_held(tmp_path):
         Fixed.load(tmp_path / "summary.csv", network.structure)
 
 
+def test_neutral_values_of_a_network_are_not_held():
+    network = datasets.figure1(0)
+    learner = NoisyOrLearner(network.structure, method="uniform").fit(network.sample(50, rng=0))
+    with pytest.raises(ParameterError, match="7 failures of the network were not learned"):
+        Fixed.of(learner.network_, "failures")
+
+
 def test_parameters_are_values():
     priors = np.array([0.1, 0.2])
     one = Parameters(priors, [0.5], [0.0])

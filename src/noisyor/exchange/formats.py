@@ -180,6 +180,10 @@ def _losses(model: Model, chosen: str) -> list[str]:
     lost = []
     if isinstance(model, NoisyOrNetwork) and MODEL_FORMATS[chosen].holds is Structure:
         lost.append("priors, failures and leaks")
+    elif isinstance(model, NoisyOrNetwork) and chosen != "json" and model.flags is not None:
+        n_flagged = int(np.count_nonzero(model.flags.vector))
+        if n_flagged:
+            lost.append(f"the flags of {n_flagged:,} parameters")
     if chosen == "uai":
         lost.append("names")
     if chosen == "edges" and childless + parentless:
