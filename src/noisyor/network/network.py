@@ -13,7 +13,7 @@ from noisyor.immutable import Immutable
 from noisyor.io.documents import names_of, numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name, sorted_sets
-from noisyor.network.csv_files import read_network, write_network
+from noisyor.network.csv_files import read_tables, write_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import KINDS, Fixed, Parameters, sizes_of
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
@@ -227,17 +227,20 @@ class NoisyOrNetwork(Immutable):
             raise FileError(f"{path}: {error}") from None
 
     def to_csv(self, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> None:
-        """Write three CSV files: edges (disease, symptom, probability), priors and leaks.
-
-        The probability of an edge is 1 - failure.
-        """
+        """Write three CSV files: edges (disease, symptom, failure), priors and leaks."""
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
-        """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
-        structure, parameters = read_network(edges, priors, leaks)
-        return cls(structure, *parameters)
+        """Read what `to_csv` wrote; edges may have a probability instead: 1 - failure.
+
+        The files of priors and leaks list all names, in their order. Nothing is changed.
+        """
+        found = read_tables(edges, priors, leaks)
+        assert found.priors is not None
+        assert found.failures is not None
+        assert found.leaks is not None
+        return cls(found.structure, found.priors, found.failures, found.leaks)
 
     # --- what it is ---
 
