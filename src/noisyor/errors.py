@@ -80,12 +80,27 @@ def some_of(names: Iterable[object], most: int = 5) -> str:
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
 
 
+def count_of(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_of(1, "record"), count_of(2000, "record")
+    ('1 record', '2,000 records')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def nearest_name(name: str, names: Sequence[str]) -> str:
     """Return a question that names the nearest known name, or nothing where none is near.
 
     >>> nearest_name("fevr", ["fever", "cough"])
     "; did you mean 'fever'?"
     """
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the known name that is nearest in its letters, or None where none is near."""
     folded = {known.casefold(): known for known in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return folded[near[0]] if near else None

@@ -431,13 +431,14 @@ def _table_columns(records: Any, form: RecordFormat) -> list[str]:
     if not isinstance(first, str | Path) and not hasattr(first, "__arrow_c_stream__"):
         return []
     table = open_table(first)
+    columns = form.columns_of(table, Structure([], [], []))
     names = list(table.column_names)
     if form.layout == "long" or {form.record, form.symptom} <= set(names):
         raise ParameterError(
             f"{table.name} has a row per finding, which does not name all symptoms: give a "
             "structure."
         )
-    return [name for name in names if name != form.record]
+    return [name for name in names if name != columns.record]
 
 
 def _width(records: Any) -> int:

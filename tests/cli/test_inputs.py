@@ -57,8 +57,13 @@ def test_patterns_name_files_once_and_in_order(here):
         "c[1].csv", "a.csv", "b.csv",
     ]  # fmt: skip
     assert inputs.expand_sources([str(here / "a*")]) == [here / "a.csv"]
-    with pytest.raises(FileError, match=r"a\.csv' is named more than once"):
-        inputs.expand_sources(["a.csv", str(here / "a.csv")])
+    with pytest.raises(FileError, match=r"a\.csv is named more than once"):
+        inputs.expand_sources(["a.csv", "a.csv"])
+    (here / "hard.csv").hardlink_to(here / "a.csv")
+    (here / "soft.csv").symlink_to(here / "a.csv")
+    for link in "hard.csv", "soft.csv", str(here / "a.csv"):
+        with pytest.raises(FileError, match=r"a\.csv is named also by the link .*csv; it would be"):
+            inputs.expand_sources(["a.csv", link])
     with pytest.raises(FileError, match=r"no file matches x\*"):
         inputs.expand_sources(["x*"])
     with pytest.raises(FileError, match="does not exist"):

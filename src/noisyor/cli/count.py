@@ -1,7 +1,7 @@
 """`noisyor count` and `noisyor merge`: moments of records, file after file, and their sum."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,11 @@ from noisyor.cli.output import note, progress_bar, tell
 from noisyor.cluster import connected
 from noisyor.errors import NoisyOrError, ParameterError, StructureError
 
+if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
 
+
+@options.reads_records
 def count(
     structure: options.StructureFile,
     records: Annotated[
@@ -36,15 +40,14 @@ def count(
     min_count: Annotated[
         int, typer.Option(min=1, help="Hide cells that describe fewer records than this.")
     ] = 1,
-    layout: options.ReadLayout = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     groups: options.Groups = 50,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Count symptoms and all pairs that share a disease, or what a plan lists, over records.
 
@@ -60,7 +63,7 @@ def count(
     check_files([output], [structure, *local_files(files), plan], endings={output: (".moments",)})
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
     wanted = _read_plan(plan, structure)
-    form = RecordFormat(**options.read_options(layout, ignore_unknown, ids_per_file))
+    form = RecordFormat(**reading)
     request = CountRequest(wanted, form, groups)
     checkpoint = output.with_name(output.name + ".partial")
     skipped: list[str] = []

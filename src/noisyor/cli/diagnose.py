@@ -19,11 +19,13 @@ from noisyor.errors import ParameterError, some_of
 from noisyor.flags import Flag
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
     from noisyor.inference.posterior_tables import MethodCounts
 
 
+@options.reads_records
 def diagnose(
     context: typer.Context,
     network: options.NetworkFile,
@@ -73,17 +75,13 @@ def diagnose(
     output: Annotated[
         Path | None, options.output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
-    layout: options.ReadLayout = None,
-    unmentioned: Annotated[
-        str, typer.Option(help="Long records: findings without a row are absent, or unknown.")
-    ] = "absent",
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Say which diseases are probable, given findings.
 
@@ -94,7 +92,8 @@ def diagnose(
     given = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
-    for name in given.keys() - wanted - {"context", "records"}:
+    of_records = set() if records else {*options.RECORD_OPTIONS}
+    for name in (given.keys() | of_records) - wanted - {"context", "records", "reading"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
@@ -303,9 +302,14 @@ def _heading(found: "Posterior") -> str:
         "mean_field": "mean field, of unknown error",
         "gibbs": f"sampled, within {found.error:.2g} with 95% confidence",
     }[found.method]
-    n_present, n_absent = len(found.present), len(found.absent)
-    n_unknown = found.structure.n_symptoms - n_present - n_absent
-    return f"{n_present} findings present, {n_absent} absent, {n_unknown:,} unknown ({method})."
+    parts = [
+        f"{state}: {', '.join(names)}"
+        for state, names in (("Present", found.present), ("absent", found.absent))
+        if names
+    ]
+    n_unknown = found.structure.n_symptoms - len(found.present) - len(found.absent)
+    listed = "; ".join([*parts, f"{n_unknown:,} unknown"])
+    return f"{listed[0].upper()}{listed[1:]} ({method})."
 
 
 def _show_explanations(facts: dict[str, Any]) -> None:
@@ -348,10 +352,7 @@ class RecordFiles(DiagnosisOptions):
 
     records: list[str]
     output: Path
-    layout: options.Layout | None
-    unmentioned: str
-    ignore_unknown: bool
-    ids_per_file: bool
+    reading: "ReadOptions"
     jobs: int
     cluster: str | None
 
@@ -361,9 +362,7 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.inference.answers import make_request
         from noisyor.inference.posterior_tables import flagged_diseases
 
-        how = options.read_options(self.layout, self.ignore_unknown, self.ids_per_file)
-        how["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
-        form = RecordFormat(**how)
+        form = RecordFormat(**self.reading)
         files = expand_sources(self.records)
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster

@@ -8,6 +8,7 @@ import typer
 
 import noisyor
 from noisyor.cli import options
+from noisyor.cli.check import understood
 from noisyor.cli.count import merged_moments
 from noisyor.cli.inputs import (
     Source,
@@ -26,9 +27,11 @@ from noisyor.errors import FileError, ParameterError
 from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.learning.misfits import Misfits
 
 
+@options.reads_records
 def fit(
     structure: options.StructureFile,
     records: Annotated[
@@ -82,9 +85,6 @@ def fit(
     ] = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
-    layout: options.ReadLayout = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
@@ -111,6 +111,8 @@ def fit(
     ] = True,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Learn a network from records in which the diseases were never seen.
 
@@ -135,19 +137,18 @@ def fit(
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
-        labels = None if diseases is None else _read_diseases(diseases, graph)
-        form = options.read_options(layout, ignore_unknown, ids_per_file)
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, labels, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **form,
+                files, diseases, fixed=fixed_values, progress=advance, client=client,
+                skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
         show_json(_facts(estimate, found))
     elif not quiet:
+        show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_misfits(found, misfits, fixed is not None)
         typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
@@ -222,18 +223,6 @@ def _check_seen(method: str, diseases: Path | None) -> None:
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
         )
-
-
-def _read_diseases(file: Path, structure: "noisyor.Structure") -> Any:
-    """Read which diseases each record had, from a table with a column for each."""
-    from noisyor.io.tables import read_flags
-
-    try:
-        return read_flags(file, structure.diseases)
-    except FileError as error:
-        raise FileError(
-            f"--diseases {file} needs a column for each disease, in which all are known: {error}"
-        ) from None
 
 
 def _are_moments(files: list[Source]) -> bool:

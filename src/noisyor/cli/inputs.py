@@ -1,6 +1,5 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,8 +138,16 @@ def expand_sources(patterns: Iterable[str]) -> list[Source]:
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found
-    resolved = Counter(file.resolve() if isinstance(file, Path) else file for file in files)
-    twice = [str(file) for file, count in resolved.items() if count > 1]
-    if twice:
-        raise FileError(f"{some_of(twice)} is named more than once; it would be counted twice.")
+    _check_differ(files)
     return files
+
+
+def _check_differ(files: Iterable[Source]) -> None:
+    """Raise an error where a file is named twice, also by a link."""
+    seen: dict[object, Source] = {}
+    for file in files:
+        status = file.stat() if isinstance(file, Path) else None
+        before = seen.setdefault(file if status is None else (status.st_dev, status.st_ino), file)
+        if before is not file:
+            also = "more than once" if str(before) == str(file) else f"also by the link {file}"
+            raise FileError(f"{before} is named {also}; it would be counted twice.")

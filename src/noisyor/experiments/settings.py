@@ -8,7 +8,7 @@ import numpy as np
 from noisyor import datasets
 from noisyor.errors import FileError
 from noisyor.network import NoisyOrNetwork
-from noisyor.structure import Structure
+from noisyor.network.csv_files import read_tables
 
 REAL = ("tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570")
 NETWORKS = ("clinic", "figure1", "figure2", *REAL[:-1], "qmr_shaped", REAL[-1])
@@ -27,7 +27,7 @@ def real_network(folder: Path) -> NoisyOrNetwork:
     Failures of 0 and 1 are moved inside; priors and leaks that are not known are drawn.
     """
     network = datasets.from_folder(folder, rng=1)
-    structure = Structure.from_csv(folder / "edges.csv")
+    structure = read_tables(folder / "edges.csv", None, None).structure
     known, names = network.structure, zip(*structure.edge_names().values(), strict=True)
     edges = [known.edge_index(*each) for each in names]
     return NoisyOrNetwork(

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from noisyor.cluster import Cluster, Job, Skipped
 from noisyor.errors import FileError, FindingsError, NoisyOrWarning, ParameterError, some_of
 from noisyor.findings.blocks import Block
-from noisyor.findings.reading import RecordFormat
+from noisyor.findings.notes import Notes
+from noisyor.findings.reading import Header, RecordFormat
 from noisyor.findings.wide import match_columns, wide_blocks
 from noisyor.io.parts import (
     Part,
@@ -47,7 +48,7 @@ def split_records(
     With `skip_broken`, a job reads one file only, and files that cannot be read are left out.
     """
     if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):  # a Dask frame
-        if form.is_long(map(str, source.columns), structure):
+        if form.is_long(Header("the Dask frame", tuple(map(str, source.columns))), structure):
             raise ParameterError(
                 "a Dask frame with a row per finding is not taken; write it to Parquet files."
             )
@@ -115,7 +116,8 @@ def _check_alike(files: list[SplitFile], structure: Structure, form: RecordForma
             "n_records and all_records are not used on a cluster: count those files on one "
             "machine, and merge the moments."
         )
-    is_long = form.are_long([(file.source, file.column_names) for file in files], structure)
+    headers = [Header(file.source, file.column_names) for file in files]
+    is_long = form.are_long(headers, structure)
     kinds = {file.id_type: file.source for file in files}
     if len(kinds) > 1:
         (one, first), (other, second) = list(kinds.items())[:2]
@@ -124,8 +126,8 @@ def _check_alike(files: list[SplitFile], structure: Structure, form: RecordForma
             f"{other or 'missing'} in {second}; write them alike."
         )
     if not is_long:
-        for file in files:
-            match_columns(file.source, file.column_names, structure, form)
+        for header in headers:
+            match_columns(header, structure, form, Notes())
     return is_long
 
 

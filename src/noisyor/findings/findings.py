@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from noisyor.errors import FindingsError, ParameterError, StructureError, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
 from noisyor.findings.long import long_streams
+from noisyor.findings.notes import Notes
 from noisyor.findings.reading import (
     ReadOptions,
     RecordFormat,
     RecordStream,
+    Watch,
     blocks_with_like_ids,
 )
-from noisyor.findings.wide import wide_blocks
+from noisyor.findings.wide import wide_streams
 from noisyor.findings.writing import RecordWriter, check_distinct_ids
 from noisyor.immutable import Immutable
 from noisyor.io.columns import PRESENT, UNKNOWN, ids_array
@@ -277,12 +279,11 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[
     if not sources:
         raise FindingsError("no files to read records from.")
     tables = [open_table(each) for each in sources]
-    if form.are_long([(table.name, table.column_names) for table in tables], structure):
-        return long_streams(tables, structure, form)
-    return [
-        RecordStream((table,), table.n_rows, wide_blocks(table, structure, form))
-        for table in tables
-    ]
+    notes = form.notes or Notes()
+    notes.restart()
+    streams = long_streams if form.are_long(tables, structure) else wide_streams
+    watch = Watch(notes, form.matcher(structure))
+    return watch.over(streams(tables, structure, form, notes))
 
 
 def read_findings(source: Any, structure: Structure, form: RecordFormat) -> Findings:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
@@ -45,13 +44,7 @@ def read_columns(part: Part, columns: list[str]) -> Any:
         read = table.read_groups(wanted)
         return pa.table({name: _plain(read.column(name)) for name in wanted})
     assert isinstance(table, CsvFile)
-    return pa_csv.read_csv(
-        table.open_bytes(),
-        parse_options=pa_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(
-            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
-        ),
-    )
+    return table.read_texts(wanted)
 
 
 def _plain(column: Any) -> Any:
@@ -79,7 +72,7 @@ def split_file(source: str, id_column: str) -> SplitFile:
     has_ids = id_column in table.column_names
     if isinstance(table, ParquetFile):
         parts = _split_groups(source, table.group_rows)
-        is_number = has_ids and pa.types.is_integer(table.column_type(id_column))
+        is_number = has_ids and not table.has_text_ids(id_column)
         id_type = "numbers" if is_number else "texts"
     else:
         assert isinstance(table, CsvFile)
@@ -124,7 +117,7 @@ def _split_bytes(source: str, n_columns: int) -> list[Part]:
     """
     whole = FileSource(source)
     size = whole.size
-    if whole.is_gzipped or size <= LARGEST_SPAN or n_columns == 1:
+    if whole.packing or size <= LARGEST_SPAN or n_columns == 1:
         return [Part(source)]
     with whole.open() as file:
         beginning = bytes(file.read(1 << 22))

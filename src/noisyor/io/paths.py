@@ -1,8 +1,12 @@
 """Where files are, opening and replacing them, and what must not be left behind half-written."""
 
+import gzip
+import io
+import lzma
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
@@ -132,6 +136,11 @@ def is_uri(source: object) -> bool:
     return isinstance(source, str) and "://" in source
 
 
+_ARROW_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+PACKINGS = (*_ARROW_CODECS, ".xz", ".zip")
+"""Endings of compressed files."""
+
+
 class FileSource:
     """A file that exists, with its name for messages; cheap to send to another machine.
 
@@ -149,7 +158,8 @@ class FileSource:
         self.name = str(self.path or source)
         self.file_name = PurePath(self.name).name
         """The name without its directories."""
-        self.is_gzipped = self.file_name.lower().endswith(".gz")
+        self.packing = next((end for end in PACKINGS if self.file_name.lower().endswith(end)), "")
+        """The ending that says how it is compressed, or nothing."""
 
     @property
     def size(self) -> int:
@@ -169,6 +179,36 @@ class FileSource:
         try:
             return system.open_input_file(path)
         except (OSError, pa.ArrowException) as error:
+            raise unreadable(self.name, error) from None
+
+    def open_stream(self) -> Any:
+        """Open for reading from the beginning, decompressed, as a pyarrow file."""
+        import pyarrow as pa
+
+        if self.packing in _ARROW_CODECS or not self.packing:
+            return pa.input_stream(self.open(), compression=_ARROW_CODECS.get(self.packing))
+        return pa.PythonFile(self.open_unpacked(), "r")
+
+    def open_unpacked(self) -> Any:
+        """Open for reading from the beginning, decompressed, as a Python file."""
+        if self.packing == ".gz":  # unlike Arrow's, it notices a file that was cut off
+            return gzip.open(self.open(), "rb")
+        if self.packing == ".xz":
+            return lzma.open(self.open(), "rb")
+        if self.packing == ".zip":
+            return self._open_zipped()
+        return io.BufferedReader(self.open_stream())
+
+    def _open_zipped(self) -> Any:
+        try:
+            archive = zipfile.ZipFile(self.open())
+            members = [each for each in archive.namelist() if not each.endswith("/")]
+            if len(members) != 1:
+                raise FileError(
+                    f"{self.name} holds {len(members)} files; give one that holds a single table."
+                )
+            return archive.open(members[0])
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise unreadable(self.name, error) from None
 
     def _system(self) -> tuple[Any, str]:

@@ -148,7 +148,7 @@ def learn_observed(
     if method not in get_args(ObservedMethod):
         raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
     limits = settings.limits(max_iter=200, tol=1e-7)
-    seen = check_diseases(diseases, findings.n_records, structure)
+    seen = check_diseases(diseases, findings)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)
     network, errors = expectation.ratios(fixed)
     (progress or _ignore)(findings.n_records)

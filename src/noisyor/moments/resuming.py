@@ -57,7 +57,13 @@ class ResumableCount:
         elif self.checkpoint.exists():
             _give_notice(f"{self.checkpoint} of an earlier run is not used without --resume.")
         streams = self._open_records(files)
-        return [stream for stream in streams if not self._is_finished(stream)]
+        left = []
+        for stream in streams:
+            if self._is_finished(stream):
+                stream.pass_over()
+            else:
+                left.append(stream)
+        return left
 
     def run(self, streams: Iterable[RecordStream], progress: Progress | None = None) -> Moments:
         """Count, and return the moments of these records and of those counted before."""
@@ -145,7 +151,7 @@ class ResumableCount:
     @property
     def _options(self) -> list[str]:
         form = self._request.form
-        return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
+        return [repr(form)]
 
     def _restore(self, files: list[Path]) -> None:
         """Take up what an earlier run finished, if it still holds."""

@@ -41,7 +41,8 @@ def read_tables(
     """Read the files that there are; those of priors and leaks list all names, in their order."""
     table = open_table(edges)
     may_be_none = priors is not None and leaks is not None
-    diseases, symptoms, rows = read_edges(table, may_be_none=may_be_none)
+    is_network = failures or priors is not None or leaks is not None
+    diseases, symptoms, rows = read_edges(table, may_be_none=may_be_none, exact=is_network)
     prior_of = None if priors is None else read_values(priors, "disease", "prior")
     leak_of = None if leaks is None else read_values(leaks, "symptom", "leak")
     layers = (diseases, prior_of, priors), (symptoms, leak_of, leaks)
