@@ -1,6 +1,5 @@
 """check_records: what is understood of the files of records, what is not, and what they hold."""
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Unpack
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 
 from noisyor.errors import (
     NoisyOrError,
-    NoisyOrWarning,
     ParameterError,
+    collected_notices,
     count_of,
     nearest,
     some_of,
@@ -140,8 +139,7 @@ def check_records(
     found = RecordCheck(structure, notes, zeros, zeros.copy(), np.zeros(n + 1, dtype=np.int64))
     if isinstance(source, Findings):
         raise ParameterError("findings in memory were understood when they were read.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoisyOrWarning)
+    with collected_notices():  # what they say is in the notes
         try:
             _tally(found, source, RecordFormat(**lenient))
             if labels is not None:
