@@ -25,7 +25,7 @@ CLUSTER_MARKS = [
 
 def local_cluster(**options):
     return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", **options
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", **options
     )
 
 

@@ -77,6 +77,23 @@ def test_a_carriage_return_after_the_names_does_not_put_a_row_into_every_span(
     assert found == count_moments(path, MomentPlan.coupled(structure))
 
 
+def test_a_bad_value_is_located_in_the_file_as_on_one_machine(
+    threads, clinic, plan, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
+    path = tmp_path / "r.csv"
+    clinic.sample(3000, rng=5).to_csv(path)
+    lines = path.read_text().splitlines()
+    lines[2500] = "maybe" + lines[2500][1:]
+    lines.insert(1000, "")  # a blank line is a line of the file, too
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(FileError, match=r"r\.csv, line 2502, column .*'maybe' is not") as there:
+        count_moments(path, plan, client=threads)
+    with pytest.raises(FileError) as here:
+        count_moments(path, plan)
+    assert str(there.value) == str(here.value)
+
+
 def test_long_frames_and_tables_at_hand(threads, clinic, plan):
     frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     findings = clinic.sample(200, rng=1)
