@@ -39,7 +39,10 @@ from noisyor.io.paths import unreadable
 from noisyor.io.tables import ParquetFile
 from noisyor.moments import counting
 
-pytestmark = CLUSTER_MARKS
+pytestmark = [
+    *CLUSTER_MARKS,
+    pytest.mark.filterwarnings("ignore:of .* none is without a finding"),
+]
 
 
 @pytest.fixture(scope="module")

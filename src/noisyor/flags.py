@@ -37,6 +37,11 @@ class Flag(IntFlag):
     NO_ERROR = 16384
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
+    DOUBTFUL = (
+        NOT_LEARNED | CLIPPED | RESTS_ON_CLIPPED | UNSTABLE | WEAK | UNCERTIFIED
+        | WEAKLY_IDENTIFIED | SWAPPABLE | AMBIGUOUS | NO_ERROR
+    )  # fmt: skip
+    """All but FIXED, which is a fact and not a doubt."""
 
     @property
     def sentences(self) -> tuple[str, ...]:

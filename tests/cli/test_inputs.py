@@ -40,11 +40,14 @@ def test_structures_are_read_from_anything_that_has_edges(here, flu):
 def test_what_a_folder_lacks_is_drawn_and_noted(here, flu, capsys):
     edges = "\n".join(f"{flu.diseases[i]},{flu.symptoms[j]},0.5" for i, j in flu.edges.tolist())
     (here / "edges.csv").write_text(f"disease,symptom,probability\n{edges}\n")
-    network = inputs.read_network(".", seed=1)
+    with pytest.raises(FileError, match=r"\. has no priors\.csv"):
+        inputs.read_network(".", seed=1)
+    network = inputs.read_network(".", seed=1, may_draw=True)
     assert network.structure == flu
-    assert network == inputs.read_network(".", seed=1)
-    assert network != inputs.read_network(".", seed=2)
-    assert "has no priors and no leaks: they are drawn at random" in capsys.readouterr().err
+    assert network == inputs.read_network(".", seed=1, may_draw=True)
+    assert network != inputs.read_network(".", seed=2, may_draw=True)
+    noted = capsys.readouterr().err
+    assert "has no priors.csv and no leaks.csv: the numbers are drawn at random" in noted
 
 
 def test_patterns_name_files_once_and_in_order(here):

@@ -38,6 +38,9 @@ def test_report_for_machines_and_for_nobody(run, learned):
     _, out, _ = run("report", "learned.json", "-o", "report.html", "--json")
     facts = json.loads(out)
     assert facts["bytes"] == (learned / "report.html").stat().st_size
+    assert (facts["flagged"], facts["learned"], facts["misfits"]) == (0, 200, None)
+    _, out, _ = run("report", "clinic", "-o", "report.html", "--json")
+    facts = json.loads(out)
     assert facts["flagged"] is facts["learned"] is facts["misfits"] is None
     _, out, _ = run(
         "report", "learned.json", "--summary", "learned.parquet", "-o", "r.html", "--json"

@@ -23,7 +23,7 @@ def test_what_is_no_file(tmp_path):
     (tmp_path / "edges.ods").write_text("x")
     with pytest.raises(NoisyOrError, match=r"edges.ods: unknown kind of file; use \.csv"):
         Structure.from_csv(tmp_path / "edges.ods")
-    with pytest.raises(NoisyOrError, match="is not a directory with an edges.csv"):
+    with pytest.raises(NoisyOrError, match="is not a directory with edges.csv"):
         datasets.from_folder(tmp_path / "none")
 
 

@@ -7,7 +7,7 @@ import typer
 
 import noisyor
 from noisyor.cli import options
-from noisyor.cli.inputs import existing, is_built_in, read_network
+from noisyor.cli.inputs import existing, is_built_in, read_network, read_structure
 from noisyor.cli.output import Facts, show_facts
 from noisyor.errors import FileError
 from noisyor.io.paths import existing_file
@@ -35,7 +35,10 @@ def info(
 
 def _facts(source: str) -> Facts:
     if is_built_in(source) or Path(source).is_dir():
-        return _model_facts(read_network(source))
+        from noisyor.datasets.folders import missing_files
+
+        is_structure = Path(source).is_dir() and missing_files(Path(source))
+        return _model_facts(read_structure(source) if is_structure else read_network(source))
     path = existing(source, "a file of a structure, network, records, plan or moments")
     suffix = existing_file(path).suffix.lower()
     if suffix == ".json" and _is_schedule(path):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from noisyor.datasets.folders import from_folder
 from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, some_of
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
@@ -140,20 +141,6 @@ def folder_files(folder: Path) -> list[Path]:
     return [folder / f"{name}.csv" for name in ("edges", "priors", "leaks")]
 
 
-def _read_folder(path: PathLike) -> NoisyOrNetwork:
-    folder = Path(path)
-    if not folder.is_dir():
-        raise FileError(f"{folder} is not a directory with edges.csv, priors.csv and leaks.csv.")
-    edges, priors, leaks = files = folder_files(folder)
-    missing = [file.name for file in files if not file.exists()]
-    if missing:
-        raise FileError(
-            f"{folder} has no {missing[0]}; a network needs edges.csv, priors.csv and leaks.csv. "
-            "Give edges.csv itself to read the structure only."
-        )
-    return NoisyOrNetwork.from_csv(edges, priors=priors, leaks=leaks)
-
-
 def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
     folder = Path(path)
     try:
@@ -180,6 +167,10 @@ def _losses(model: Model, chosen: str) -> list[str]:
     lost = []
     if isinstance(model, NoisyOrNetwork) and MODEL_FORMATS[chosen].holds is Structure:
         lost.append("priors, failures and leaks")
+    elif isinstance(model, NoisyOrNetwork) and chosen != "json" and model.flags is not None:
+        n_flagged = int(np.count_nonzero(model.flags.vector))
+        if n_flagged:
+            lost.append(f"the flags of {n_flagged:,} parameters")
     if chosen == "uai":
         lost.append("names")
     if chosen == "edges" and childless + parentless:
@@ -209,7 +200,7 @@ TABLE_ENDINGS = ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq"
 MODEL_FORMATS = {
     "json": ModelFormat(None, _read_json, lambda model, path: model.save(path), (".json",)),
     "edges": ModelFormat(Structure, _read_edges, _write_edges, TABLE_ENDINGS),
-    "folder": ModelFormat(NoisyOrNetwork, _read_folder, _write_folder),
+    "folder": ModelFormat(NoisyOrNetwork, from_folder, _write_folder),
     "xdsl": ModelFormat(NoisyOrNetwork, read_xdsl, write_xdsl, (".xdsl",)),
     "bif": ModelFormat(NoisyOrNetwork, read_bif, write_bif, (".bif",)),
     "uai": ModelFormat(NoisyOrNetwork, read_uai, write_uai, (".uai",)),

@@ -174,6 +174,11 @@ def _has_plus(table: "Table", columns: Mapping[str, "ColumnKind"], words: Words)
     return False
 
 
+def unnamed(at: int) -> str:
+    """Return what a column without a name is called: the first one holds row names."""
+    return f"(column {at + 1}, which has no name)" if at else ""
+
+
 class BadCellError(Exception):
     """A value that is not of the wanted kind, with its row in the batch."""
 

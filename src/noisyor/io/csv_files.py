@@ -26,6 +26,7 @@ from noisyor.io.columns import (
     ColumnKind,
     Table,
     Words,
+    unnamed,
 )
 from noisyor.io.paths import FileSource, PathLike, unreadable
 
@@ -89,12 +90,8 @@ class CsvFile(Table):
         if first is None:
             raise FileError(f"{self.name} is empty: it has no header.")
         line, cells = first
-        names = [cell.strip() for cell in cells]
         # The first column without a name holds row names; others are the debris of spreadsheets.
-        return tuple(
-            name if name or at == 0 else f"(column {at + 1}, which has no name)"
-            for at, name in enumerate(names)
-        ), line
+        return tuple(cell if cell.strip() else unnamed(at) for at, cell in enumerate(cells)), line
 
     def whole(self) -> "CsvFile | None":
         """Return the file of which this is a part."""

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, is_text
 from noisyor.io.csv_files import CsvFile
+from noisyor.io.excel import ExcelSheet
 from noisyor.io.paths import (
     PACKINGS,
     FileSource,
@@ -82,8 +83,6 @@ def open_table(source: Any) -> Table:
     if name.removesuffix(packed).endswith(TEXT_ENDINGS) or packed == ".zip":
         return CsvFile(file)
     if name.endswith((".xlsx", ".xlsm")):
-        from noisyor.io.excel import ExcelSheet
-
         return ExcelSheet(file)
     raise FileError(
         f"{file}: unknown kind of file; use .csv, .tsv, .txt or .tab (also as .gz, .bz2, .zst, .xz "

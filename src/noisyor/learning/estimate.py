@@ -168,7 +168,8 @@ class Estimate(EqualByValue):
     @property
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
-        return NoisyOrNetwork(self.structure, *self.values)
+        priors, failures, leaks = self.values
+        return NoisyOrNetwork(self.structure, priors, failures, leaks, self.flags)
 
     @property
     def parts(self) -> dict[str, Learned]:

@@ -242,6 +242,7 @@ def fit(
             f"method {method!r} learns from records, not from moments; give the records, or learn "
             "with 'pooled' or 'sequential'."
         )
+    check_labels(chosen, labels)
     schedule = settings.schedule(structure, fixed)
     return chosen.learn(Problem(source, schedule, fixed, settings, labels))
 
@@ -251,6 +252,16 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ParameterError(f"there is no method {name!r}; known: {', '.join(METHODS)}.")
     return METHODS[name]
+
+
+def check_labels(method: Method, labels: Any) -> None:
+    """Refuse labels for a method that would not look at them."""
+    if labels is not None and not method.needs_labels:
+        seeing = [each.name for each in METHODS.values() if each.needs_labels]
+        raise ParameterError(
+            f"method {method.name!r} does not use y, which says which diseases each record had: "
+            f"leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
+        )
 
 
 def plan_for(

@@ -65,7 +65,7 @@ def _what(content: Content) -> str:
 
 def _how_well(content: Content) -> list[str]:
     n_all = content.structure.n_parameters
-    if content.made_from == NETWORK:
+    if not content.knows_flags:
         missing = "flags" if content.knows_errors else "standard errors, intervals and flags"
         return [
             f"How well its {n_all:,} parameters are known is not in the file: {missing} are "
