@@ -198,6 +198,7 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
     import distributed
 
     cluster_of: Any = distributed.LocalCluster
+    here = "127.0.0.1:0"  # its pages are for this machine alone
     plan = MomentPlan.all_pairs(network.structure)
     files = [folder / f"{number}.parquet" for number in range(N_FILES)]
     for number, file in enumerate(files):
