@@ -9,13 +9,21 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import CLUSTER_MARKS, distributed, local_client, local_cluster, write_groups
+from clusters import (
+    CLUSTER_MARKS,
+    HereCluster,
+    distributed,
+    local_client,
+    local_cluster,
+    write_groups,
+)
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor import cluster as noisyor_cluster
 from noisyor.errors import (
@@ -292,6 +300,47 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
     ):  # fmt: skip
         code, _, err = run(*arguments)
         assert (code, message in err) == (2, True), err
+
+
+@pytest.fixture
+def here_cluster(monkeypatch):
+    """Have commands work on a cluster without Dask."""
+    for command in "count", "fit", "diagnose":
+        monkeypatch.setattr(f"noisyor.cli.{command}.connected", lambda _: nullcontext(object()))
+    for module in "cli.count", "learning.methods", "inference.posteriors_on_cluster":
+        monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
+    monkeypatch.setattr(noisyor_cluster, "PAUSES", ())
+
+
+def test_commands_list_the_files_that_were_left_out(
+    here_cluster, clinic, tmp_path, monkeypatch, run
+):
+    monkeypatch.chdir(tmp_path)
+    clinic.save("clinic.json")
+    clinic.sample(500, rng=1).to_parquet("a.parquet")
+    (tmp_path / "b.parquet").write_text("PAR1")
+    broken = str(tmp_path / "b.parquet")
+    arguments = "clinic.json", "a.parquet", "b.parquet", "--cluster", "x", "--skip-broken"
+    code, out, err = run("count", *arguments, "-o", "a.moments", "--json")
+    assert (code, json.loads(out)["skipped"], err.count("could not be read")) == (0, [broken], 1)
+    code, out, err = run("fit", *arguments, "-o", "l.json", "--max-iter", "1", "--json")
+    assert (code, json.loads(out)["skipped"], err.count("could not be read")) == (0, [broken], 1)
+    code, out, err = run("fit", *arguments, "-o", "l.json", "--method", "pooled")
+    assert code == 0
+    assert f"Left out, of all passes, since they cannot be read:\n  {broken}\n" in out
+    code, out, _ = run("fit", "clinic.json", "a.parquet", "-o", "l.json", "--json")
+    assert json.loads(out)["skipped"] == []
+
+
+def test_a_number_of_cores_is_not_for_a_cluster(here_cluster, clinic, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    clinic.save("clinic.json")
+    clinic.sample(50, rng=1).to_parquet("a.parquet")
+    where = "clinic.json", "a.parquet", "--cluster", "x"
+    for command, output in (("count", "a.moments"), ("diagnose", "folder")):
+        code, _, err = run(command, *where, "-o", output, "--jobs", "2")
+        assert (code, "--jobs 2 is for one machine" in err) == (2, True), err
+        assert run(command, *where, "-o", output)[0] == 0
 
 
 def test_without_dask_a_sentence_says_how_to_get_it(monkeypatch):

@@ -86,6 +86,13 @@ def test_no_pickle():
         assert not modules & {"pickle", "cloudpickle", "joblib", "shelve", "marshal"}, path
 
 
+def test_what_workers_run_warns_by_notices():
+    """A warning of Python stays where a worker is; notices come to who asked for the work."""
+    for path in source_files():
+        if path.relative_to(SOURCE).parts[0] in ("io", "findings", "moments"):
+            assert "warnings" not in set(imports_of(path)), path
+
+
 def modules_loaded_by(code):
     script = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run(

@@ -100,6 +100,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The counts that it was learned from.
     n_iter_
         Rounds of "refined", or steps of the run that was kept; 1 for methods that solve at once.
+    skipped_
+        The files that were left out because they cannot be read, with `skip_broken` on a cluster.
     schedule_
         What of the structure can be learned, and in which order.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clusters import CLUSTER_MARKS, write_groups
-from noisyor import Findings, MomentPlan, count_moments, datasets
+from noisyor import Findings, MomentPlan, Structure, count_moments, datasets
 from noisyor.cluster import Cluster
 from noisyor.errors import FileError, FindingsError, ParameterError
 from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
@@ -63,6 +63,35 @@ def test_carriage_returns_alone_and_marks_at_the_beginning(
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
     path.write_bytes(b"\xef\xbb\xbf\n" + content)
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
+
+
+def test_a_carriage_return_after_the_names_does_not_put_a_row_into_every_span(
+    threads, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 100)
+    structure = Structure.from_edges([("flu", name) for name in ("fever", "cough", "ache")])
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"fever,cough,ache\r1,1,1\n" + b"0,0,0\n" * 500)
+    found = count_moments(path, MomentPlan.coupled(structure), client=threads)
+    assert found.n_records == 501
+    assert found == count_moments(path, MomentPlan.coupled(structure))
+
+
+def test_a_bad_value_is_located_in_the_file_as_on_one_machine(
+    threads, clinic, plan, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
+    path = tmp_path / "r.csv"
+    clinic.sample(3000, rng=5).to_csv(path)
+    lines = path.read_text().splitlines()
+    lines[2500] = "maybe" + lines[2500][1:]
+    lines.insert(1000, "")  # a blank line is a line of the file, too
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(FileError, match=r"r\.csv, line 2502, column .*'maybe' is not") as there:
+        count_moments(path, plan, client=threads)
+    with pytest.raises(FileError) as here:
+        count_moments(path, plan)
+    assert str(there.value) == str(here.value)
 
 
 def test_long_frames_and_tables_at_hand(threads, clinic, plan):

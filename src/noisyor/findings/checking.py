@@ -1,6 +1,5 @@
 """check_records: what is understood of the files of records, what is not, and what they hold."""
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Unpack
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 
 from noisyor.errors import (
     NoisyOrError,
-    NoisyOrWarning,
     ParameterError,
+    collected_notices,
     count_of,
     nearest,
     some_of,
@@ -144,8 +143,7 @@ def check_records(
     found = RecordCheck(structure, notes, zeros, zeros.copy(), np.zeros(n + 1, dtype=np.int64))
     if isinstance(source, Findings):
         raise ParameterError("findings in memory were understood when they were read.")
-    with warnings.catch_warnings(record=True) as notices:
-        warnings.simplefilter("always", NoisyOrWarning)
+    with collected_notices() as notices:
         try:
             _tally(found, source, RecordFormat(**lenient))
             if labels is not None:
@@ -154,7 +152,7 @@ def check_records(
                 found.n_labels = len(read_labels(labels, every, structure, words))
         except NoisyOrError as error:
             found.problems.append(str(error))
-    found.told = list(dict.fromkeys(str(notice.message) for notice in notices))
+    found.told = list(dict.fromkeys(notices))
     matcher = asked.matcher(structure)
     found.not_understood |= {
         name: n for name, n in notes.passed_over.items() if matcher.find(name) == -1

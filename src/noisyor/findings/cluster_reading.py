@@ -42,6 +42,8 @@ from noisyor.structure import Structure
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
 """Rows of a job: fewer are not worth a message, more would have other workers wait."""
 JOBS_PER_THREAD = 4
+GUESSED_ROWS = 1 << 18
+"""Rows of a file that is one part and was not counted."""
 
 
 class Reading(NamedTuple):
@@ -267,8 +269,7 @@ def _jobs(files: list[SplitFile], most_rows: int, one_file_a_job: bool) -> Itera
 
 
 def _rows_of(part: Part) -> int:
-    """Return how many rows a part has, or a guess where they were not counted."""
-    return part.n_rows if part.n_rows is not None else 1 << 18
+    return part.n_rows if part.n_rows is not None else GUESSED_ROWS
 
 
 def _job(parts: list[Part], size: int) -> Job:

@@ -1,6 +1,5 @@
 """Labels: which diseases records were seen to have, joined to the records by their ids."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, NoisyOrWarning, count_of, nearest_name, some_of
+from noisyor.errors import FindingsError, count_of, give_notice, nearest_name, some_of
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
@@ -90,10 +89,8 @@ def _by_row(values: NDArray[np.bool_], findings: Findings, table: Table) -> NDAr
             "row for each record."
         )
     if findings.record_ids is not None:
-        warnings.warn(
-            f"{table.name} has no column of ids: its rows are taken in the order of the records.",
-            NoisyOrWarning,
-            stacklevel=4,
+        give_notice(
+            f"{table.name} has no column of ids: its rows are taken in the order of the records."
         )
     return values
 

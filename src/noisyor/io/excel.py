@@ -1,13 +1,12 @@
 """Sheets of Excel, read as tables of texts."""
 
 import datetime
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from noisyor.errors import FileError, NoisyOrWarning, some_of
+from noisyor.errors import FileError, give_notice, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, unnamed
 from noisyor.io.paths import PathLike, existing_file, unreadable
 
@@ -64,11 +63,9 @@ def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
         raise FileError(f"{path} has no sheet with a header.")
     title = next(iter(filled))
     if len(filled) > 1:
-        warnings.warn(
+        give_notice(
             f"{path}: the sheet {title!r} is read; {some_of(list(filled)[1:])} is not. Save "
-            "another one as a file of its own, if it is meant.",
-            NoisyOrWarning,
-            stacklevel=2,
+            "another one as a file of its own, if it is meant."
         )
     return title, filled[title]
 

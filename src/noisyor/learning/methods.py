@@ -116,6 +116,7 @@ class RecordSource:
         if self._manifest is None:
             sources = self.records if isinstance(self.records, list | tuple) else [self.records]
             self._manifest = Manifest(sources)
+        self._manifest.check_files()
         notices: list[str] = []
         try:
             with collected_notices() as notices:
