@@ -41,7 +41,6 @@ from noisyor.moments import counting
 
 pytestmark = [
     *CLUSTER_MARKS,
-    pytest.mark.filterwarnings("ignore:of .* none is without a finding"),
 ]
 
 
