@@ -29,7 +29,7 @@ from noisyor.learning.likelihood import (
     learn_variational_em,
 )
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
-from noisyor.learning.refined import learn_refined
+from noisyor.learning.refined import learn_refined, with_children
 from noisyor.learning.sequential import learn_sequential
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_records
@@ -93,7 +93,11 @@ class RecordSource:
         if self.client is None:
             return self.findings()
         return ClusterSampler(
-            Cluster(self.client), self.records, self.structure, self.form, self.skip_broken
+            Cluster(self.client),
+            self.records,
+            with_children(self.structure),
+            self.form,
+            self.skip_broken,
         )
 
 
