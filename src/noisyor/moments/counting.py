@@ -16,7 +16,7 @@ from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.cluster_reading import job_blocks, split_records, warn_of_skipped
 from noisyor.findings.findings import as_source, open_records
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.io.columns import hash_ids, ids_array
 from noisyor.io.parts import Part, read_columns
 from noisyor.moments.counter import MomentCounter, Progress
@@ -68,7 +68,7 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
-    request = CountRequest(plan, RecordFormat(**options), n_groups)
+    request = CountRequest(plan, record_format(options), n_groups)
     return count_records(
         source, request, n_jobs=n_jobs, progress=progress, client=client, skip_broken=skip_broken
     )
