@@ -1,6 +1,7 @@
-"""Errors: one kind for all, and names in messages."""
+"""Errors: one kind for all, notices that can be collected, and names in messages."""
 
 import inspect
+import threading
 
 import pytest
 
@@ -15,7 +16,14 @@ from noisyor import (
     read_model,
     write_model,
 )
-from noisyor.errors import NoisyOrError, NoisyOrWarning, nearest_name, some_of
+from noisyor.errors import (
+    NoisyOrError,
+    NoisyOrWarning,
+    collected_notices,
+    give_notice,
+    nearest_name,
+    some_of,
+)
 
 
 def test_who_catches_value_errors_catches_ours():
@@ -77,3 +85,24 @@ def test_an_estimate_is_compared_as_its_network():
         evaluate(each, network, n_records=20) for each in (learner.estimate_, learner.network_)
     )
     assert by_estimate == by_network
+
+
+def test_notices_are_warnings_unless_this_thread_collects_them():
+    with pytest.warns(NoisyOrWarning, match="here") as told:
+        give_notice("here")
+    assert told[0].filename == __file__
+    seen = []
+
+    def elsewhere():
+        with collected_notices() as notices:
+            give_notice("there")
+        seen.extend(notices)
+
+    with collected_notices() as notices:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        give_notice("collected")
+    assert (notices, seen) == (["collected"], ["there"])
+    with pytest.warns(NoisyOrWarning, match="after it"):
+        give_notice("after it")

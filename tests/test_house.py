@@ -105,8 +105,8 @@ def test_import_is_cheap():
 
 # What makes an import slow, so that it may wait until a function needs it.
 HEAVY = {
-    "dask", "distributed", "matplotlib", "numba", "numpy", "pandas", "pgmpy", "polars", "pyagrum",
-    "pyarrow", "rich", "scipy", "sklearn",
+    "dask", "distributed", "matplotlib", "numba", "numpy", "openpyxl", "pandas", "pgmpy", "polars",
+    "pyagrum", "pyarrow", "rich", "scipy", "sklearn",
 }  # fmt: skip
 
 # Still to be moved to the top of their files.

@@ -183,7 +183,7 @@ def test_a_table_of_diseases_is_matched_by_name():
     turned = table[table.columns[::-1]]
     for given in turned, pl.from_pandas(turned), pa.Table.from_pandas(turned):
         assert learner.fit(findings, given).network_ == expected
-    with pytest.raises(ParameterError, match="no column for 'B'"):
+    with pytest.raises(NoisyOrError, match="no column for 'B'"):
         learner.fit(findings, table[["A"]])
 
 

@@ -5,7 +5,10 @@ exits with code 2. It is a `ValueError`, so that callers who know nothing of thi
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class NoisyOrError(ValueError):
@@ -54,6 +57,17 @@ class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 
 
+class FileAccessError(FileError):
+    """The system did not give the bytes of a file; a moment later it may, so a cluster asks again.
+
+    What is wrong in the file itself is a plain `FileError`: reading once more would not help.
+    """
+
+
+class ChangedFileError(FileError):
+    """Files that are others than in an earlier pass over them: no result would hold for both."""
+
+
 class ExchangeError(NoisyOrError):
     """A network of other software that is not a noisy-or, or a format that cannot hold one."""
 
@@ -67,6 +81,37 @@ class NoisyOrWarning(UserWarning):
     >>> from noisyor import NoisyOrWarning
     >>> warnings.simplefilter("ignore", NoisyOrWarning)  # where you know it already
     """
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("notices", default=None)
+
+
+def give_notice(message: str, *, stacklevel: int = 1) -> None:
+    """Warn of something, or keep it for whoever collects the notices of this work."""
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(message, NoisyOrWarning, stacklevel=stacklevel + 1)
+    else:
+        collected.append(message)
+
+
+@contextmanager
+def collected_notices() -> Iterator[list[str]]:
+    """Give a list that takes all notices of this thread; others go on warning.
+
+    Python's own `catch_warnings` is one for all threads of a process, of which a worker has many.
+
+    >>> with collected_notices() as notices:
+    ...     give_notice("two files have the same name.")
+    >>> notices
+    ['two files have the same name.']
+    """
+    notices: list[str] = []
+    token = _collected.set(notices)
+    try:
+        yield notices
+    finally:
+        _collected.reset(token)
 
 
 def some_of(names: Iterable[object], most: int = 5) -> str:

@@ -195,7 +195,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         With a `client` (a `distributed.Client` of Dask) the records, files or a Dask DataFrame,
         are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
-        are left out, and a warning names them.
+        are left out, of all passes: a warning names them, and `skipped_` lists them.
         """
         settings, form = self._settings(), record_format(options)
         structure = self.structure or structure_of(X, form)
@@ -206,6 +206,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
         self.n_iter_ = estimate.n_iter
+        self.skipped_ = [each.source for each in source.skipped]
         if self.verbose:
             print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
         return self

@@ -275,7 +275,7 @@ def test_fit_with_the_diseases_seen(run, tmp_path):
     diseases.write_text("A,B\n" + "1,\n" * 2000)
     code, _, err = run(*learn, "observed", "--diseases", diseases)
     assert code == 2
-    assert "in which all are known" in " ".join(err.split())
+    assert "column 'B': the cell is empty" in " ".join(err.split())
 
 
 def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):

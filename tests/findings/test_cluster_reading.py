@@ -8,6 +8,7 @@ from noisyor import Findings, MomentPlan, count_moments, datasets
 from noisyor.cluster import Cluster
 from noisyor.errors import FileError, FindingsError, ParameterError
 from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
+from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
 from noisyor.io import parts as table_parts
 
@@ -34,7 +35,7 @@ def test_bytes_of_csv_count_the_same(
     lines = path.read_text().splitlines()
     lines.insert(1000, "")  # a blank line is no record
     path.write_bytes(line.join([*lines, ""]).encode())
-    assert len(table_parts.split_file(str(path), "record").parts) > 10
+    assert len(table_parts.split_file(str(path))[0].parts) > 10
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
     path.write_bytes(line.join(lines).encode())  # without an end of the last line
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
@@ -85,7 +86,7 @@ def test_jobs_hold_all_records_in_order(threads, clinic, tmp_path, small_jobs):
     assert not split.is_long
     assert len(split.jobs) > 3
     rows = [
-        Findings(structure, job_blocks(structure, form, *job.arguments)).to_numpy()
+        Findings(structure, job_blocks(split.reading, Notes(), *job.arguments)).to_numpy()
         for job in split.jobs
     ]
     assert [len(each) for each in rows] == [job.size for job in split.jobs]
@@ -94,7 +95,7 @@ def test_jobs_hold_all_records_in_order(threads, clinic, tmp_path, small_jobs):
 
 
 def test_with_broken_files_a_job_reads_one_file(threads, clinic, tmp_path, monkeypatch):
-    monkeypatch.setattr("noisyor.findings.cluster_reading.time.sleep", lambda _: None)
+    monkeypatch.setattr("noisyor.cluster.PAUSES", (0.0, 0.0))
     form, cluster = RecordFormat(), Cluster(threads)
     files = [
         write_groups(clinic.sample(100, rng=n), tmp_path / f"{n}.parquet", 50) for n in range(3)
@@ -110,5 +111,9 @@ def test_with_broken_files_a_job_reads_one_file(threads, clinic, tmp_path, monke
         split_records(cluster, files, clinic.structure, form, skip_broken=False)
     with pytest.raises(FindingsError, match=r"no file can be read: .*torn\.parquet"):
         split_records(cluster, files[1:2], clinic.structure, form, skip_broken=True)
-    with pytest.raises(ParameterError, match="n_records and all_records are not used"):
+    with pytest.raises(ParameterError, match="n_records and all_records are for long records"):
         split_records(cluster, files[:1], clinic.structure, RecordFormat(n_records=5), False)
+    long = tmp_path / "long.parquet"
+    clinic.sample(100, rng=1).to_parquet(long, layout="long")
+    with pytest.raises(ParameterError, match="n_records and all_records are not used"):
+        split_records(cluster, long, clinic.structure, RecordFormat(n_records=500), False)

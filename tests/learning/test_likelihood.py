@@ -121,7 +121,7 @@ def test_labels_of_a_table_are_matched_by_name():
         for labels in (diseases, table, table[["B", "A"]])
     ]
     assert found[0] == found[1] == found[2]
-    with pytest.raises(ParameterError, match="no column for 'A'"):
+    with pytest.raises(ValueError, match="no column for 'A'"):
         fit(findings, network.structure, "observed", labels=table[["B"]])
 
 

@@ -17,7 +17,7 @@ from noisyor.cli.inputs import (
     read_structure,
 )
 from noisyor.cli.output import note, progress_bar, tell
-from noisyor.cluster import connected
+from noisyor.cluster import Cluster, connected
 from noisyor.errors import NoisyOrError, ParameterError, StructureError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def count(
 
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
+    from noisyor.findings.cluster_reading import split_records
     from noisyor.findings.reading import RecordFormat, total_records
     from noisyor.moments.counting import CountRequest, count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
@@ -62,6 +63,7 @@ def count(
     files = expand_sources(records)
     check_files([output], [structure, *local_files(files), plan], endings={output: (".moments",)})
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
+    options.check_jobs(jobs, cluster)
     wanted = _read_plan(plan, structure)
     form = RecordFormat(**reading)
     request = CountRequest(wanted, form, groups)
@@ -75,10 +77,11 @@ def count(
     else:
         bar = progress_bar("counting", None, quiet or as_json)
         with connected(cluster) as client, bar as advance:
-            moments, left_out = count_on_cluster(
-                client, files, request, progress=advance, skip_broken=skip_broken
+            split = split_records(
+                Cluster(client), files, wanted.structure, form, skip_broken=skip_broken
             )
-        skipped = [each.source for each in left_out]
+            moments = count_on_cluster(split, request, advance)
+        skipped = [each.source for each in split.skipped]
     moments = moments.suppressed(min_count) if min_count > 1 else moments
     save_somewhere(moments, output)
     checkpoint.unlink(missing_ok=True)

@@ -412,6 +412,7 @@ class RecordFiles(DiagnosisOptions):
     ) -> "MethodCounts":
         from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
+        options.check_jobs(self.jobs, self.cluster)
         if self.output.suffix:
             raise ParameterError(
                 f"--output {self.output}: on a cluster each worker writes files of its own; give a "

@@ -146,11 +146,14 @@ def fit(
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
-        show_json(_facts(estimate, found))
+        show_json({**_facts(estimate, found), "skipped": learner.skipped_})
     elif not quiet:
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_misfits(estimate, found, misfits, fixed is not None)
+        if learner.skipped_:
+            listed = "\n".join(f"  {source}" for source in learner.skipped_)
+            typer.echo(f"Left out, of all passes, since they cannot be read:\n{listed}")
         typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 

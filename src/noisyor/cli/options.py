@@ -53,6 +53,7 @@ Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cores to use; 0: all there are.")]
+
 OnCluster = Annotated[
     str | None,
     typer.Option(
@@ -227,3 +228,12 @@ def _pairs(text: str) -> dict[str, str]:
             )
         found[word.strip()] = state.strip().lower()
     return found
+
+
+def check_jobs(jobs: int, cluster: str | None) -> None:
+    """Refuse a number of cores where a cluster does all of the work with what it has."""
+    if cluster is not None and jobs:
+        raise ParameterError(
+            f"--jobs {jobs} is for one machine: how many cores a cluster uses is for its workers "
+            "to say, as in --cluster local:4."
+        )

@@ -6,7 +6,6 @@ groups and blocks it lies across.
 """
 
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, NoisyOrWarning, some_of
+from noisyor.errors import FileError, FindingsError, give_notice, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, id_kind
@@ -58,14 +57,17 @@ def long_streams(
     tables: Sequence[Table], structure: Structure, form: RecordFormat, notes: Notes
 ) -> list[RecordStream]:
     """Return the records file by file where no record has rows in two of them, else as one."""
-    found = _long_tables(tables, structure, form, notes)
-    notes.vanished = (
-        form.n_records is None and form.all_records is None and form.unmentioned == "absent"
-    )
-    return _streams(found, structure, form, notes)
+    found = long_tables(tables, structure, form, notes)
+    notes.vanished = can_vanish(form)
+    return streams_of(found, structure, form, notes)
 
 
-def _long_tables(
+def can_vanish(form: RecordFormat) -> bool:
+    """Return True if records without findings do not show in a long table."""
+    return form.n_records is None and form.all_records is None and form.unmentioned == "absent"
+
+
+def long_tables(
     tables: Sequence[Table], structure: Structure, form: RecordFormat, notes: Notes
 ) -> list[LongTable]:
     """Return the tables with their columns; whatever is not clear is an error, or noted."""
@@ -82,14 +84,14 @@ def _long_tables(
     kind = id_kind([(table, each.record) for table, each in zip(tables, found, strict=True)])
     if form.all_records is not None and pa.types.is_string(_all_ids(form).type):
         kind = ColumnKind.ID_TEXT
-    long_tables = [
+    opened = [
         LongTable(table, each.record or "", each.symptom or "", each.state, kind)
         for table, each in zip(tables, found, strict=True)
     ]
     if form.state is not None:
-        for each in long_tables:
-            _check_no_other_state(each, form)
-    return long_tables
+        for long in opened:
+            _check_no_other_state(long, form)
+    return opened
 
 
 def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
@@ -111,9 +113,10 @@ def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
             )
 
 
-def _streams(
+def streams_of(
     tables: Sequence[LongTable], structure: Structure, form: RecordFormat, notes: Notes
 ) -> list[RecordStream]:
+    """Return the records of tables whose columns are known."""
     is_one_list = form.n_records is not None or form.all_records is not None
     if form.ids_per_file:
         groupings = [examine_grouping([table]) for table in tables]
@@ -141,12 +144,12 @@ def _streams(
 def _blocks(
     groupings: Sequence["Grouping"], structure: Structure, form: RecordFormat, notes: Notes
 ) -> Iterator[Block]:
-    assembler = _Assembler(structure, form)
+    assembler = Assembler(structure, form)
     tables = [table for grouping in groupings for table in grouping.tables]
     with _conflicts_placed(tables, structure, form):
         for grouping in groupings:
             _give_notice(grouping)
-            rows = _rows(grouping.tables, structure, form, notes)
+            rows = indexed_rows(grouping.tables, structure, form, notes)
             yield from assembler.add(
                 rows if grouping.repeated is None else regrouped(rows, grouping)
             )
@@ -166,17 +169,24 @@ def _conflicts_placed(
             for long in tables
             for row in _rows_of(error.record, error.symptom, long, structure, form)
         ]
-        raise FindingsError(
-            f"{some_of(locations)}: record {error.record!r} has the finding "
-            f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
-        ) from None
+        raise contradiction(error, locations, structure) from None
+
+
+def contradiction(
+    error: ConflictError, locations: list[str], structure: Structure
+) -> FindingsError:
+    """Return what to say of rows that contradict each other."""
+    return FindingsError(
+        f"{some_of(locations)}: record {error.record!r} has the finding "
+        f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+    )
 
 
 def _rows_of(
     record: object, symptom: int, table: LongTable, structure: Structure, form: RecordFormat
 ) -> Iterator[int]:
     start = 0
-    for rows in _rows([table], structure, form, Notes()):
+    for rows in indexed_rows([table], structure, form, Notes()):
         same = pc.equal(rows.ids, pa.scalar(record, rows.ids.type)).to_numpy(zero_copy_only=False)
         yield from (start + np.flatnonzero(same & (rows.symptoms == symptom))).tolist()
         start += len(rows.symptoms)
@@ -246,12 +256,13 @@ def _id_batches(tables: Sequence[LongTable]) -> Iterator[tuple[Any, int, bool]]:
         row = 0
         for ids in long.id_batches():
             if len(ids):
-                _check_no_id_missing(ids, long, row)
+                check_no_id_missing(ids, long, row)
                 yield ids, file, row == 0
             row += len(ids)
 
 
-def _check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
+def check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
+    """Raise an error that names the first row without an id."""
     missing = ids.is_null()
     if pa.types.is_string(ids.type):
         missing = pc.or_kleene(missing, pc.equal(ids, ""))
@@ -292,21 +303,23 @@ def _give_notice(grouping: Grouping) -> None:
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
             f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
+        give_notice(notice + (_ANEW if len(grouping.tables) > 1 else ""))
     elif grouping.shared is not None:
-        notice = (
-            f"record {grouping.shared!r} has rows in two files, which were taken as one record."
-        )
-    else:
-        return
-    if len(grouping.tables) > 1:
-        notice += " If files number their records anew, say ids_per_file=True (--ids-per-file)."
-    warnings.warn(notice, NoisyOrWarning, stacklevel=3)
+        tell_shared(grouping.shared)
+
+
+def tell_shared(record: object) -> None:
+    """Tell of a record with rows in two files."""
+    give_notice(f"record {record!r} has rows in two files, which were taken as one record.{_ANEW}")
+
+
+_ANEW = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
 
 
 # --- rows brought to indices ---
 
 
-def _rows(
+def indexed_rows(
     tables: Sequence[LongTable], structure: Structure, form: RecordFormat, notes: Notes
 ) -> Iterator[Rows]:
     """Give all rows with symptoms and states as numbers; errors name the row."""
@@ -421,7 +434,7 @@ def _sorted_rows(spool: Spool) -> Iterator[Rows]:
 # --- rows become records ---
 
 
-class _Assembler:
+class Assembler:
     """Turns rows, grouped by record, into blocks."""
 
     def __init__(self, structure: Structure, form: RecordFormat) -> None:

@@ -6,7 +6,6 @@ a long table cannot show, ids that come twice.
 """
 
 import threading
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import NoisyOrWarning, count_of
+from noisyor.errors import count_of, give_notice
 from noisyor.findings.blocks import Block
-from noisyor.io.columns import Table, hash_ids
+from noisyor.io.columns import hash_ids
 from noisyor.names import NameMatcher
 
 MOST_NAMED = 10
@@ -59,15 +58,30 @@ class IdWatch:
         kept = self._thinned(hash_ids(ids))
         self._hashes.setdefault(source, []).append(kept)
         self._n_kept += len(kept)
-        while self._n_kept > _MOST_HASHES:
+        if self._n_kept > _MOST_HASHES:
             self._n_zeros += 1
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep only those hashes that end in enough zeros, and few enough of them."""
+        while True:
             for parts in self._hashes.values():
                 parts[:] = [self._thinned(part) for part in parts]
             self._n_kept = sum(len(part) for parts in self._hashes.values() for part in parts)
+            if self._n_kept <= _MOST_HASHES:
+                return
+            self._n_zeros += 1
 
     def _thinned(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         is_kept = hashes & np.uint64((1 << self._n_zeros) - 1) == 0
         return np.asarray(hashes[is_kept])
+
+    def add(self, other: "IdWatch") -> None:
+        """Take the ids that someone else has seen, of the same files or of others."""
+        self._n_zeros = max(self._n_zeros, other._n_zeros)
+        for source, parts in other._hashes.items():
+            self._hashes.setdefault(source, []).extend(parts)
+        self._thin()
 
     def n_repeated(self) -> tuple[int, int]:
         """Return about how many ids come twice in one file, and how many in two files."""
@@ -144,7 +158,22 @@ you mean 'cough'?).
         self.__init__()  # type: ignore[misc]  # every field as it was at first
         self._lock = lock
 
-    def file(self, table: Table, layout: str, columns: Mapping[str, str]) -> None:
+    def add(self, other: "Notes") -> None:
+        """Take what was noted elsewhere, of other parts of the same files."""
+        with self._lock:
+            self.files += other.files
+            self.guessed |= other.guessed
+            self.other_names |= other.other_names
+            self.passed_over.update(other.passed_over)
+            self.columns_passed_over += other.columns_passed_over
+            self.n_rows += other.n_rows
+            self.n_records += other.n_records
+            self.n_empty += other.n_empty
+            self.n_unknown += other.n_unknown
+            self.vanished |= other.vanished
+            self.ids.add(other.ids)
+
+    def file(self, table: Any, layout: str, columns: Mapping[str, str]) -> None:
         """Note how a file is read."""
         delimiter, sheet = getattr(table, "delimiter", None), getattr(table, "sheet", None)
         self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet))
@@ -219,7 +248,7 @@ you mean 'cough'?).
     def tell(self, matcher: NameMatcher) -> None:
         """Warn of what must be told."""
         for sentence in self.sentences(matcher):
-            warnings.warn(sentence, NoisyOrWarning, stacklevel=3)
+            give_notice(sentence)
 
 
 def _some(listed: list[str]) -> str:

@@ -212,6 +212,8 @@ class Header(NamedTuple):
     name: str
     column_names: tuple[str, ...]
     index_name: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
 
 
 class Columns(NamedTuple):

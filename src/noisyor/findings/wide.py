@@ -19,24 +19,20 @@ def wide_streams(
     tables: Sequence[Table], structure: Structure, form: RecordFormat, notes: Notes
 ) -> list[RecordStream]:
     """Return the records of tables that have a column per symptom, each table a stream."""
-    _check_options(structure, form)
+    check_options(structure, form)
     matched = [match_columns(table, structure, form, notes) for table in tables]
     kind = id_kind((table, each.record) for table, each in zip(tables, matched, strict=True))
     notes.are_ids_watched = True
     for table, each in zip(tables, matched, strict=True):
         notes.file(table, "wide", {} if each.record is None else {"record": each.record})
     return [
-        RecordStream((table,), table.n_rows, _blocks(table, structure, form, each, kind))
+        RecordStream((table,), table.n_rows, blocks_of(table, structure, form, each, kind))
         for table, each in zip(tables, matched, strict=True)
     ]
 
 
-def wide_blocks(table: Table, structure: Structure, form: RecordFormat) -> Iterator[Block]:
-    """Stream the records of one table, or of a part of one."""
-    return wide_streams([table], structure, form, Notes())[0].blocks
-
-
-def _check_options(structure: Structure, form: RecordFormat) -> None:
+def check_options(structure: Structure, form: RecordFormat) -> None:
+    """Raise an error where an option is for long records."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError("n_records and all_records are for long records; these are wide.")
     if form.unmentioned != "absent":
@@ -56,7 +52,7 @@ class Matched(NamedTuple):
     """The column of each symptom."""
 
 
-def _blocks(
+def blocks_of(
     table: Table, structure: Structure, form: RecordFormat, matched: Matched, kind: ColumnKind
 ) -> Iterator[Block]:
     """Stream the records of a table.

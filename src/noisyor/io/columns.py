@@ -146,15 +146,37 @@ class Signs:
             is_minus = pc.is_in(texts.indices, pa.array(np.flatnonzero(np.array(folded) == "-")))
             self.minus = row + pc.index(is_minus, True).as_py(), column
 
-    def check(self, table: "Table", words: Words) -> None:
+    def check(self, table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> None:
         """Raise an error where nobody can know what a minus means."""
-        if self.minus is not None and not self.has_plus and not words.knows_minus:
-            row, column = self.minus
-            raise FileError(
-                f"{table.location(row)}, column {column!r}: '-' can mean absent or unknown, and "
-                "there is no '+' that would tell; say which: values={'-': 'unknown'} "
-                '(--values "-=unknown").'
-            )
+        if self.minus is None or self.has_plus or words.knows_minus:
+            return
+        whole = table.whole()
+        if whole is not None and _has_plus(whole, columns, words):
+            return
+        row, column = self.minus
+        raise FileError(
+            f"{table.location(row)}, column {column!r}: '-' can mean absent or unknown, and "
+            "there is no '+' that would tell; say which: values={'-': 'unknown'} "
+            '(--values "-=unknown").'
+        )
+
+
+def _has_plus(table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> bool:
+    """Return True if there is a plus sign in a table, of which someone else reads a part."""
+    signs = Signs()
+    states = {name: kind for name, kind in columns.items() if kind in _STATES}
+    for batch in table._raw_batches(states, words):
+        for name in states:
+            if is_text_like(batch.column(name).type):
+                signs.look(_dictionary(batch.column(name)), 0, name)
+        if signs.has_plus:
+            return True
+    return False
+
+
+def unnamed(at: int) -> str:
+    """Return what a column without a name is called: the first one holds row names."""
+    return f"(column {at + 1}, which has no name)" if at else ""
 
 
 class BadCellError(Exception):
@@ -194,11 +216,15 @@ class Table:
         for batch in self._raw_batches(columns, words):
             yield convert_batch(batch, columns, row, self, words, signs)
             row += batch.num_rows
-        signs.check(self, words)
+        signs.check(self, columns, words)
 
     def _raw_batches(self, columns: Mapping[str, ColumnKind], words: Words) -> Iterator[Any]:
         """Give some columns as they stand, or as far converted as a parser can."""
         raise NotImplementedError
+
+    def whole(self) -> "Table | None":
+        """Return the table of which this is a part, if it is one."""
+        return None
 
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""

@@ -26,6 +26,7 @@ from noisyor.io.columns import (
     ColumnKind,
     Table,
     Words,
+    unnamed,
 )
 from noisyor.io.paths import FileSource, PathLike, unreadable
 
@@ -64,7 +65,7 @@ class CsvFile(Table):
         self.first_row = span.first_row if span is not None else 0
         self.delimiter, self._n_skipped = self._find_delimiter()
         self.column_names = ("",)
-        self.column_names, self._header_line = self._header()
+        self.column_names, self.header_line = self._header()
         self._check_no_duplicates()
 
     def _find_delimiter(self) -> tuple[str, int]:
@@ -89,12 +90,12 @@ class CsvFile(Table):
         if first is None:
             raise FileError(f"{self.name} is empty: it has no header.")
         line, cells = first
-        names = [cell.strip() for cell in cells]
         # The first column without a name holds row names; others are the debris of spreadsheets.
-        return tuple(
-            name if name or at == 0 else f"(column {at + 1}, which has no name)"
-            for at, name in enumerate(names)
-        ), line
+        return tuple(cell if cell.strip() else unnamed(at) for at, cell in enumerate(cells)), line
+
+    def whole(self) -> "CsvFile | None":
+        """Return the file of which this is a part."""
+        return None if self._span is None else CsvFile(self.path or self.name)
 
     def has_text_ids(self, column: str) -> bool:
         """Return True: a text file holds texts."""
@@ -138,7 +139,7 @@ class CsvFile(Table):
         read = pa_csv.ReadOptions(
             block_size=8 << 20,  # bytes; a row must fit into one block
             column_names=list(self.column_names),
-            skip_rows=self._header_line,
+            skip_rows=self.header_line,
         )
         with self.open_bytes() as bytes_:
             try:
@@ -154,12 +155,6 @@ class CsvFile(Table):
         if self._span is not None:
             return pa.BufferReader(self._span.header + self._span.read(self._file))
         return self._file.open_stream()
-
-    def read_texts(self, columns: list[str]) -> Any:
-        """Return some columns as texts, in an Arrow table."""
-        kinds = dict.fromkeys(columns, ColumnKind.ID)
-        schema = pa.schema(dict.fromkeys(columns, pa.string()))
-        return pa.Table.from_batches(self.batches(kinds), schema)
 
     @property
     def _has_one_column(self) -> bool:
@@ -268,7 +263,8 @@ class Span(NamedTuple):
     start: int
     stop: int
     header: bytes
-    """The line of the names, with which each span is read."""
+    """The lines up to that of the names, with which each span is read."""
+    delimiter: str
     first_row: int = 0
 
     def read(self, source: FileSource) -> bytes:
@@ -285,10 +281,10 @@ class Span(NamedTuple):
 
 
 def _rest_of_line(file: Any) -> bytes:
-    line = b""
-    while b"\n" not in line:
-        more = bytes(file.read(1 << 16))
-        if not more:
-            return line
-        line += more
-    return line[: line.index(b"\n") + 1]
+    pieces = []
+    while piece := bytes(file.read(1 << 16)):
+        end = piece.find(b"\n") + 1
+        pieces.append(piece[:end] if end else piece)
+        if end:
+            break
+    return b"".join(pieces)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from noisyor.errors import FileError, NoisyOrWarning, some_of
-from noisyor.io.columns import ColumnKind, Table, Words
+from noisyor.io.columns import ColumnKind, Table, Words, unnamed
 from noisyor.io.paths import PathLike, existing_file, unreadable
 
 
@@ -25,8 +25,7 @@ class ExcelSheet(Table):
         self._header_row, header = rows[0]
         self.sheet = title
         self.column_names = tuple(
-            name if name or at == 0 else f"(column {at + 1}, which has no name)"
-            for at, name in enumerate(map(str.strip, header))
+            name if name.strip() else unnamed(at) for at, name in enumerate(header)
         )
         self._check_no_duplicates()
         self._rows = rows[1:]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from noisyor.errors import FileError, NoisyOrError
+from noisyor.errors import FileAccessError, FileError, NoisyOrError
 
 PathLike = str | os.PathLike[str]
 
@@ -32,7 +32,7 @@ def existing_file(path: PathLike) -> Path:
         if file.is_dir():
             raise FileError(f"{file} is a directory; give a file.")
         if not file.exists():
-            raise FileError(f"{file} does not exist.")
+            raise FileAccessError(f"{file} does not exist.")
         if file.is_file() and file.stat().st_size == 0:
             raise FileError(f"{file} is empty; was it written to the end?")
         with file.open("rb"):
@@ -47,7 +47,10 @@ def existing_file(path: PathLike) -> Path:
 
 def unreadable(file: Path | str, error: BaseException) -> FileError:
     """Turn an operating system's or library's complaint about reading into one sentence."""
-    return FileError(f"{file} cannot be read: {one_line(error)}")
+    is_damaged = isinstance(error, gzip.BadGzipFile)  # though it is an OSError
+    may_pass = isinstance(error, OSError) and not is_damaged
+    kind = FileAccessError if may_pass else FileError
+    return kind(f"{file} cannot be read: {one_line(error)}")
 
 
 def unwritable(file: Path | str, error: BaseException) -> FileError:
@@ -112,6 +115,28 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
         forget(part)
 
 
+@contextmanager
+def replaced_folder(path: PathLike) -> Iterator[Path]:
+    """Give a new folder beside the target to write to; rename it to the target only on success.
+
+    The target must not exist, or be an empty folder.
+    """
+    target = Path(path).resolve()
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    keep_in_mind(part)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if target.is_dir():
+            target.rmdir()
+        part.rename(target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        forget(part)
+
+
 def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
     """Raise an error where a file cannot be written, or would overwrite an input or another."""
     read: set[Path] = set()
@@ -172,10 +197,22 @@ class FileSource:
     @property
     def size(self) -> int:
         """How many bytes it has."""
-        if self.path is not None:
-            return self.path.stat().st_size
-        system, path = self._system()
-        return int(system.get_file_info(path).size or 0)
+        return self.state[0]
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """How many bytes it has, and when it was written to, in nanoseconds since 1970."""
+        try:
+            if self.path is not None:
+                status = self.path.stat()
+                return status.st_size, status.st_mtime_ns
+            system, path = self._system()
+            info = system.get_file_info(path)
+        except OSError as error:
+            raise unreadable(self.name, error) from None
+        if info.size is None:
+            raise FileAccessError(f"{self.name} does not exist, or is not a file.")
+        return int(info.size), int(info.mtime_ns or 0)
 
     def open(self) -> Any:
         """Open for reading at any position, as a pyarrow file."""

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from noisyor.errors import FileError, NoisyOrError, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, is_text
 from noisyor.io.csv_files import CsvFile
+from noisyor.io.excel import ExcelSheet
 from noisyor.io.paths import (
     PACKINGS,
     FileSource,
@@ -82,8 +83,6 @@ def open_table(source: Any) -> Table:
     if name.removesuffix(packed).endswith(TEXT_ENDINGS) or packed == ".zip":
         return CsvFile(file)
     if name.endswith((".xlsx", ".xlsm")):
-        from noisyor.io.excel import ExcelSheet
-
         return ExcelSheet(file)
     raise FileError(
         f"{file}: unknown kind of file; use .csv, .tsv, .txt or .tab (also as .gz, .bz2, .zst, .xz "
@@ -122,10 +121,10 @@ class ParquetFile(Table):
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._file.open(), **options)
 
-    def read_groups(self, columns: list[str]) -> pa.Table:
-        """Return some columns of the row groups as they stand there."""
-        with damage_named(self.name, "Parquet"), self._open() as file:
-            return file.read_row_groups(list(self._groups), columns)
+    def whole(self) -> "ParquetFile | None":
+        """Return the file of which this is a part."""
+        is_part = len(self._groups) < len(self.group_rows)
+        return ParquetFile(self.path or self.name) if is_part else None
 
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""

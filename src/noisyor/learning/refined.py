@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import at_least_if_seen, disease_errors
 from noisyor.em.runs import EMSettings
-from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
@@ -103,17 +103,6 @@ class Refined(NamedTuple):
     values: Parameters
     errors: Parameters
     flags: Parameters
-
-
-def with_children(structure: Structure) -> Structure:
-    """Return the structure without diseases that cause nothing: no record says anything of them.
-
-    They must not take part in sampling, where they would change what is drawn for the others.
-    """
-    has_children = np.diff(structure.child_offsets) > 0
-    if has_children.all() or not has_children.any():
-        return structure
-    return structure.subset(diseases=np.flatnonzero(has_children).tolist())
 
 
 def _refine(
