@@ -120,9 +120,19 @@ def some_of(names: Iterable[object], most: int = 5) -> str:
     >>> some_of(["fever", "cough", "rash"], most=2)
     "'fever', 'cough' and 1 more"
     """
-    listed = [repr(name) for name in names]
+    listed = [quoted(name) for name in names]
     shown = ", ".join(listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def quoted(value: object, most: int = 100) -> str:
+    """Return a value for a message, cut where it is long; what does not print is escaped.
+
+    >>> quoted("a" * 200, most=10)
+    "'aaaaaaaaa... (202 characters)"
+    """
+    text = ascii(value) if not str(value).isprintable() else repr(value)
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 def count_of(n: int, noun: str) -> str:

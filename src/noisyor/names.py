@@ -1,5 +1,6 @@
 """Names of diseases and symptoms, and their indices."""
 
+import functools
 import re
 import unicodedata
 import warnings
@@ -133,7 +134,8 @@ def name_key(name: str) -> str:
     True
     """
     plain = unicodedata.normalize("NFKC", name).casefold().replace("\ufeff", "")
-    return unicodedata.normalize("NFKC", re.sub(r"(?<=\w)[\s_.]+(?=\w)", " ", plain).strip())
+    words = " ".join(re.sub(r"(?<=\w)[_.]+(?=\w)", " ", plain).split())
+    return unicodedata.normalize("NFKC", words)
 
 
 def columns_named(table: "Table", wanted: Sequence[str]) -> list[str]:
@@ -142,7 +144,8 @@ def columns_named(table: "Table", wanted: Sequence[str]) -> list[str]:
 
     alike = {name_key(name): name for name in table.column_names}
     found = [name if name in table.column_names else alike.get(name_key(name)) for name in wanted]
-    need_columns(table, [name for name, at in zip(wanted, found, strict=True) if at is None])
+    missing = [name for name, at in zip(wanted, found, strict=True) if at is None]
+    need_columns(table, missing)
     return [name for name in found if name is not None]
 
 
@@ -229,6 +232,11 @@ class NameMatcher:
             self._by_key[key] = -1 if key in self._by_key else number
         for name, meaning in (meanings or {}).items():
             self._index[name] = self.PASSED_OVER if not meaning else self._known(name, meaning)
+
+    @functools.cached_property
+    def has_numbers(self) -> bool:
+        """Whether some names are whole numbers."""
+        return any(name.strip().isdecimal() for name in self._index)
 
     def _known(self, name: str, meaning: str) -> int:
         found = self.find(meaning)

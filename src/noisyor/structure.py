@@ -23,6 +23,7 @@ from noisyor.names import (
     columns_named,
     encode,
     index_names,
+    name_key,
     names_or_numbers,
     renumbered,
     renumbering,
@@ -402,7 +403,14 @@ def read_edges(
     """
     from noisyor.io.columns import ColumnKind
 
-    columns = columns_named(table, ["disease", "symptom"])
+    wanted = ["disease", "symptom"]
+    if not {name_key(name) for name in table.column_names} & set(wanted):
+        raise FileError(
+            f"{table.name} has no columns 'disease' and 'symptom', a row for each edge; its "
+            f"columns are {some_of(table.column_names, most=10)}. Of a matrix with a column a "
+            "disease (a Q-matrix) `noisyor convert` makes a structure."
+        )
+    columns = columns_named(table, wanted)
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0

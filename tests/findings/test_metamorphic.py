@@ -278,6 +278,7 @@ def test_long_forms_in_memory(records, form, tmp_path):
 def test_only_what_is_present_is_listed(rng, tmp_path):
     records = random_records(rng, 90, len(NAMES))
     records[-1] = 0.0
+    records[0] = 1.0
     header, *rows = long_rows(records)
     file = write(tmp_path / "x.csv", [header[:2], *(row[:2] for row in rows if row[2] == "1")])
     ids = write(tmp_path / "ids.csv", [["record"], *([id_] for id_ in ids_of(records))])

@@ -40,7 +40,7 @@ def test_a_reading_starts_anew(tmp_path):
     path.write_text("A;b ;c\n1;0;1\n0;0;0\n")
     found = Notes()
     for _ in range(2):
-        with pytest.warns(NoisyOrWarning, match="1 name not written"):
+        with pytest.warns(NoisyOrWarning, match="2 names not written"):
             Findings.read(path, STRUCTURE, notes=found)
         assert (found.n_records, found.n_empty, len(found.files)) == (2, 1, 1)
     assert found.files[0].delimiter == ";"

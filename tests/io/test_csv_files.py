@@ -8,6 +8,7 @@ import pytest
 from noisyor import (
     Findings,
     NoisyOrError,
+    NoisyOrWarning,
     Structure,
 )
 
@@ -48,9 +49,10 @@ def test_csv_records(tmp_path, text, message):
 def test_a_header_alone_is_no_record(tmp_path):
     path = tmp_path / "records.csv"
     path.write_text("fever,cough\n")
-    assert Findings.read(path, STRUCTURE).n_records == 0
-    path.write_text("record,symptom\n")
-    assert Findings.read(path, STRUCTURE).n_records == 0
+    for header in "fever,cough\n", "record,symptom\n":
+        path.write_text(header)
+        with pytest.warns(NoisyOrWarning, match="no records: no row below the header of .*csv"):
+            assert Findings.read(path, STRUCTURE).n_records == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,8 @@ def test_one_column_of_a_csv_file_keeps_its_unknown_records(tmp_path):
     structure = Structure(["d"], ["s"], [(0, 0)])
     findings = Findings.from_numpy([[1], [np.nan], [0], [np.nan]], structure)
     findings.to_csv(tmp_path / "records.csv")
-    assert Findings.read(tmp_path / "records.csv", structure) == findings
+    with pytest.warns(NoisyOrWarning, match="2 records of which nothing is known"):
+        assert Findings.read(tmp_path / "records.csv", structure) == findings
     (tmp_path / "bad.csv").write_text("s\n1\n\n7\n")
     with pytest.raises(NoisyOrError, match="line 4, column 's': '7'"):
         Findings.read(tmp_path / "bad.csv", structure)

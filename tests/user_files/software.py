@@ -81,7 +81,7 @@ R = [
     ),
     Case(
         "r_row_numbers_beside_ids",
-        refused("records.csv", "column", "--ignore-unknown"),
+        same("complete", "passed over 1 column: the one without a name"),
         {
             "records.csv": file([["" if not at else str(at), *row] for at, row in enumerate(ROWS)]),
         },
@@ -122,7 +122,7 @@ PANDAS = [
     ),
     Case(
         "pandas_csv_with_two_indices",
-        refused("frame.csv", "Unnamed: 0", "--ignore-unknown"),
+        same("complete", "Unnamed: 0", "passed over 1 column: the one without a name"),
         {"frame.csv": _csv(WIDE.rename_axis("Unnamed: 0").reset_index())},
     ),
     Case("pandas_csv_gaps", same("gaps"), {"frame.csv": _csv(WITH_GAPS)}),

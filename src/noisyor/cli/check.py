@@ -131,7 +131,7 @@ def _show(found: "RecordCheck", seconds: float | None) -> None:
     notes, structure = found.notes, found.structure
     show(*understood(found.notes))
     if found.n_labels is not None:
-        show(f"All {count_of(found.n_labels, 'record')} have labels, joined by their ids.")
+        show(f"Labels for {count_of(found.n_labels, 'record')}.")
     for sentence in found.sentences():
         show(f"- {sentence}")
     if not notes.n_records:

@@ -9,7 +9,7 @@ from typing import Any
 import noisyor
 from noisyor.cli.output import note
 from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
-from noisyor.io.paths import check_writable, existing_file, is_uri
+from noisyor.io.paths import check_differ, check_writable, existing_file, is_uri
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 
@@ -138,16 +138,5 @@ def expand_sources(patterns: Iterable[str]) -> list[Source]:
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found
-    _check_differ(files)
+    check_differ(files)
     return files
-
-
-def _check_differ(files: Iterable[Source]) -> None:
-    """Raise an error where a file is named twice, also by a link."""
-    seen: dict[object, Source] = {}
-    for file in files:
-        status = file.stat() if isinstance(file, Path) else None
-        before = seen.setdefault(file if status is None else (status.st_dev, status.st_ino), file)
-        if before is not file:
-            also = "more than once" if str(before) == str(file) else f"also by the link {file}"
-            raise FileError(f"{before} is named {also}; it would be counted twice.")

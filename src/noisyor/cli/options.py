@@ -219,14 +219,17 @@ def _read_options(given: dict[str, Any]) -> "ReadOptions":
 def _pairs(text: str) -> dict[str, str]:
     """Return what words mean, from 'pos=present,neg=absent'."""
     found = {}
+    before = ""  # words may have commas in them
     for part in text.split(","):
-        word, equals, state = part.rpartition("=")
-        if not equals or not word.strip():
-            raise ParameterError(
-                f"--values {text!r}: {part!r} is not of the form word=state; write for example "
-                "'pos=present,neg=absent,?=unknown'."
-            )
-        found[word.strip()] = state.strip().lower()
+        word, equals, state = (before + part).rpartition("=")
+        before = "" if equals else f"{before}{part},"
+        if equals:
+            found[word.strip()] = state.strip().lower()
+    if before:
+        raise ParameterError(
+            f"--values {text!r}: {before[:-1]!r} is not of the form word=state; write for example "
+            "'pos=present,neg=absent,?=unknown'."
+        )
     return found
 
 

@@ -15,13 +15,16 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.labels import read_labels
 from noisyor.inference.flat import flatten
+from noisyor.io.columns import DEFAULT_WORDS, Words
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters
 
 Floats = NDArray[np.float64]
 
 
-def check_diseases(diseases: Any, findings: Findings) -> NDArray[np.bool_]:
+def check_diseases(
+    diseases: Any, findings: Findings, words: Words = DEFAULT_WORDS
+) -> NDArray[np.bool_]:
     """Return the diseases of all records as booleans, or say what is wrong with them.
 
     An array of records x diseases, or a file or table, which is joined by the records' ids.
@@ -33,7 +36,7 @@ def check_diseases(diseases: Any, findings: Findings) -> NDArray[np.bool_]:
         )
     is_path = isinstance(diseases, str) or hasattr(diseases, "__fspath__")
     if is_path or hasattr(diseases, "__arrow_c_stream__"):
-        return read_labels(diseases, findings, findings.structure)
+        return read_labels(diseases, findings, findings.structure, words)
     array = np.asarray(diseases)
     expected = findings.n_records, findings.structure.n_diseases
     if array.shape != expected:

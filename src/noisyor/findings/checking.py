@@ -20,6 +20,7 @@ from noisyor.findings.findings import Findings, open_records
 from noisyor.findings.labels import read_labels
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.io.columns import UNNAMED, Words
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import open_table, write_table
 from noisyor.names import NameMatcher
@@ -48,6 +49,8 @@ class RecordCheck:
     """Names that the structure does not have, and how many rows (long) or columns (wide: 1)."""
     sample: Findings | None = None
     """The first records."""
+    told: list[str] = field(default_factory=list)
+    """What was told while the records were read."""
     n_labels: int | None = None
     """How many records have labels, where some were given."""
 
@@ -79,6 +82,7 @@ class RecordCheck:
     def sentences(self) -> list[str]:
         """Return what was not taken as it stands, or may be wrong."""
         found = self.notes.sentences(NameMatcher(self.structure.symptoms))
+        found += [sentence for sentence in self.told if sentence not in found]
         for names, what in (
             (self.never_known, "never known"),
             (self.never_present, "never present"),
@@ -139,14 +143,16 @@ def check_records(
     found = RecordCheck(structure, notes, zeros, zeros.copy(), np.zeros(n + 1, dtype=np.int64))
     if isinstance(source, Findings):
         raise ParameterError("findings in memory were understood when they were read.")
-    with collected_notices():  # what they say is in the notes
+    with collected_notices() as notices:
         try:
             _tally(found, source, RecordFormat(**lenient))
             if labels is not None:
                 every = Findings.read(source, structure, **lenient)
-                found.n_labels = len(read_labels(labels, every, structure))
+                words = Words(asked.values)
+                found.n_labels = len(read_labels(labels, every, structure, words))
         except NoisyOrError as error:
             found.problems.append(str(error))
+    found.told = list(dict.fromkeys(notices))
     matcher = asked.matcher(structure)
     found.not_understood |= {
         name: n for name, n in notes.passed_over.items() if matcher.find(name) == -1
@@ -185,7 +191,8 @@ def _unknown_columns(source: Any, structure: Structure, form: RecordFormat) -> d
             continue
         if not form.is_long(table, structure):
             columns, matcher = form.columns_of(table, structure), form.matcher(structure)
-            unknown = [name for name in table.column_names if matcher.find(name) == -1]
-            names = (name for name in unknown if name not in (columns.record, table.index_name))
+            known = "", columns.record, table.index_name
+            names = [name for name in table.column_names if matcher.find(name) == -1]
+            names = [name for name in names if name not in known and not name.startswith(UNNAMED)]
             found |= dict.fromkeys(names, 1)
     return found

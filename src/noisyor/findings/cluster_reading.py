@@ -338,26 +338,26 @@ def job_blocks(
     table = ArrowTable(parts, first_row)
     matched = match_columns(table, structure, form, notes)
     kind = id_kind([(table, matched.record)])
-    blocks = blocks_of(table, structure, form, matched, kind)
-    return notes.watched(as_many(blocks, n_rows, "a partition of the Dask frame"), 0)
+    blocks = blocks_of(table, structure, form, matched, kind, notes)
+    return notes.watched(as_many(blocks, n_rows, "a partition of the Dask frame", notes), 0)
 
 
 def _part_blocks(reading: Reading, notes: Notes, part: Part) -> Iterator[Block]:
     structure, form, kind, _ = reading
     table = part.open()
     matched = match_columns(table, structure, form, Notes())
-    blocks = blocks_of(table, structure, form, matched, kind)
-    yield from notes.watched(as_many(blocks, part.n_rows, part.source), part.file_number)
+    blocks = blocks_of(table, structure, form, matched, kind, notes)
+    yield from notes.watched(as_many(blocks, part.n_rows, part.source, notes), part.file_number)
     part.check()
 
 
-def as_many(blocks: Iterable[Any], n_rows: int | None, source: str) -> Iterator[Any]:
+def as_many(blocks: Iterable[Any], n_rows: int | None, source: str, notes: Notes) -> Iterator[Any]:
     """Give what was read of a part; raise an error unless it has as many rows as at first."""
-    n_found = 0
+    n_found = -notes.n_rows_empty
     for block in blocks:
         n_found += block.n_records
         yield block
-    check_as_many(n_found, n_rows, source)
+    check_as_many(n_found + notes.n_rows_empty, n_rows, source)
 
 
 def check_as_many(n_found: int, n_rows: int | None, source: str) -> None:

@@ -21,7 +21,7 @@ from noisyor.findings.wide import wide_streams
 from noisyor.findings.writing import RecordWriter, check_distinct_ids
 from noisyor.immutable import Immutable
 from noisyor.io.columns import PRESENT, UNKNOWN, ids_array
-from noisyor.io.paths import PathLike
+from noisyor.io.paths import PathLike, check_differ
 from noisyor.io.tables import open_table
 from noisyor.structure import Structure
 
@@ -279,6 +279,7 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[
     if not sources:
         raise FindingsError("no files to read records from.")
     tables = [open_table(each) for each in sources]
+    check_differ([table.path for table in tables if table.path is not None])
     notes = form.notes or Notes()
     notes.restart()
     streams = long_streams if form.are_long(tables, structure) else wide_streams

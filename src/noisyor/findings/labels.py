@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from noisyor.errors import FindingsError, count_of, give_notice, nearest_name, some_of
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import RecordFormat
-from noisyor.io.columns import ColumnKind, Table
+from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
 from noisyor.io.tables import open_table
 from noisyor.names import NameMatcher
 from noisyor.structure import Structure
 
 
-def read_labels(source: Any, findings: Findings, structure: Structure) -> NDArray[np.bool_]:
+def read_labels(
+    source: Any, findings: Findings, structure: Structure, words: Words = DEFAULT_WORDS
+) -> NDArray[np.bool_]:
     """Return the diseases of each record, records x diseases, from a table with a column for each.
 
     Rows are joined to the records by their ids, where both have some; else they must be as many,
@@ -33,7 +35,7 @@ def read_labels(source: Any, findings: Findings, structure: Structure) -> NDArra
     names = Structure([], structure.diseases, [])
     id_column = RecordFormat().columns_of(table, names).record
     columns = _disease_columns(table, structure)
-    values = _read_flags(table, columns)
+    values = _read_flags(table, columns, words)
     ids = findings.record_ids
     is_index = id_column == table.index_name
     if id_column is None or (ids is None and is_index):
@@ -66,10 +68,10 @@ def _disease_columns(table: Table, structure: Structure) -> list[str]:
     return [column_of[i] for i in range(structure.n_diseases)]
 
 
-def _read_flags(table: Table, columns: Sequence[str]) -> NDArray[np.bool_]:
+def _read_flags(table: Table, columns: Sequence[str], words: Words) -> NDArray[np.bool_]:
     parts = [np.empty((0, len(columns)), dtype=np.bool_)]
     row = 0
-    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG), words):
         for name, column in zip(columns, batch.columns, strict=True):
             if column.null_count:
                 location = table.location(row + column.is_null().index(True).as_py())

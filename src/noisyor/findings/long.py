@@ -8,6 +8,7 @@ groups and blocks it lies across.
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -98,7 +99,7 @@ def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
     """Raise an error where a column that nobody named seems to hold states."""
     taken = {long.record, long.symptom}
     others = [name for name in long.table.column_names if name not in taken]
-    if long.state is not None or form.ignore_unknown:
+    if long.state is not None:
         return
     for name in others:
         try:
@@ -177,7 +178,7 @@ def contradiction(
 ) -> FindingsError:
     """Return what to say of rows that contradict each other."""
     return FindingsError(
-        f"{some_of(locations)}: record {error.record!r} has the finding "
+        f"{', '.join(locations)}: record {error.record!r} has the finding "
         f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
     )
 
@@ -330,7 +331,7 @@ def indexed_rows(
             columns[long.state] = ColumnKind.STATE
         row = 0
         for batch in long.table.batches(columns, form.words):
-            names = batch.column(1)
+            names = _names_of(batch.column(1), matcher)
             symptoms, is_unknown = _symptom_indices(names, matcher)
             if is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])
@@ -351,6 +352,13 @@ def _unknown_symptom(name: object, row: int, long: LongTable, matcher: NameMatch
         f"{name!r}{hint or '.'} Correct it, say what such names mean with names= (--names "
         "names.csv), or pass over such rows with ignore_unknown=True (--ignore-unknown)."
     )
+
+
+def _names_of(column: Any, matcher: NameMatcher) -> Any:
+    """Return numbers as texts where symptoms are named by numbers: then they are no indices."""
+    if pa.types.is_integer(column.type) and matcher.has_numbers:
+        return column.cast(pa.string()).dictionary_encode()
+    return column
 
 
 def _symptom_indices(
@@ -537,7 +545,7 @@ def _all_ids(form: RecordFormat) -> Any:
 
 def _id_column(table: Table, form: RecordFormat) -> str:
     """Return the column of ids of a table that lists records."""
-    found = form.columns_of(table, Structure([], [], [])).record
+    found = replace(form, names=None).columns_of(table, Structure([], [], [])).record
     if found is None and len(table.column_names) == 1:
         return table.column_names[0]
     if found is None:

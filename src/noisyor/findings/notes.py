@@ -21,6 +21,8 @@ from noisyor.names import NameMatcher
 
 MOST_NAMED = 10
 """Names in a sentence."""
+_ENOUGH = 10
+"""Records among which a finding should be absent."""
 _MOST_HASHES = 1 << 22
 """Hashes of ids that are kept; of more ids, only those are looked at whose hash ends in zeros."""
 
@@ -139,6 +141,10 @@ you mean 'cough'?).
     """Records in which no finding is present."""
     n_unknown: int = 0
     """Records in which nothing is known."""
+    n_rows_empty: int = 0
+    """Rows of wide tables without an id or a value, which are no records."""
+    has_absent: bool = False
+    """Whether any finding is known to be absent."""
     vanished: bool = False
     """Whether records without findings, if there were any, do not show in the files."""
     are_ids_watched: bool = False
@@ -178,6 +184,11 @@ you mean 'cough'?).
         delimiter, sheet = getattr(table, "delimiter", None), getattr(table, "sheet", None)
         self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet))
 
+    @property
+    def is_text(self) -> bool:
+        """Whether a file is a text or a sheet, which may have rows that are empty by mistake."""
+        return any(each.delimiter or each.sheet for each in self.files)
+
     def rows(self, n_rows: int, passed_over: Mapping[str, int], other: Mapping[str, str]) -> None:
         """Note some rows of a long table."""
         with self._lock:
@@ -190,6 +201,7 @@ you mean 'cough'?).
         for block in blocks:
             known = block.present if block.unknown is None else block.present | ~block.unknown
             with self._lock:
+                self.has_absent = self.has_absent or _has_absent(block)
                 self.n_records += block.n_records
                 self.n_empty += block.n_records - _n_records_with(block.present, block.n_records)
                 if block.unknown is not None:
@@ -230,12 +242,27 @@ you mean 'cough'?).
             )
         if self.columns_passed_over:
             columns = dict.fromkeys(self.columns_passed_over)
-            listed = [f"{name!r}{matcher.hint(name).rstrip('.')}" for name in columns]
+            listed = [
+                f"{name!r}{matcher.hint(name).rstrip('.')}" if name else "the one without a name"
+                for name in columns
+            ]
             found.append(f"passed over {count_of(len(listed), 'column')}: {_some(listed)}.")
         return found
 
     def _about_records(self) -> list[str]:
         found = []
+        if self.files and not self.n_records:
+            found.append(f"there are no records: no row below the header of {self.files[0].name}.")
+        if self.n_rows_empty:
+            found.append(f"passed over {count_of(self.n_rows_empty, 'empty row')}.")
+        if self.n_unknown and self.is_text:
+            found.append(f"{count_of(self.n_unknown, 'record')} of which nothing is known.")
+        if self.n_records >= _ENOUGH and not self.has_absent:
+            found.append(
+                "no finding of any record is absent: what is empty or not listed is unknown. If "
+                "it means absent, say so: values={'': 'absent'} (--values \"=absent\"), or "
+                "unmentioned='absent' (--unmentioned absent)."
+            )
         if self.vanished and self.n_records and not self.n_empty:
             found.append(
                 f"of {count_of(self.n_records, 'record')} none is without a finding: such records "
@@ -249,6 +276,12 @@ you mean 'cough'?).
         """Warn of what must be told."""
         for sentence in self.sentences(matcher):
             give_notice(sentence)
+
+
+def _has_absent(block: Block) -> bool:
+    n_unknown = 0 if block.unknown is None else int(np.bitwise_count(block.unknown).sum())
+    n_present = int(np.bitwise_count(block.present).sum())
+    return n_present + n_unknown < block.n_records * len(block.present)
 
 
 def _some(listed: list[str]) -> str:

@@ -152,7 +152,7 @@ class RecordFormat:
             free = [name for name in others if name not in found.values()]
             found[role] = None if wanted is None else _column_named(wanted, free, table.name, role)
             if found[role] is None and wanted == role:
-                found[role] = _column_called(role, free, table.index_name)
+                found[role] = _column_called(role, free, table)
                 if found[role] not in (None, table.index_name):
                     guessed[str(found[role])] = role
         return Columns(**found, guessed=guessed)
@@ -164,10 +164,11 @@ class RecordFormat:
         columns = self.columns_of(table, structure)
         if columns.record is None or columns.symptom is None:
             return False
-        # A guess is not enough where columns are symptoms.
+        # A guess is not enough where a column is a symptom, and no name where all of them are.
         matcher = self.matcher(structure)
-        has_symptoms = any(matcher.find(name) >= 0 for name in table.column_names)
-        return not (columns.guessed.keys() & {columns.symptom} and has_symptoms)
+        symptoms = {matcher.find(name) for name in table.column_names} - {-1, matcher.PASSED_OVER}
+        is_guess = columns.symptom in columns.guessed
+        return not symptoms if is_guess else len(symptoms) < max(1, structure.n_symptoms)
 
     def are_long(self, tables: Iterable["TableNames"], structure: Structure) -> bool:
         """Return True if tables have a row per finding: all or none."""
@@ -251,18 +252,20 @@ def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str
     return None
 
 
-def _column_called(role: str, columns: list[str], index_name: str | None) -> str | None:
-    """Return the first column that has one of the names which people give to its role."""
+def _column_called(role: str, columns: list[str], table: TableNames) -> str | None:
+    """Return the column that has one of the names which people give to its role."""
+    if role == "record" and table.index_name in columns:
+        return table.index_name
     known = _OTHER_NAMES[role].split()
-    if role == "record" and index_name in columns:
-        return index_name
-    if role == "record" and "" in columns:  # the row names that R and pandas write
+    found = [name for name in columns if re.sub(r"[^0-9a-z]", "", name_key(name)) in known]
+    if len(found) > 1:
+        raise FindingsError(
+            f"{table.name}: the columns {some_of(found)} can each be {ROLES[role]}; say which one "
+            f"is: {role}={found[0]!r} (--{role} {found[0]!r})."
+        )
+    if not found and role == "record" and "" in columns:  # the row names that R and pandas write
         return ""
-    for other in known:
-        for name in columns:
-            if re.sub(r"[^0-9a-z]", "", name_key(name)) == other:
-                return name
-    return None
+    return found[0] if found else None
 
 
 def _read_meanings(source: Any) -> dict[str, str | None]:
@@ -271,9 +274,13 @@ def _read_meanings(source: Any) -> dict[str, str | None]:
     need_columns(table, ["name", "meaning"])
     kinds = {"name": ColumnKind.ID_TEXT, "meaning": ColumnKind.ID_TEXT}
     found: dict[str, str | None] = {}
+    row = 0
     for batch in table.batches(kinds):
-        names, meanings = (column.to_pylist() for column in batch.columns)
-        found |= {str(name): meaning or None for name, meaning in zip(names, meanings, strict=True)}
+        for name, meaning in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if name in found:
+                raise FindingsError(f"{table.location(row)}: {name!r} was given before.")
+            found[str(name)] = meaning or None
+            row += 1
     return found
 
 

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, Origin, words_for
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, TableNames, id_kind
-from noisyor.io.columns import ColumnKind, Table
+from noisyor.io.columns import UNNAMED, ColumnKind, Table
 from noisyor.structure import Structure
 
 
@@ -26,7 +27,7 @@ def wide_streams(
     for table, each in zip(tables, matched, strict=True):
         notes.file(table, "wide", {} if each.record is None else {"record": each.record})
     return [
-        RecordStream((table,), table.n_rows, blocks_of(table, structure, form, each, kind))
+        RecordStream((table,), table.n_rows, blocks_of(table, structure, form, each, kind, notes))
         for table, each in zip(tables, matched, strict=True)
     ]
 
@@ -53,7 +54,12 @@ class Matched(NamedTuple):
 
 
 def blocks_of(
-    table: Table, structure: Structure, form: RecordFormat, matched: Matched, kind: ColumnKind
+    table: Table,
+    structure: Structure,
+    form: RecordFormat,
+    matched: Matched,
+    kind: ColumnKind,
+    notes: Notes,
 ) -> Iterator[Block]:
     """Stream the records of a table.
 
@@ -65,7 +71,8 @@ def blocks_of(
         columns = {matched.record: kind, **columns}
     builder = BlockBuilder(structure, -table.first_row % 64 or form.block_records)
     row = table.first_row
-    for batch in table.batches(columns, form.words):
+    for whole in table.batches(columns, form.words):
+        batch = _without_empty_rows(whole, matched, notes)
         start = 0
         while start < batch.num_rows:
             part = batch.slice(start, builder.room)
@@ -77,6 +84,21 @@ def blocks_of(
                 if builder.capacity != form.block_records:
                     builder = BlockBuilder(structure, form.block_records)
     yield from builder.last_block(Origin(table.file_name, row))
+
+
+def _without_empty_rows(batch: Any, matched: Matched, notes: Notes) -> Any:
+    """Leave out rows without an id and without a value, which spreadsheets write below others."""
+    if matched.record is None:
+        return batch
+    ids = batch.column(matched.record)
+    has_no_id = pc.or_kleene(ids.is_null(), pc.equal(ids.cast(pa.string()), ""))
+    if not pc.any(has_no_id).as_py():
+        return batch
+    is_empty = np.asarray(has_no_id)
+    for name in matched.symptoms:
+        is_empty &= np.asarray(batch.column(name).is_null())
+    notes.n_rows_empty += int(is_empty.sum())
+    return batch.filter(pa.array(~is_empty)) if is_empty.any() else batch
 
 
 def match_columns(
@@ -94,23 +116,25 @@ def match_columns(
         symptom = matcher.find(name)
         if symptom in given:
             raise FindingsError(
-                f"{table.name}: the columns {given[symptom]!r} and {name!r} both mean the symptom "
-                f"{structure.symptoms[symptom]!r}; remove or rename one."
+                f"{table.name} has more than one column for the symptom "
+                f"{structure.symptoms[symptom]!r}: {given[symptom]!r} and {name!r}; remove or "
+                "rename one."
             )
         if symptom >= 0:
             given[symptom] = name
         elif name != columns.record:
             others.append((name, symptom))
     _check_all_there(table, structure, given, others)
-    unknown = [name for name, symptom in others if symptom == -1 and name != table.index_name]
-    unnamed = {name for name in unknown if name.startswith("(column ")}
-    if set(unknown) - unnamed and not form.ignore_unknown:
+    others = [(name, symptom) for name, symptom in others if name != table.index_name]
+    unknown = [name for name, symptom in others if symptom == -1]
+    unknown = [name for name in unknown if name and not name.startswith(UNNAMED)]
+    if unknown and not form.ignore_unknown:
         raise FindingsError(
             f"{table.name} has columns that are not symptoms of the structure: "
-            f"{some_of([name for name in unknown if name not in unnamed])}. Remove them, or "
-            "ignore them with ignore_unknown=True (--ignore-unknown)."
+            f"{some_of(unknown)}. Remove them, or pass over them with ignore_unknown=True "
+            "(--ignore-unknown); if one holds the records' ids, say record= (--record)."
         )
-    notes.columns_passed_over += [name for name, _ in others if name != table.index_name]
+    notes.columns_passed_over += [name for name, _ in others]
     if columns.record in columns.guessed:
         notes.guessed[str(columns.record)] = columns.guessed[str(columns.record)]
     names = [given[symptom] for symptom in range(structure.n_symptoms)]

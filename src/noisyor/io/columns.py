@@ -13,6 +13,7 @@ number     float64
 """
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, ParameterError, some_of
+from noisyor.errors import FileError, FindingsError, ParameterError, quoted, some_of
 from noisyor.io.paths import one_line
 
 
@@ -44,8 +45,8 @@ ABSENT, PRESENT, UNKNOWN = 0, 1, 2
 STATE_NAMES = ("absent", "present", "unknown")
 NULL_TEXTS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 _STATE_TEXTS = {
-    **dict.fromkeys(("0", "0.0", "0,0", "false", "no", "n", "-", "absent"), ABSENT),
-    **dict.fromkeys(("1", "1.0", "1,0", "true", "yes", "y", "+", "present"), PRESENT),
+    **dict.fromkeys(("0", "false", "no", "n", "-", "absent"), ABSENT),
+    **dict.fromkeys(("1", "true", "yes", "y", "+", "present"), PRESENT),
     **dict.fromkeys((*NULL_TEXTS, "unknown"), UNKNOWN),
 }
 
@@ -53,7 +54,11 @@ _STATE_TEXTS = {
 def spellings(texts: Iterable[str]) -> list[str]:
     """Return texts in small letters as people write them, for parsers that know no case."""
     special = {"nan": "NaN", "n/a": "N/A"}
-    forms = ([text, text.upper(), text.capitalize(), special.get(text, text)] for text in texts)
+    forms = (
+        [text, text.upper(), text.capitalize(), special.get(text, text)]
+        + [f"{text}.0"] * text.isdecimal()
+        for text in texts
+    )
     return list(dict.fromkeys(itertools.chain.from_iterable(forms)))
 
 
@@ -108,13 +113,14 @@ class Words:
         return {
             float(text): code
             for text, code in self._codes.items()
-            if text.replace(".", "", 1).removeprefix("-").isdecimal()
+            if re.fullmatch(r"-?\d+(\.\d+)?", text)
         }
 
     @property
     def keep_booleans(self) -> bool:
         """Whether true means present, and false absent."""
-        return self._codes["true"] == PRESENT and self._codes["false"] == ABSENT
+        usual = "true", "false", ""
+        return [self._codes[text] for text in usual] == [PRESENT, ABSENT, UNKNOWN]
 
     @property
     def knows_minus(self) -> bool:
@@ -127,8 +133,13 @@ DEFAULT_WORDS = Words()
 
 
 def fold(text: str) -> str:
-    """Return a text without blanks around it and in small letters."""
-    return text.strip().casefold()
+    """Return a text without blanks around it, in small letters, and a whole number without zeros.
+
+    >>> fold(" Yes"), fold("1.0"), fold("0,00")
+    ('yes', '1', '0')
+    """
+    whole = re.fullmatch(r"(-?\d+)[.,]0+", text.strip())
+    return whole[1] if whole else text.strip().casefold()
 
 
 class Signs:
@@ -176,7 +187,11 @@ def _has_plus(table: "Table", columns: Mapping[str, "ColumnKind"], words: Words)
 
 def unnamed(at: int) -> str:
     """Return what a column without a name is called: the first one holds row names."""
-    return f"(column {at + 1}, which has no name)" if at else ""
+    return f"{UNNAMED}{at + 1}, which has no name)" if at else ""
+
+
+UNNAMED = "(column "
+"""How the names of columns begin that have none."""
 
 
 class BadCellError(Exception):
@@ -265,7 +280,7 @@ def convert_batch(
             remedy = _say_values(error) if kind in _STATES else ""
             raise FileError(
                 f"{table.location(first_row + error.row)}, column {name!r}: "
-                f"{error.value!r} is not {kind.value}.{remedy}"
+                f"{quoted(error.value)} is not {kind.value}{remedy or '.'}"
             ) from None
         except TypeError as error:
             raise FileError(f"{table.name}, column {name!r} {error}.") from None
@@ -275,11 +290,17 @@ def convert_batch(
 _STATES = ColumnKind.FLAG, ColumnKind.STATE
 
 
+_LONGEST_WORD = 40
+"""A longer text is no word for a state."""
+
+
 def _say_values(error: BadCellError) -> str:
     text = str(error.value).strip()
+    if len(text) > _LONGEST_WORD or not text.isprintable() or '"' in text:
+        return ""
     also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
     return (
-        f"{also} Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
+        f"{also}. Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
         "or absent, or unknown."
     )
 
@@ -303,6 +324,8 @@ def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> An
         ):
             numbers = _whole_numbers(column, kind)
             return numbers.cast(pa.string()) if kind is ColumnKind.ID_TEXT else numbers
+        if kind in (ColumnKind.ID, ColumnKind.ID_TEXT):
+            return pc.utf8_trim_whitespace(_texts(column))
         return _CONVERSIONS[kind](column)
     except TypeError as error:
         raise TypeError(f"{error}; expected {kind.value}") from None
@@ -389,6 +412,9 @@ def _flags(states: Any) -> Any:
 def _states(column: Any, words: Words) -> Any:
     if is_text_like(column.type):
         return _states_from_texts(_dictionary(column), words)
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+        return _states_from_texts(_dictionary(column), words)
     if pa.types.is_boolean(column.type):
         column = pa.DictionaryArray.from_arrays(column.cast(pa.int8()), pa.array(["false", "true"]))
         return _states_from_texts(column, words)
@@ -398,7 +424,7 @@ def _states(column: Any, words: Words) -> Any:
     states = np.full(len(values), -1, dtype=np.int8)
     for number, state in words.numbers().items():
         states[values == number] = state
-    states[np.isnan(values)] = UNKNOWN
+    states[np.isnan(values)] = words.state_of("")
     wrong = np.flatnonzero(states < 0)
     if wrong.size:
         raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
@@ -408,7 +434,7 @@ def _states(column: Any, words: Words) -> Any:
 def _states_from_texts(column: Any, words: Words) -> Any:
     codes = [-1 if text is None else words.state_of(text) for text in column.dictionary.to_pylist()]
     indices = column.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
-    states = np.array([*codes, UNKNOWN], dtype=np.int8)[indices]
+    states = np.array([*codes, words.state_of("")], dtype=np.int8)[indices]
     wrong = np.flatnonzero(states < 0)
     if wrong.size:
         first, *others = pc.unique(column.take(pa.array(wrong)).cast(pa.string())).to_pylist()
@@ -426,8 +452,6 @@ def _cast(column: Any, type_: Any) -> Any:
 _CONVERSIONS = {
     ColumnKind.TEXT: _dictionary,
     ColumnKind.NAME: _dictionary,
-    ColumnKind.ID: _texts,
-    ColumnKind.ID_TEXT: _texts,
     ColumnKind.NUMBER: _numbers,
 }
 

@@ -12,7 +12,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -71,9 +71,9 @@ class CsvFile(Table):
     def _find_delimiter(self) -> tuple[str, int]:
         """Return the delimiter, and how many lines that only say it stand above the header."""
         usual = "\t" if any(end in self.file_name.lower() for end in (".tsv", ".tab")) else ","
-        with self._text() as lines, self._text_errors(lambda: 1):
+        with self._text_errors(lambda: 1), self._text() as lines:
             beginning = list(itertools.islice(lines, 4 * _LINES_LOOKED_AT))
-        said = re.fullmatch(r"sep=(.)\s*", beginning[0]) if beginning else None
+        said = re.fullmatch(r'"?sep=(.)"?\s*', beginning[0]) if beginning else None
         if said:
             return said[1], 1
         widths = {each: _widths(beginning, each) for each in (usual, *DELIMITERS)}
@@ -220,7 +220,7 @@ class CsvFile(Table):
             raise unreadable(self.name, error) from None
 
     def _not_utf8(self) -> FileError:
-        with self._file.open_unpacked() as lines:
+        with suppress(OSError, EOFError, zlib.error), self._file.open_unpacked() as lines:
             for number, line in enumerate(lines, start=1):
                 try:
                     line.decode()
@@ -241,11 +241,11 @@ class CsvFile(Table):
             with self._text_errors(lambda: self._n_skipped + reader.line_num):
                 is_header = True
                 for cells in reader:
-                    if cells:
+                    if cells and not (is_header and not any(map(str.strip, cells))):
                         yield self._n_skipped + reader.line_num, cells
                     elif self._has_one_column and not is_header:
                         yield self._n_skipped + reader.line_num, [""]
-                    is_header = is_header and not cells
+                    is_header = is_header and not any(map(str.strip, cells))
 
 
 def _widths(lines: list[str], delimiter: str) -> list[int]:

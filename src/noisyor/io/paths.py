@@ -153,6 +153,18 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
         seen.add(target.resolve())
 
 
+def check_differ(files: Iterable[PathLike]) -> None:
+    """Raise an error where a file is given twice, also by a link."""
+    seen: dict[object, PathLike] = {}
+    for file in files:
+        status = None if is_uri(file) else Path(file).stat()
+        key = str(file) if status is None else (status.st_dev, status.st_ino)
+        before = seen.setdefault(key, file)
+        if before is not file:
+            also = "more than once" if str(before) == str(file) else f"also by the link {file}"
+            raise FileError(f"{before} is named {also}; it would be counted twice.")
+
+
 # --- files on this machine or behind a pyarrow file system (s3://, gs://, hdfs://) ---
 
 
@@ -238,14 +250,16 @@ class FileSource:
 
     def _open_zipped(self) -> Any:
         try:
-            archive = zipfile.ZipFile(self.open())
+            archive = zipfile.ZipFile(io.BufferedReader(self.open()))
             members = [each for each in archive.namelist() if not each.endswith("/")]
             if len(members) != 1:
                 raise FileError(
                     f"{self.name} holds {len(members)} files; give one that holds a single table."
                 )
             return archive.open(members[0])
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+            if isinstance(error, FileError):
+                raise
             raise unreadable(self.name, error) from None
 
     def _system(self) -> tuple[Any, str]:

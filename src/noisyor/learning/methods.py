@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from noisyor.cluster import Cluster, Skipped
+from noisyor.em.observed import check_diseases
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import NOT_LONG, ClusterSampler
@@ -20,6 +21,7 @@ from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords, split_records
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import RecordFormat
+from noisyor.io.columns import Words
 from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.estimate import Estimate
@@ -344,10 +346,11 @@ def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool 
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
+        words = Words(problem.source.form.values)  # of labels none are inverted
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        seen = [problem.labels] if needs_labels else []
+        seen = [check_diseases(problem.labels, findings, words)] if needs_labels else []
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
         estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)
