@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from noisyor.errors import FileError
-from noisyor.io.paths import PathLike, existing_file, replaced_when_done, unreadable
+from noisyor.io.paths import PathLike, existing_file, unreadable
+from noisyor.io.replacing import replaced_when_done
 
 
 def read_text(path: PathLike) -> str:

@@ -17,14 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from noisyor.errors import FileError
-from noisyor.io.paths import (
-    PathLike,
-    damage_named,
-    existing_file,
-    replaced_when_done,
-    unreadable,
-    unwritable,
-)
+from noisyor.io.paths import PathLike, damage_named, existing_file, unreadable, unwritable
+from noisyor.io.replacing import replaced_when_done
 
 
 def write_document(path: PathLike, kind: str, version: int, content: Mapping[str, Any]) -> None:
