@@ -120,7 +120,7 @@ def some_of(names: Iterable[object], most: int = 5) -> str:
     >>> some_of(["fever", "cough", "rash"], most=2)
     "'fever', 'cough' and 1 more"
     """
-    listed = [quoted(name) for name in names]
+    listed = [quoted(name, most=200) for name in names]
     shown = ", ".join(listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
 

@@ -88,7 +88,8 @@ REASONS = {
     Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
-    Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
+    Flag.NO_ERROR: "how exact it is, is not known: the method does not say, or fewer than 10 "
+    "groups hold records",
     Flag.FIXED: "fixed at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }

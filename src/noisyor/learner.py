@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import (
 from noisyor.em.runs import EMSettings
 from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.inference import Posteriors, posteriors
 from noisyor.io.tables import open_table
 from noisyor.learning.estimate import Estimate
@@ -199,7 +199,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
         are left out, of all passes: a warning names them, and `skipped_` lists them.
         """
-        settings, form = self._settings(), RecordFormat(**options)
+        settings, form = self._settings(), record_format(options)
         structure = self.structure or structure_of(X, form)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
         known = as_fixed(fixed, structure)
@@ -228,7 +228,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
                 f"method {self.method!r} cannot learn bit by bit: call fit with all records."
             )
         check_labels(find_method(self.method), y)
-        settings, form, is_fitted = self._settings(), RecordFormat(**options), self._is_fitted
+        settings, form, is_fitted = self._settings(), record_format(options), self._is_fitted
         structure = self.structure or (self.structure_ if is_fitted else structure_of(X, form))
         known = as_fixed(self._fixed if fixed is None and is_fitted else fixed, structure)
         if is_fitted and known != self._fixed:

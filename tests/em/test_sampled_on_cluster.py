@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from clusters import CLUSTER_MARKS, local_client, write_groups
-from noisyor import datasets
+from noisyor import Structure, datasets
 from noisyor.cluster import Cluster
-from noisyor.em.sampled import RecordSampler
+from noisyor.em.sampled import RecordSampler, with_children
 from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ChangedFileError, ParameterError
@@ -57,6 +57,20 @@ def test_every_step_equals_that_in_memory(cluster, tmp_path, small_jobs):
     assert there.share_enumerated() == pytest.approx(here.share_enumerated())
     assert close(there.inform(network, 4, 5), here.copied().inform(network, 4, 5))
     assert close(there.score(network, 4, 7), here.score(network, 4, 7))
+
+
+def test_a_disease_without_symptoms_takes_no_part(cluster, tmp_path):
+    network = datasets.figure1(0)
+    own = network.structure
+    structure = Structure([*own.diseases, "causes nothing"], own.symptoms, own.edges)
+    findings = network.sample(1000, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    split = split_records(cluster, tmp_path / "a.parquet", structure, RecordFormat())
+    there = ClusterSampler(split)
+    assert there.structure == with_children(structure) == own
+    here = RecordSampler(own, findings.blocks, StochasticSettings.of(own).least_odds)
+    asked = {"must_screen": True, "n_sweeps": 2, "seed": 1}
+    assert close(*(each.expect(network, 99, **asked) for each in (there, here)))
 
 
 def test_only_the_first_jobs_take_part_in_a_warm_up(cluster, tmp_path, small_jobs):

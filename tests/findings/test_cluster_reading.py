@@ -12,7 +12,7 @@ from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
 from noisyor.io import parts as table_parts
 
-pytestmark = [*CLUSTER_MARKS, pytest.mark.filterwarnings("ignore:no finding of any record")]
+pytestmark = CLUSTER_MARKS
 
 
 @pytest.fixture(scope="module")

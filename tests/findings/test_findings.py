@@ -90,8 +90,6 @@ def abcde():
     return Structure.from_edges([("A", letter) for letter in "abcde"])
 
 
-@pytest.mark.filterwarnings("ignore:of .* none is without a finding")
-@pytest.mark.filterwarnings("ignore:there are no records")
 @given(SEEDS, SIZES, st.sampled_from([0.0, 0.3]), st.sampled_from(["wide", "long"]), st.booleans())
 def test_arrow_there_and_back_through_every_library(seed, n_records, unknown, layout, with_ids):
     rng = np.random.default_rng(seed)

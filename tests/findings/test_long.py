@@ -17,9 +17,6 @@ from noisyor.findings import long
 
 SEEDS = st.integers(0, 2**32)
 
-# Most tables here have no record without a finding.
-pytestmark = pytest.mark.filterwarnings("ignore:of .* none is without a finding")
-
 
 STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
 

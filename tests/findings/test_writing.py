@@ -11,12 +11,6 @@ from noisyor import Findings, NoisyOrError, Structure
 
 STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
 
-# Most tables here have no record without a finding.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:{notice}")
-    for notice in ("of .* none is without a finding", "there are no records", ".* nothing is known")
-]
-
 
 @pytest.mark.parametrize("layout", ["wide", "long"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -71,7 +71,6 @@ class Once:
         return self._reader.__arrow_c_stream__(requested_schema)
 
 
-@pytest.mark.filterwarnings("ignore:of .* none is without a finding")
 def test_streams_that_come_only_once_or_in_another_order():
     table = pa.table({"record": [3, 1, 2], "symptom": ["a", "b", "c"]})
     assert Findings.read(Once(table), LETTERS).record_ids.to_pylist() == [3, 1, 2]
@@ -88,7 +87,6 @@ def test_streams_that_come_only_once_or_in_another_order():
             assert len(set(ids)) == len(ids)
 
 
-@pytest.mark.filterwarnings("ignore:of .* none is without a finding")
 def test_ids_in_the_index_of_a_pandas_frame_are_ids():
     for ids in [1, 2, 3], [7, 8, 10]:
         frame = pd.DataFrame({"record": ids, **{letter: [1, 0, 1] for letter in "abcde"}})

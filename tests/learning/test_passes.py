@@ -161,7 +161,7 @@ def test_broken_files_are_left_out_of_all_passes_though_one_is_repaired(
     gone = tmp_path / "gone.parquet"
     between_passes(monkeypatch, lambda: shutil.copy(whole, torn))
     learner = NoisyOrLearner(STRUCTURE, max_iter=2)
-    with pytest.warns(NoisyOrWarning, match="2 files could not be read") as told:
+    with pytest.warns(NoisyOrWarning, match="2 files that could not be read") as told:
         learner.fit([files[0], torn, gone, files[1]], client=object(), skip_broken=True)
     assert len(told) == 1
     assert learner.skipped_ == [str(gone), str(torn)]

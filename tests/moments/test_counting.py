@@ -14,9 +14,6 @@ from noisyor.moments import tally
 
 SEEDS = st.integers(0, 2**32)
 
-# Most long tables here have no record without a finding.
-pytestmark = pytest.mark.filterwarnings("ignore:of .* none is without a finding")
-
 
 def structure_with(n_symptoms):
     return Structure.from_matrix(np.ones((1, n_symptoms)))

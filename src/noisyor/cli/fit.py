@@ -23,7 +23,7 @@ from noisyor.cli.inputs import (
 )
 from noisyor.cli.output import note, progress_bar, show, show_json, text_table
 from noisyor.cluster import connected
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def fit(
     elif not quiet:
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
-        _show_misfits(found, misfits, fixed is not None)
+        _show_misfits(estimate, found, misfits, fixed is not None)
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             typer.echo(f"Left out, of all passes, since they cannot be read:\n{listed}")
@@ -245,6 +245,7 @@ def _are_moments(files: list[Source]) -> bool:
 def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
     return {
+        "warning": estimate.doubt or None,
         "method": estimate.method,
         "records": estimate.n_records,
         **{
@@ -278,7 +279,7 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
     import numpy as np
 
     from noisyor.report.content import NEUTRAL
-    from noisyor.report.sections import fit_in_words
+    from noisyor.report.sections import fit_in_words, widest_in_words
 
     rows = []
     for name, part in estimate.parts.items():
@@ -288,12 +289,15 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         rows.append([f"{name}s", *(f"{n:,}" for n in numbers), error])
     titles = "parameter", "all", "learned", "flagged", "median standard error"
     table = text_table(titles, rows, left=["parameter"])
-    show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
+    if estimate.doubt:
+        show(estimate.doubt)
+    show(f"Learned from {count_of(estimate.n_records, 'record')} ({estimate.method}).", table)
     for flag, reason in REASONS.items():
         counts = {f"{name}s": part.count(flag) for name, part in estimate.parts.items()}
         listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n)
         if listed:
             show(f"- {listed}: {reason}.")
+    show(*widest_in_words(estimate.parts, estimate.structure))
     if estimate.trace is not None:
         show(str(estimate.trace))
     for explained in estimate.explained:
@@ -302,7 +306,9 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         show(NEUTRAL)
 
 
-def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
+def _show_misfits(
+    estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None, has_fixed: bool
+) -> None:
     """Show whether the structure can explain which symptoms go together."""
     structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
     wrong = misfits.symptoms.found(misfits.level)
@@ -315,7 +321,12 @@ def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> Non
         )
     if not misfits.n_found:
         n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        if not n_tested:
+        if estimate.doubt and n_tested:
+            show(
+                f"None of {n_tested:,} pairs of symptoms contradicts the network, which says "
+                "little where so much is flagged."
+            )
+        elif not n_tested:
             show("No pair of symptoms could be tested: whether the network explains is not known.")
         elif n_tested < n_all:
             show(

@@ -6,7 +6,7 @@ import numpy as np
 
 from noisyor.datasets.qmr import random_leaks, zipf_priors
 from noisyor.errors import FileError
-from noisyor.io.paths import PathLike
+from noisyor.io.paths import PathLike, as_path
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.csv_files import NetworkTables, read_tables
 from noisyor.network.sampling import Rng, seed_sequence
@@ -56,7 +56,7 @@ def missing_files(folder: Path) -> list[str]:
 
 
 def _existing(path: PathLike) -> Path:
-    folder = Path(path)
+    folder = as_path(path)
     if not folder.is_dir():
         raise FileError(f"{folder} is not a directory with edges.csv, priors.csv and leaks.csv.")
     if not (folder / "edges.csv").exists():

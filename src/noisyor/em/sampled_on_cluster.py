@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
-from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
@@ -32,7 +32,7 @@ class ClusterSampler(Sampler):
     def __init__(self, records: ClusterRecords) -> None:
         if records.is_long:
             raise ParameterError(NOT_LONG)
-        self.structure = records.reading.structure
+        self.structure = with_children(records.reading.structure)
         self._cluster = cluster = records.cluster
         with records.passing():
             found = [cluster.keep(_load, records.shared, *job.arguments) for job in records.jobs]
@@ -95,7 +95,7 @@ def _load(reading: Reading, *arguments: Any) -> Findings:
 
 
 def _start(findings: Findings, first_record: int) -> RecordSampler:
-    structure = findings.structure
+    structure = with_children(findings.structure)
     least_odds = StochasticSettings.of(structure).least_odds
     return RecordSampler(
         structure, findings.blocks, least_odds, first_record=first_record, n_jobs=1

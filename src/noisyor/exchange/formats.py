@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.datasets.folders import from_folder
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, some_of
+from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, some_of
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
 from noisyor.exchange.xdsl import read_xdsl, write_xdsl
 from noisyor.io.documents import read_document
-from noisyor.io.paths import PathLike, check_writable
+from noisyor.io.paths import PathLike, as_path, check_writable
 from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
@@ -44,7 +44,7 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
     ...     read_model(f"{folder}/clinic.xdsl") == datasets.clinic()
     True
     """
-    if not Path(path).exists():
+    if not as_path(path).exists():
         raise FileError(f"{path} does not exist.")
     return MODEL_FORMATS[format_of(path, file_format)].read(path)
 
@@ -73,6 +73,10 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
     "q1",1,0
     "q2",0,1
     """
+    if not isinstance(model, NoisyOrNetwork | Structure):
+        raise ParameterError(
+            f"expected a NoisyOrNetwork or a Structure, not {type(model).__name__}."
+        )
     chosen = format_of(path, file_format)
     holds = MODEL_FORMATS[chosen].holds
     if isinstance(model, Structure) and holds is NoisyOrNetwork:
@@ -104,7 +108,7 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
                 f"there is no format {file_format!r}; formats are {', '.join(MODEL_FORMATS)}."
             )
         return file_format
-    file = Path(path)
+    file = as_path(path)
     if file.is_dir():
         return "folder"
     for name, known in MODEL_FORMATS.items():

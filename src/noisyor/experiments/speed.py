@@ -198,13 +198,15 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
     import distributed
 
     cluster_of: Any = distributed.LocalCluster
-    here = "127.0.0.1:0"  # its pages are for this machine alone
     plan = MomentPlan.all_pairs(network.structure)
     files = [folder / f"{number}.parquet" for number in range(N_FILES)]
     for number, file in enumerate(files):
         _write(file, network, n_records // N_FILES, number, "wide")
     with (
-        cluster_of(os.cpu_count(), threads_per_worker=1, dashboard_address=here) as cluster,
+        # Its pages are for this machine alone.
+        cluster_of(
+            os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         cluster.get_client() as client,
     ):
         if count_moments(files, plan, client=client) != count_moments(files, plan):

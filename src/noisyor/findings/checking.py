@@ -19,7 +19,7 @@ from noisyor.findings.blocks import Block
 from noisyor.findings.findings import Findings, open_records
 from noisyor.findings.labels import read_labels
 from noisyor.findings.notes import Notes
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.io.columns import UNNAMED, Words
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import open_table, write_table
@@ -136,7 +136,7 @@ def check_records(
     1 symptom never present: 'cough'.
     """
     notes = Notes()
-    asked = RecordFormat(**options)
+    asked = record_format(options)
     lenient: ReadOptions = {**options, "ignore_unknown": True, "notes": notes}
     n = structure.n_symptoms
     zeros = np.zeros(n, dtype=np.int64)

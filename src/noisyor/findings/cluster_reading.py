@@ -15,8 +15,8 @@ from noisyor.errors import (
     FileError,
     FindingsError,
     ParameterError,
+    count_of,
     give_notice,
-    some_of,
 )
 from noisyor.findings.blocks import Block
 from noisyor.findings.long import can_vanish, long_tables
@@ -118,9 +118,10 @@ class ClusterRecords:
 
 
 def _warn_of(skipped: list[Skipped]) -> None:
-    listed = some_of([f"{each.source} ({each.reason})" for each in skipped], most=10)
+    listed = ", ".join(f"{each.source} ({each.reason.rstrip('.')})" for each in skipped[:10])
+    listed += f" and {len(skipped) - 10:,} more" if len(skipped) > 10 else ""
     give_notice(
-        f"{len(skipped)} files could not be read and are left out as a whole: {listed}.",
+        f"{count_of(len(skipped), 'file')} that could not be read, left out as a whole: {listed}.",
         stacklevel=3,
     )
 

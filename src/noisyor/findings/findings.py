@@ -16,6 +16,7 @@ from noisyor.findings.reading import (
     RecordStream,
     Watch,
     blocks_with_like_ids,
+    record_format,
 )
 from noisyor.findings.wide import wide_streams
 from noisyor.findings.writing import RecordWriter, check_distinct_ids
@@ -116,14 +117,14 @@ class Findings(Immutable):
         table, a list of these, or an array or sparse matrix of records x symptoms. The options are
         those of `noisyor.findings.reading.RecordFormat`.
         """
-        return cls(structure, read_findings(source, structure, RecordFormat(**options)).blocks)
+        return cls(structure, read_findings(source, structure, record_format(options)).blocks)
 
     @classmethod
     def iter_blocks(
         cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]
     ) -> Iterator[Self]:
         """Stream a source of any size, as for `read`, block after block, in bounded memory."""
-        for stream in open_records(source, structure, RecordFormat(**options)):
+        for stream in open_records(source, structure, record_format(options)):
             for block in stream.blocks:
                 yield cls(structure, [block])
 

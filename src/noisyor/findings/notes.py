@@ -176,6 +176,8 @@ you mean 'cough'?).
             self.n_records += other.n_records
             self.n_empty += other.n_empty
             self.n_unknown += other.n_unknown
+            self.n_rows_empty += other.n_rows_empty
+            self.has_absent |= other.has_absent
             self.vanished |= other.vanished
             self.ids.add(other.ids)
 

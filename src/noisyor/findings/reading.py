@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
-from noisyor.errors import FindingsError, ParameterError, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block
 from noisyor.findings.notes import ROLES, Notes
 from noisyor.io.columns import ColumnKind, Table, Words
@@ -48,6 +48,16 @@ class ReadOptions(TypedDict, total=False):
     names: Any
     notes: Notes | None
     block_records: int
+
+
+def record_format(options: ReadOptions) -> "RecordFormat":
+    """Return the format that keyword arguments ask for; an option that is unknown is named."""
+    known = list(ReadOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            hint = nearest_name(name, known) or f"; known are {', '.join(known)}."
+            raise ParameterError(f"there is no option {name!r} for reading records{hint}")
+    return RecordFormat(**options)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from noisyor.errors import FindingsError, NoisyOrError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
@@ -255,9 +255,9 @@ def posteriors(
     """
     known = network_of(network)
     structure = known.structure
-    source = as_source(records, structure)
+    source, form = as_source(records, structure), record_format(options)
     if not isinstance(source, Findings):
-        source = read_findings(source, structure, RecordFormat(**options))
+        source = read_findings(source, structure, form)
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
     found = iter_posteriors(

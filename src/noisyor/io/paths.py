@@ -17,9 +17,17 @@ from noisyor.errors import FileAccessError, FileError, NoisyOrError
 PathLike = str | os.PathLike[str]
 
 
+def as_path(path: PathLike) -> Path:
+    """Return a path, or say what was given in place of one."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise FileError(f"expected the path of a file, not {type(path).__name__}.") from None
+
+
 def existing_file(path: PathLike) -> Path:
     """Return the path of a readable, non-empty file, or say what is wrong with it."""
-    file = Path(path)
+    file = as_path(path)
     try:
         if file.is_dir():
             raise FileError(f"{file} is a directory; give a file.")
@@ -90,7 +98,7 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
     ['greeting.txt']
     """
     check_writable([path])
-    target = Path(path).resolve()  # a link stays a link to the file that is replaced
+    target = as_path(path).resolve()  # a link stays a link to the file that is replaced
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     keep_in_mind(part)
     try:
@@ -137,7 +145,7 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
         read |= {file.resolve() for file in (source.iterdir() if source.is_dir() else [source])}
     seen: set[Path] = set()
     for path in paths:
-        target = Path(path)
+        target = as_path(path)
         if target.is_dir():
             raise FileError(f"{target} is a directory; give a file to write.")
         if target.exists() and not target.is_file():

@@ -4,21 +4,25 @@ It uses moments of all orders, which the records hold and the counts of pairs an
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import at_least_if_seen, disease_errors
 from noisyor.em.runs import EMSettings
-from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
-from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
+from noisyor.structure import Structure
 
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
@@ -67,27 +71,65 @@ def learn_refined(
     Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure
-    is_other = isinstance(records, Findings) and records.structure.symptoms != structure.symptoms
+    is_other = records.structure.symptoms != structure.symptoms
     if is_other or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
+    fixed = as_fixed(fixed, structure)
+    found = _refine(records, start, fixed, shrink, settings, progress or (lambda _: None))
+    cleaned = cleaned or Cleaned.nothing(structure)
+    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
+    is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
+    is_open[structure.edges[depths.failures < 0, 1]] = True
+    beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
+
+    def flag(flags: NDArray[np.uint16], here: Booleans) -> NDArray[np.uint16]:
+        is_learned = (flags & Flag.NOT_LEARNED) == 0
+        return np.where(here & is_learned, flags | Flag.UNCERTIFIED, flags).astype(np.uint16)
+
+    estimate = Estimate(
+        structure, "refined", found.n_records, found.values,
+        beyond.map(lambda here, error: np.where(here, np.nan, error), found.errors), depths,
+        found.flags.map(flag, beyond), schedule,
+        sources=Parameters.full(structure, "records", object), n_iter=found.n_rounds,
+    )  # fmt: skip
+    return cleaned.marked(estimate).fixing(fixed)
+
+
+class Refined(NamedTuple):
+    """What the records say of all parameters."""
+
+    n_records: int
+    n_rounds: int
+    values: Parameters
+    errors: Parameters
+    flags: Parameters
+
+
+def _refine(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, shrink: bool,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Refined:  # fmt: skip
+    """Refine what records say something of; a disease without symptoms has a neutral prior."""
+    whole, structure = start.structure, with_children(start.structure)
+    kept = [whole.disease_index(name) for name in structure.diseases]
+    start = NoisyOrNetwork(structure, start.priors[kept], start.failures, start.leaks)
+    priors, failures, leaks = fixed.values
+    fixed = Fixed(structure, priors=priors[kept], failures=failures, leaks=leaks)
     rounds = StochasticSettings.of(structure, settings.max_iter)
-    sampler = (
-        RecordSampler(structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs)
-        if isinstance(records, Findings)
-        else records
-    )
-    totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
+    if isinstance(records, Findings):
+        records = RecordSampler(
+            structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs
+        )
+    totals = RecordTotals(int(records.starts[-1]), records.known)
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    learned, n_rounds = stochastic_em(
-        sampler, start, settings.rng, fixed, share, rounds, progress or (lambda _: None)
-    )
+    share = 1.0 if shrink else UNSHRUNK
+    learned, n_rounds = stochastic_em(records, start, settings.rng, fixed, share, rounds, progress)
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.rng, fixed, share)
+        learned, errors = fisher_scoring(records, learned, settings.rng, fixed, share)
     else:
-        information = sampler.inform(learned, rounds.information_sweeps, settings.rng)
+        information = records.inform(learned, rounds.information_sweeps, settings.rng)
         errors = disease_errors(learned, information, totals, fixed, share)
         if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
         # Records should say half of what they would say of a prior if the disease was seen: EM
@@ -95,18 +137,20 @@ def learn_refined(
         unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     errors = at_least_if_seen(errors, learned, totals)
     flags = _flags(learned, errors, totals.n_records, share, unidentified)
-    cleaned = cleaned or Cleaned.nothing(structure)
-    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
-    is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    is_open[structure.edges[depths.failures < 0, 1]] = True
-    beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
-    estimate = Estimate(
-        structure, "refined", int(totals.n_records), learned.parameters,
-        beyond.map(lambda here, error: np.where(here, np.nan, error), errors), depths,
-        beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
-        schedule, sources=Parameters.full(structure, "records", object), n_iter=n_rounds,
+    fill = partial(_with_childless, whole, kept)
+    return Refined(
+        int(totals.n_records), n_rounds, fill(learned.parameters, NEUTRAL_VALUES[0]),
+        fill(errors, np.nan), fill(flags, Flag.NOT_SCHEDULED),
     )  # fmt: skip
-    return cleaned.marked(estimate).fixing(fixed)
+
+
+def _with_childless(
+    whole: Structure, kept: list[int], found: Parameters, value: float
+) -> Parameters:
+    """Return what was found of the diseases that were kept, and a value for the others."""
+    priors = np.full(whole.n_diseases, value, dtype=found.priors.dtype)
+    priors[kept] = found.priors
+    return Parameters(priors, found.failures, found.leaks)
 
 
 def _flags(

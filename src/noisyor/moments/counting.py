@@ -23,7 +23,7 @@ from noisyor.findings.long_on_cluster import (
     shared_record,
 )
 from noisyor.findings.notes import Notes
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.io.parts import Part
 from noisyor.moments.counter import MomentCounter, Progress
 from noisyor.moments.groups import N_GROUPS
@@ -74,7 +74,7 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
-    request = CountRequest(plan, RecordFormat(**options), n_groups)
+    request = CountRequest(plan, record_format(options), n_groups)
     return count_records(
         source, request, n_jobs=n_jobs, progress=progress, client=client, skip_broken=skip_broken
     )

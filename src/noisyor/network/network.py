@@ -67,6 +67,8 @@ class NoisyOrNetwork(Immutable):
         leaks: ArrayLike,
         flags: Parameters | None = None,
     ) -> None:
+        if not isinstance(structure, Structure):
+            raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         self.structure = structure
         self.priors = _probabilities(
             "priors", priors, structure.n_diseases, lambda i: f"disease {structure.diseases[i]!r}"

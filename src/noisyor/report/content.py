@@ -21,7 +21,7 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
-from noisyor.learning.estimate import NEUTRAL_VALUES, leak_depths
+from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
 from noisyor.learning.misfits import Misfits
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -122,6 +122,11 @@ class Content:
     """What the network does not explain; None where that is not known."""
     knows_flags: bool = True
     """True if flags would be known if there were any."""
+
+    @property
+    def doubt(self) -> str:
+        """A warning where all or nearly all that was to be learned is flagged, else empty."""
+        return doubt_about(np.concatenate([part.flags for part in self.parts.values()]))
 
     @property
     def knows_errors(self) -> bool:
