@@ -527,6 +527,16 @@ def test_nothing_is_not_a_result(threads, clinic, plan, tmp_path, small_jobs):
     assert found == count_moments(good, plan)
 
 
+def held_on(client):
+    """Return what a cluster holds, once all that nobody needs is released."""
+    held, deadline = None, time.monotonic() + 10
+    while held != [] and time.monotonic() < deadline:
+        gc.collect()  # an exception and its frames hold each other
+        time.sleep(0.1)  # releasing takes a message
+        held = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
+    return held
+
+
 def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp_path, small_jobs):
     torn = write_groups(clinic.sample(20_000, rng=3), tmp_path / "torn.parquet", 400)
     damage(torn)
@@ -535,9 +545,11 @@ def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp
             count_moments(torn, plan, client=threads)
     count_moments(write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50), plan,
                   client=threads)  # fmt: skip
-    held, deadline = None, time.monotonic() + 10
-    while held != [] and time.monotonic() < deadline:
-        gc.collect()  # an exception and its frames hold each other
-        time.sleep(0.1)  # releasing takes a message
-        held = threads.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
-    assert held == []
+    assert held_on(threads) == []
+
+
+def test_small_jobs_that_fail_leave_nothing_on_the_cluster(threads):
+    cluster = noisyor_cluster.Cluster(threads)
+    with pytest.raises(FileError):
+        cluster.map(read_in_vain, [(FileError,), (FileError,)])
+    assert held_on(threads) == []

@@ -182,7 +182,10 @@ class Cluster:
         """Bring small results here."""
         with self._working():
             gather = functools.partial(self._client.gather, list(kept), asynchronous=True)
-            return list(self._wait_for(gather))
+            try:
+                return list(self._wait_for(gather))
+            except Exception as error:
+                raise _copied(error) from None
 
     def completed(self, finished: Any) -> Any:
         """Return the next result of Dask's `as_completed`, as soon as there is one."""
@@ -438,6 +441,7 @@ def _copied(error: BaseException) -> BaseException:
 
     With a traceback, that one would keep our frames, and so all results they hold, for ever.
     """
+    error.with_traceback(None)
     return copy.copy(error).with_traceback(None)
 
 
