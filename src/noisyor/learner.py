@@ -1,6 +1,5 @@
 """NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network."""
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,7 +18,7 @@ from sklearn.utils._param_validation import (
 )
 
 from noisyor.em.runs import EMSettings
-from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError
+from noisyor.errors import FindingsError, ParameterError, give_notice
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.inference import Posteriors, posteriors
@@ -328,10 +327,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         probabilities = self.predict_proba(X, **options)
         n_unknown = int(np.isnan(probabilities).any(axis=1).sum())
         if n_unknown:
-            warnings.warn(
+            give_notice(
                 f"{n_unknown:,} records are impossible under the learned network: no disease is "
                 "predicted for them.",
-                NoisyOrWarning,
                 stacklevel=2,
             )
         return np.asarray(np.nan_to_num(probabilities) > 0.5)
@@ -349,10 +347,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         mean = float(found.log_evidences.mean())
         if n_bounded:
             upper = float(found.log_evidence_uppers.mean())
-            warnings.warn(
+            give_notice(
                 f"the score is a lower bound: {n_bounded:,} of {len(found):,} records are too much "
                 f"work for exact inference. It is at most {upper:.6g}.",
-                NoisyOrWarning,
                 stacklevel=2,
             )
         return mean
