@@ -19,7 +19,7 @@ import numpy as np
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Booleans, Fixed, Parameters
 from noisyor.structure import Structure
 
 Sums = TypeVar("Sums", bound=tuple[Any, ...])
@@ -122,6 +122,16 @@ class BetaPriors:
             Parameters.full(structure, (0.5, 1.0 - mean, leak)),
             Parameters.full(structure, (share, share * size, share)),
         )
+
+    def log_density(self, network: NoisyOrNetwork, is_counted: Booleans) -> float:
+        """Return the log density of some of the log odds, but for a constant.
+
+        n (m log x + (1 - m) log(1 - x)), what n cases would add to a log likelihood.
+        """
+        values, means = network.parameters.vector, self.means.vector
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = means * np.log(values) + (1.0 - means) * np.log1p(-values)
+        return float((self.sizes.vector * logs)[is_counted].sum())
 
     def derivatives(self, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
         """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from noisyor.cluster import Cluster
+from noisyor.em.information import MOST_TOGETHER
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import ClusterSampler
@@ -273,7 +274,9 @@ def _refined(problem: Problem) -> Estimate:
     if problem.source.client is None:
         problem.source.findings()  # once, for all passes
     fitted, triplets = _count_pairs_and_triplets(problem)
-    pooled = fitted.fit(triplets, standard_errors=False, n_jobs=problem.settings.em.n_jobs)
+    # On large networks errors take long, and what pairs and triplets teach is good throughout.
+    has_errors = problem.structure.n_parameters <= MOST_TOGETHER
+    pooled = fitted.fit(triplets, standard_errors=has_errors, n_jobs=problem.settings.em.n_jobs)
     estimate = learn_refined(
         problem.source.sampler(), problem.schedule, pooled.start(), fixed=problem.fixed,
         shrink=problem.settings.shrink, cleaned=pooled.cleaned, settings=problem.settings.em,

@@ -23,6 +23,7 @@ from noisyor.learning.lambdas import (
     with_fixed_failures,
 )
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
+from noisyor.learning.starts import even_network, with_well_known
 from noisyor.learning.uncertainty import (
     Shrunk,
     jackknife_errors,
@@ -186,9 +187,14 @@ class PooledFit:
     def start(self) -> NoisyOrNetwork:
         """Return a network to start from: all values well inside of their bounds.
 
-        What no schedule reaches starts at the middle of what was learned.
+        Of what is uncertain, where errors are known, the values are even; otherwise what no
+        schedule reaches starts at the middle of what was learned.
         """
         structure, fixed = self.pairs.schedule.structure, self.pairs.fixed
+        if self.groups:
+            present = 1.0 - np.nan_to_num(self.moments.negative_moments(1), nan=0.99)
+            even = even_network(structure, present, fixed)
+            return with_well_known(even, self.estimate()).with_fixed(fixed)
         found = priors_of(self.whole.lambdas)
         usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
         priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.95)

@@ -4,18 +4,27 @@ It uses moments of all orders, which the records hold and the counts of pairs an
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals
-from noisyor.em.information import at_least_if_seen, disease_errors
-from noisyor.em.runs import EMSettings
+from noisyor.em.information import (
+    MOST_TOGETHER,
+    at_least_if_seen,
+    disease_errors,
+    information_errors,
+)
+from noisyor.em.maximum import find_maximum
+from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.starts import even_network
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
@@ -70,29 +79,14 @@ def learn_refined(
     is_other = isinstance(records, Findings) and records.structure.symptoms != structure.symptoms
     if is_other or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
-    rounds = StochasticSettings.of(structure, settings.max_iter)
-    sampler = (
-        RecordSampler(structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs)
-        if isinstance(records, Findings)
-        else records
-    )
-    totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
-    if not totals.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
     fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    learned, n_rounds = stochastic_em(
-        sampler, start, settings.rng, fixed, share, rounds, progress or (lambda _: None)
+    found = _refine(records, start, fixed, share, settings, progress or (lambda _: None))
+    learned, errors, totals, unidentified = (
+        found.network,
+        found.errors,
+        found.totals,
+        found.unidentified,
     )
-    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
-    if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.rng, fixed, share)
-    else:
-        information = sampler.inform(learned, rounds.information_sweeps, settings.rng)
-        errors = disease_errors(learned, information, totals, fixed, share)
-        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
-        # Records should say half of what they would say of a prior if the disease was seen: EM
-        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
-        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     errors = at_least_if_seen(errors, learned, totals)
     flags = _flags(learned, errors, totals.n_records, share, unidentified)
     cleaned = cleaned or Cleaned.nothing(structure)
@@ -104,9 +98,83 @@ def learn_refined(
         structure, "refined", int(totals.n_records), learned.parameters,
         beyond.map(lambda here, error: np.where(here, np.nan, error), errors), depths,
         beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
-        schedule, sources=Parameters.full(structure, "records", object), n_iter=n_rounds,
+        schedule, sources=Parameters.full(structure, "records", object), trace=found.trace,
+        n_iter=found.n_iter,
     )  # fmt: skip
     return cleaned.marked(estimate).fixing(fixed)
+
+
+class Refined(NamedTuple):
+    """What was found, and how well."""
+
+    network: NoisyOrNetwork
+    errors: Parameters
+    totals: RecordTotals
+    unidentified: Booleans
+    """Diseases that the records hardly tell from others."""
+    n_iter: int
+    trace: Trace | None = None
+
+
+def _refine(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Refined:  # fmt: skip
+    """Sum the records up exactly where that can be done, otherwise sample them."""
+    structure = start.structure
+    if isinstance(records, Findings):
+        if not records.n_records:
+            raise ParameterError("there is nothing to learn from: there are no records.")
+        records = records.with_structure(structure)
+        if structure.n_parameters <= MOST_TOGETHER:
+            exact = ExactExpectation(records, may_cut=True, n_jobs=settings.n_jobs)
+            if exact.is_affordable:
+                return _refine_exactly(exact, start, fixed, share, settings, progress)
+    return _refine_by_sampling(records, start, fixed, share, settings, progress)
+
+
+def _refine_exactly(
+    expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Refined:  # fmt: skip
+    """Find the maximum of the penalised likelihood."""
+    totals = expectation.totals
+    frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
+    starts = [start, even_network(start.structure, frequencies, fixed)]
+    limits = settings.limits(max_iter=100, tol=0.0)
+    run = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
+    information = expectation.information(run.network)
+    errors = information_errors(run.network, information, fixed, share)
+    network, trace = best_run([run], "penalised log likelihood")
+    nobody = np.zeros(start.structure.n_diseases, dtype=np.bool_)
+    return Refined(network, errors, totals, nobody, max(len(run.values) - 1, 1), trace)
+
+
+def _refine_by_sampling(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Refined:  # fmt: skip
+    """Make rounds of stochastic EM."""
+    structure = start.structure
+    rounds = StochasticSettings.of(structure, settings.max_iter)
+    sampler = (
+        RecordSampler(structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs)
+        if isinstance(records, Findings)
+        else records
+    )
+    totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
+    learned, n_rounds = stochastic_em(sampler, start, settings.rng, fixed, share, rounds, progress)
+    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
+    if is_small(structure):
+        learned, errors = fisher_scoring(sampler, learned, settings.rng, fixed, share)
+    else:
+        information = sampler.inform(learned, rounds.information_sweeps, settings.rng)
+        errors = disease_errors(learned, information, totals, fixed, share)
+        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
+        # Records should say half of what they would say of a prior if the disease was seen: EM
+        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
+        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
+    return Refined(learned, errors, totals, unidentified, n_rounds)
 
 
 def _flags(
