@@ -29,10 +29,10 @@ def without(is_fixed: NDArray[np.bool_], matrix: Floats) -> Floats:
 
 
 def information_errors(
-    network: NoisyOrNetwork, information: Floats, fixed: Fixed, share: float = 1.0
+    network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
 ) -> Parameters:
     """Invert the information, by log odds, on all parameters; weak priors make errors smaller."""
-    _, curvature = BetaPriors.weak(network, share).derivatives(network)
+    _, curvature = priors.derivatives(network)
     whole = information + np.diag(curvature)
     variances = np.diag(np.linalg.inv(without(fixed.mask.vector, whole)))
     errors = scale_of(network) * np.sqrt(np.where(variances > 0, variances, np.nan))

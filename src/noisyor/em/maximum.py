@@ -9,13 +9,14 @@ is not made. All on the scale of log odds, so that every value stays inside of i
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from noisyor.em.exact import ExactExpectation
+from noisyor.em.exact import ExactExpectation, ScoredRecords
 from noisyor.em.expected import BetaPriors, maximise
+from noisyor.em.information import information_errors
 from noisyor.em.runs import Limits, Run
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
@@ -29,9 +30,12 @@ LONGEST_STEP = 2.0
 """No log odds change by more in a step: the information is that of here."""
 MOST_LOG_ODDS = 16.0
 MOST_SCORED = 1500
-"""With more parameters the information that guides a step is that of some records only..."""
-GUIDING_RECORDS = 8192
-"""... of so many."""
+"""With more parameters, matrices of them are too dear for every step: a quasi-Newton method
+(L-BFGS) goes on after EM, scaled by the information if all causes were seen..."""
+STAGE, SETTLED_STAGE = 40, 0.5
+"""... in stages of so many steps, the last of which gains less than this."""
+INFORMING_RECORDS = 8192
+"""So many records tell the spread of the failures where there are many parameters."""
 MOST_TRIES = 8
 """Steps that are tried with more and more damping."""
 FIRST_RECORDS, MORE_RECORDS = 5000, 4
@@ -70,8 +74,7 @@ class PenalisedLikelihood:
         self.fixed = fixed
         self.is_free = ~fixed.mask.vector
         self._progress = progress
-        is_large = expectation.structure.n_parameters > MOST_SCORED
-        self._guide = expectation.thinned(GUIDING_RECORDS, 0) if is_large else expectation
+        self.is_large = expectation.structure.n_parameters > MOST_SCORED
 
     def value_of(self, network: NoisyOrNetwork) -> float:
         """Return the penalised log likelihood of a network."""
@@ -86,25 +89,36 @@ class PenalisedLikelihood:
 
     def at(self, network: NoisyOrNetwork) -> Point:
         """Look at all records."""
-        scored = self._guide.score(network)
-        information = scored.information
-        if self._guide is self.expectation:
-            log_likelihood, derivatives = scored.log_likelihood, scored.derivatives
-        else:
+        free, nothing = self.is_free, np.zeros((0, 0))
+        if self.is_large:
             expected = self.expectation.expect(network)
-            log_likelihood = expected.log_likelihood
-            derivatives = expected.trials.derivatives(network)
-            information *= self.expectation.totals.n_records / self._guide.totals.n_records
+            scored = ScoredRecords(
+                expected.log_likelihood, expected.trials.derivatives(network), nothing
+            )
+        else:
+            scored = self.expectation.score(network)
         self._progress(int(self.expectation.totals.n_records))
-        value = log_likelihood + self.priors.log_density(network, self.is_free)
+        value = scored.log_likelihood + self.priors.log_density(network, free)
         slope, curvature = self.priors.derivatives(network)
+        if_seen = self._information_if_seen(network, scored.derivatives) + curvature
+        information = nothing if self.is_large else self._free(scored.information, curvature)
+        derivatives = (scored.derivatives + slope)[free]
+        return Point(network, value, derivatives, information, if_seen[free])
+
+    def _free(self, information: Floats, curvature: Floats) -> Floats:
+        """Return the information of records and priors on the free parameters."""
         information.flat[:: len(information) + 1] += curvature
-        if_seen = self._information_if_seen(network, derivatives) + curvature
-        free = self.is_free
-        return Point(
-            network, value, (derivatives + slope)[free], information[np.ix_(free, free)],
-            if_seen[free],
-        )  # fmt: skip
+        return np.asarray(information[np.ix_(self.is_free, self.is_free)])
+
+    def unknown(self, network: NoisyOrNetwork) -> float:
+        """Return the mean variance of the failures' errors."""
+        part = self.expectation.thinned(INFORMING_RECORDS, 0) if self.is_large else self.expectation
+        information = part.information(network)
+        information *= self.expectation.totals.n_records / max(part.totals.n_records, 1.0)
+        errors = information_errors(network, information, self.fixed, self.priors)
+        is_free = ~self.fixed.mask.failures
+        variances = np.nan_to_num(errors.failures[is_free] ** 2)
+        return float(variances.mean()) if len(variances) else 0.0
 
     def _information_if_seen(self, network: NoisyOrNetwork, derivatives: Floats) -> Floats:
         """Return trials x (1 - x) of all parameters: of a failure its disease's expected cases."""
@@ -140,6 +154,8 @@ def climb_penalised(
     for _ in range(min(n_em_steps, limits.max_iter)):
         network, value = likelihood.em_step(network)
         values.append(value)
+    if likelihood.is_large:
+        return _climb_by_gradients(likelihood, network, limits, values)
     point, damping, growth = likelihood.at(network), 0.1, 2.0
     values.append(point.value)
     while len(point.derivatives):
@@ -188,6 +204,51 @@ def _has_stalled(values: list[float], least: float) -> bool:
     return len(values) > 3 and values[-1] - values[-4] < least
 
 
+def _climb_by_gradients(
+    likelihood: PenalisedLikelihood, network: NoisyOrNetwork, limits: Limits, values: list[float]
+) -> Run:
+    """Go on by a quasi-Newton method."""
+    point = likelihood.at(network)
+    values.append(point.value)
+    while len(point.derivatives) and len(values) <= limits.max_iter:
+        before = point.value
+        n_steps = min(STAGE, limits.max_iter + 1 - len(values))
+        point = _quasi_newton(likelihood, point, n_steps, values)
+        if point.value - before < (limits.tol * abs(point.value) or SETTLED_STAGE):
+            return Run(point.network, values, True)
+    return Run(point.network, values, not len(point.derivatives))
+
+
+def _quasi_newton(
+    likelihood: PenalisedLikelihood, start: Point, n_steps: int, values: list[float]
+) -> Point:
+    """Return the highest point of some steps; add what they reach to the values."""
+    from scipy.optimize import minimize
+
+    origin, scale = likelihood.position_of(start.network), np.sqrt(start.if_seen + 1e-9)
+    best = start
+
+    def downhill(coordinates: Floats) -> tuple[float, Floats]:
+        nonlocal best
+        position = origin + coordinates / scale
+        point = likelihood.at(likelihood.moved(start.network, position))
+        if point.value > best.value:
+            best = point
+        derivatives = np.where(np.abs(position) > MOST_LOG_ODDS, 0.0, point.derivatives)
+        # Differences, because of the likelihood itself few digits are left behind the point.
+        return start.value - point.value, -derivatives / scale
+
+    def keep(intermediate_result: Any) -> None:  # scipy looks at the name
+        values.append(max(values[-1], start.value - float(intermediate_result.fun)))
+
+    minimize(
+        downhill, np.zeros(len(origin)), jac=True, method="L-BFGS-B", callback=keep,
+        options={"maxiter": n_steps, "maxcor": 30, "ftol": 0.0, "gtol": 1e-3},
+    )  # fmt: skip
+    values.append(best.value)
+    return best
+
+
 def find_maximum(
     expectation: ExactExpectation,
     starts: Sequence[NoisyOrNetwork],
@@ -196,24 +257,28 @@ def find_maximum(
     limits: Limits,
     seed: int,
     progress: Callable[[int], None] = lambda _: None,
-) -> Run:
-    """Return the way to the highest maximum from some starts.
+) -> tuple[Run, BetaPriors]:
+    """Return the way to the highest maximum from some starts, and the weak priors.
 
     The starts climb over some of the records; the one that gets highest goes on over more and more
     of them. Weak priors, which count for a `share`, are those of where it is, and stay as they are
     for the last steps. What is returned is not below any of the starts.
     """
 
-    def climbed(
-        network: NoisyOrNetwork, part: ExactExpectation, limits: Limits, n_em_steps: int = 0
-    ) -> Run:
+    def likelihood_of(part: ExactExpectation, network: NoisyOrNetwork) -> PenalisedLikelihood:
+        """Return what is maximised next, with priors that follow from where a network is."""
         part.cut(network)
-        likelihood = PenalisedLikelihood(part, BetaPriors.weak(network, share), fixed, progress)
-        return climb_penalised(likelihood, network, limits, n_em_steps)
+        unsure = PenalisedLikelihood(part, BetaPriors.weak(network, share), fixed)
+        priors = BetaPriors.weak(network, share, unsure.unknown(network))
+        return PenalisedLikelihood(part, priors, fixed, progress)
+
+    def climbed(part: ExactExpectation, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        return climb_penalised(likelihood_of(part, start), start, first).network
 
     def first_climbed(start: NoisyOrNetwork) -> NoisyOrNetwork:
-        near = climbed(start, part, Limits(EM_STEPS, 0.0), EM_STEPS).network
-        return climbed(near, part, first).network
+        likelihood = likelihood_of(part, start)
+        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS).network
+        return climbed(part, climbed(part, near))
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
     part = expectation.thinned(FIRST_RECORDS, seed)
@@ -221,14 +286,9 @@ def find_maximum(
     heights = [part.expect(each).log_likelihood for each in found]
     network, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
     while 2 * size < expectation.totals.n_records:
-        network = climbed(network, expectation.thinned(size, seed), first).network
+        network = climbed(expectation.thinned(size, seed), network)
         size *= MORE_RECORDS
-    expectation.cut(network)
+    likelihood = likelihood_of(expectation, network)
     candidates = [network, *(start.with_fixed(fixed) for start in starts)]
-    heights = [expectation.expect(each).log_likelihood for each in candidates]
-    priors = BetaPriors.weak(candidates[int(np.argmax(heights))], share)
-    likelihood = PenalisedLikelihood(expectation, priors, fixed, progress)
-    densities = [priors.log_density(each, likelihood.is_free) for each in candidates]
-    return climb_penalised(
-        likelihood, candidates[int(np.argmax(np.add(heights, densities)))], limits
-    )
+    highest = max(candidates, key=likelihood.value_of)
+    return climb_penalised(likelihood, highest, limits), likelihood.priors

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noisyor.em.expected import RecordTotals
+from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors, information_errors, scale_of
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, is_small
@@ -124,7 +124,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
 
     def errors(share: float) -> Parameters:
         if small:
-            found = information_errors(inside, scored, nothing, share)
+            found = information_errors(inside, scored, nothing, BetaPriors.weak(inside, share))
         else:
             totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
             found = disease_errors(inside, information, totals, nothing, share)

@@ -25,8 +25,9 @@ from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.starts import even_network
+from noisyor.learning.trust import rests_on_few, rests_on_priors
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
+from noisyor.parameters import Booleans, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
 
 UNSHRUNK = 1e-3
@@ -81,14 +82,9 @@ def learn_refined(
         raise StructureError("findings, schedule and start have different structures.")
     fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
     found = _refine(records, start, fixed, share, settings, progress or (lambda _: None))
-    learned, errors, totals, unidentified = (
-        found.network,
-        found.errors,
-        found.totals,
-        found.unidentified,
-    )
-    errors = at_least_if_seen(errors, learned, totals)
-    flags = _flags(learned, errors, totals.n_records, share, unidentified)
+    learned, totals = found.network, found.totals
+    errors = at_least_if_seen(found.errors, learned, totals)
+    flags = _flags(found, errors, found.priors.sizes)
     cleaned = cleaned or Cleaned.nothing(structure)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
@@ -112,6 +108,8 @@ class Refined(NamedTuple):
     totals: RecordTotals
     unidentified: Booleans
     """Diseases that the records hardly tell from others."""
+    priors: BetaPriors
+    """The weak priors."""
     n_iter: int
     trace: Trace | None = None
 
@@ -142,12 +140,12 @@ def _refine_exactly(
     frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
     starts = [start, even_network(start.structure, frequencies, fixed)]
     limits = settings.limits(max_iter=100, tol=0.0)
-    run = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
+    run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
     information = expectation.information(run.network)
-    errors = information_errors(run.network, information, fixed, share)
+    errors = information_errors(run.network, information, fixed, priors)
     network, trace = best_run([run], "penalised log likelihood")
     nobody = np.zeros(start.structure.n_diseases, dtype=np.bool_)
-    return Refined(network, errors, totals, nobody, max(len(run.values) - 1, 1), trace)
+    return Refined(network, errors, totals, nobody, priors, max(len(run.values) - 1, 1), trace)
 
 
 def _refine_by_sampling(
@@ -174,24 +172,19 @@ def _refine_by_sampling(
         # Records should say half of what they would say of a prior if the disease was seen: EM
         # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
         unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
-    return Refined(learned, errors, totals, unidentified, n_rounds)
+    weak = BetaPriors.weak(learned, share)
+    return Refined(learned, errors, totals, unidentified, weak, n_rounds)
 
 
-def _flags(
-    network: NoisyOrNetwork, errors: Parameters, n_records: float, share: float,
-    unidentified: Booleans,
-) -> Parameters:  # fmt: skip
+def _flags(found: Refined, errors: Parameters, sizes: Parameters) -> Parameters:
     """Mark what rests on too few cases, and what may not have settled."""
-
-    def is_weak(value: Floats, error: Floats, size: float) -> Booleans:
-        """Return True where a weak prior makes up most of the precision, or none is known."""
-        with np.errstate(invalid="ignore"):
-            return ~(error**2 * size <= 0.64 * value * (1.0 - value))
-
-    weak = network.parameters.map(is_weak, errors, BetaPriors.weak(network, share).sizes)
-    are_few = n_records * network.priors < 5.0  # expected cases
-    weak = Parameters(weak.priors | are_few, weak.failures, weak.leaks)
-    return weak.map(
-        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
-        Parameters.of_diseases(network.structure, unidentified),
+    network, totals = found.network, found.totals
+    structure = network.structure
+    few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
+    return rests_on_priors(network.parameters, errors, sizes).map(
+        lambda is_weak, is_few, other: (
+            (is_weak | is_few) * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED
+        ),
+        few,
+        Parameters.of_diseases(structure, found.unidentified),
     )
