@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from conftest import as_lists, with_unknown
+from conftest import as_lists, network_on, with_unknown
 from em.small_networks import small_network
 from inference.patients import random_patient
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
@@ -214,3 +214,14 @@ def test_derivatives_are_those_of_the_bound(rng, monkeypatch):
                 other = network.with_parameters(parts)
                 values.append(expectation.expect(other).log_likelihood)
             assert derivatives[k] == pytest.approx((values[1] - values[0]) / 2e-4, abs=1e-4)
+
+
+def test_whatever_is_too_much_work_is_cut_until_it_is_not(rng):
+    structure = Structure.from_matrix(np.ones((40, 50)))
+    network = network_on(structure, rng, (0.4, 0.6), (0.9, 0.99), (0.001, 0.002))
+    findings = Findings.from_numpy(np.ones((2, 50)), structure)
+    expectation = ExactExpectation(findings, may_cut=True)
+    assert not expectation.is_affordable
+    expectation.cut(network)
+    assert 0 < expectation.cut_diseases().sum() < 40
+    assert np.isfinite(expectation.expect(network).log_likelihood)

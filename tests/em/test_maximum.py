@@ -101,17 +101,6 @@ def test_what_is_fixed_stays(rng):
     assert run.network.parameters == network.parameters
 
 
-def test_many_parameters_climb_as_high(rng, monkeypatch):
-    network = weak_network(rng)
-    findings = network.sample(4000, rng=0)
-    expected = climb_penalised(likelihood_of(network, findings), network, Limits(100, 0.0), 3)
-    monkeypatch.setattr("noisyor.em.maximum.MOST_SCORED", 10)
-    found = climb_penalised(likelihood_of(network, findings), network, Limits(100, 0.0), 3)
-    assert (np.diff(found.values) >= 0.0).all()
-    assert found.is_settled
-    assert found.values[-1] == pytest.approx(expected.values[-1], abs=0.7)
-
-
 def test_the_highest_start_is_chosen(rng, monkeypatch):
     monkeypatch.setattr("noisyor.em.maximum.FIRST_RECORDS", 500)
     network = datasets.figure1(0)

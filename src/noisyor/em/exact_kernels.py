@@ -137,6 +137,10 @@ def cut_records(
         while record_kernels.cost_of_present(net, present, workspace) > most and least < 1e6:
             least *= 10.0
             workspace.is_cut[:] = odds < least
+        for disease in range(len(odds)):  # those that explain the record, where they are too many
+            if record_kernels.cost_of_present(net, present, workspace) <= most:
+                break
+            workspace.is_cut[disease] = True
         candidate_kernels.close_record(symptoms, opened, sampled.states[record])
         for disease in range(len(odds)):
             candidate_kernels.set_bit(

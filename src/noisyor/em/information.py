@@ -10,8 +10,8 @@ from noisyor.parameters import Fixed, Parameters
 
 Floats = NDArray[np.float64]
 
-MOST_TOGETHER = 10_000
-"""Parameters whose information is inverted together; of more, each disease's on its own."""
+MOST_TOGETHER = 1500
+"""Parameters on which the information is looked at, all together, in every step to the maximum."""
 
 
 def scale_of(network: NoisyOrNetwork) -> Floats:

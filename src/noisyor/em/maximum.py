@@ -9,12 +9,12 @@ is not made. All on the scale of log odds, so that every value stays inside of i
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from noisyor.em.exact import ExactExpectation, ScoredRecords
+from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, maximise
 from noisyor.em.information import information_errors
 from noisyor.em.runs import Limits, Run
@@ -29,18 +29,13 @@ LEAST_DAMPING = 0.01
 LONGEST_STEP = 2.0
 """No log odds change by more in a step: the information is that of here."""
 MOST_LOG_ODDS = 16.0
-MOST_SCORED = 1500
-"""With more parameters, matrices of them are too dear for every step: a quasi-Newton method
-(L-BFGS) goes on after EM, scaled by the information if all causes were seen..."""
-STAGE, SETTLED_STAGE = 40, 0.5
-"""... in stages of so many steps, the last of which gains less than this."""
-INFORMING_RECORDS = 8192
-"""So many records tell the spread of the failures where there are many parameters."""
 MOST_TRIES = 8
 """Steps that are tried with more and more damping."""
 FIRST_RECORDS, MORE_RECORDS = 5000, 4
 """The first steps look at so many records, chosen at random, the next ones at so many times more:
 they are cheap, and get past maxima of no account that all records together have."""
+FIRST_SHARE = 0.05
+"""Weak priors count for this share of theirs in the first steps."""
 EM_STEPS, FIRST_STEPS = 5, 12
 """Steps of EM, and of Fisher scoring, over some of the records."""
 
@@ -74,7 +69,6 @@ class PenalisedLikelihood:
         self.fixed = fixed
         self.is_free = ~fixed.mask.vector
         self._progress = progress
-        self.is_large = expectation.structure.n_parameters > MOST_SCORED
 
     def value_of(self, network: NoisyOrNetwork) -> float:
         """Return the penalised log likelihood of a network."""
@@ -89,32 +83,19 @@ class PenalisedLikelihood:
 
     def at(self, network: NoisyOrNetwork) -> Point:
         """Look at all records."""
-        free, nothing = self.is_free, np.zeros((0, 0))
-        if self.is_large:
-            expected = self.expectation.expect(network)
-            scored = ScoredRecords(
-                expected.log_likelihood, expected.trials.derivatives(network), nothing
-            )
-        else:
-            scored = self.expectation.score(network)
+        free, scored = self.is_free, self.expectation.score(network)
         self._progress(int(self.expectation.totals.n_records))
         value = scored.log_likelihood + self.priors.log_density(network, free)
         slope, curvature = self.priors.derivatives(network)
         if_seen = self._information_if_seen(network, scored.derivatives) + curvature
-        information = nothing if self.is_large else self._free(scored.information, curvature)
-        derivatives = (scored.derivatives + slope)[free]
-        return Point(network, value, derivatives, information, if_seen[free])
-
-    def _free(self, information: Floats, curvature: Floats) -> Floats:
-        """Return the information of records and priors on the free parameters."""
+        information = scored.information
         information.flat[:: len(information) + 1] += curvature
-        return np.asarray(information[np.ix_(self.is_free, self.is_free)])
+        derivatives = (scored.derivatives + slope)[free]
+        return Point(network, value, derivatives, information[np.ix_(free, free)], if_seen[free])
 
     def unknown(self, network: NoisyOrNetwork) -> float:
         """Return the mean variance of the failures' errors."""
-        part = self.expectation.thinned(INFORMING_RECORDS, 0) if self.is_large else self.expectation
-        information = part.information(network)
-        information *= self.expectation.totals.n_records / max(part.totals.n_records, 1.0)
+        information = self.expectation.information(network)
         errors = information_errors(network, information, self.fixed, self.priors)
         is_free = ~self.fixed.mask.failures
         variances = np.nan_to_num(errors.failures[is_free] ** 2)
@@ -154,8 +135,6 @@ def climb_penalised(
     for _ in range(min(n_em_steps, limits.max_iter)):
         network, value = likelihood.em_step(network)
         values.append(value)
-    if likelihood.is_large:
-        return _climb_by_gradients(likelihood, network, limits, values)
     point, damping, growth = likelihood.at(network), 0.1, 2.0
     values.append(point.value)
     while len(point.derivatives):
@@ -204,51 +183,6 @@ def _has_stalled(values: list[float], least: float) -> bool:
     return len(values) > 3 and values[-1] - values[-4] < least
 
 
-def _climb_by_gradients(
-    likelihood: PenalisedLikelihood, network: NoisyOrNetwork, limits: Limits, values: list[float]
-) -> Run:
-    """Go on by a quasi-Newton method."""
-    point = likelihood.at(network)
-    values.append(point.value)
-    while len(point.derivatives) and len(values) <= limits.max_iter:
-        before = point.value
-        n_steps = min(STAGE, limits.max_iter + 1 - len(values))
-        point = _quasi_newton(likelihood, point, n_steps, values)
-        if point.value - before < (limits.tol * abs(point.value) or SETTLED_STAGE):
-            return Run(point.network, values, True)
-    return Run(point.network, values, not len(point.derivatives))
-
-
-def _quasi_newton(
-    likelihood: PenalisedLikelihood, start: Point, n_steps: int, values: list[float]
-) -> Point:
-    """Return the highest point of some steps; add what they reach to the values."""
-    from scipy.optimize import minimize
-
-    origin, scale = likelihood.position_of(start.network), np.sqrt(start.if_seen + 1e-9)
-    best = start
-
-    def downhill(coordinates: Floats) -> tuple[float, Floats]:
-        nonlocal best
-        position = origin + coordinates / scale
-        point = likelihood.at(likelihood.moved(start.network, position))
-        if point.value > best.value:
-            best = point
-        derivatives = np.where(np.abs(position) > MOST_LOG_ODDS, 0.0, point.derivatives)
-        # Differences, because of the likelihood itself few digits are left behind the point.
-        return start.value - point.value, -derivatives / scale
-
-    def keep(intermediate_result: Any) -> None:  # scipy looks at the name
-        values.append(max(values[-1], start.value - float(intermediate_result.fun)))
-
-    minimize(
-        downhill, np.zeros(len(origin)), jac=True, method="L-BFGS-B", callback=keep,
-        options={"maxiter": n_steps, "maxcor": 30, "ftol": 0.0, "gtol": 1e-3},
-    )  # fmt: skip
-    values.append(best.value)
-    return best
-
-
 def find_maximum(
     expectation: ExactExpectation,
     starts: Sequence[NoisyOrNetwork],
@@ -276,7 +210,10 @@ def find_maximum(
         return climb_penalised(likelihood_of(part, start), start, first).network
 
     def first_climbed(start: NoisyOrNetwork) -> NoisyOrNetwork:
-        likelihood = likelihood_of(part, start)
+        part.cut(start)
+        # Where failures are a guess, alike for all, their spread says nothing.
+        hardly_any = BetaPriors.weak(start, FIRST_SHARE * share)
+        likelihood = PenalisedLikelihood(part, hardly_any, fixed, progress)
         near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS).network
         return climbed(part, climbed(part, near))
 

@@ -126,7 +126,7 @@ class Estimate(EqualByValue):
     explained: tuple[Explained, ...] = ()
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
-    """How the method converged, where it climbs from random starts (the baselines do)."""
+    """How the method converged, where it climbs the likelihood; None where it samples."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 

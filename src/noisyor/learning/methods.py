@@ -274,7 +274,7 @@ def _refined(problem: Problem) -> Estimate:
     if problem.source.client is None:
         problem.source.findings()  # once, for all passes
     fitted, triplets = _count_pairs_and_triplets(problem)
-    # On large networks errors take long, and what pairs and triplets teach is good throughout.
+    # The errors say what of it a start can keep; on large networks they take long.
     has_errors = problem.structure.n_parameters <= MOST_TOGETHER
     pooled = fitted.fit(triplets, standard_errors=has_errors, n_jobs=problem.settings.em.n_jobs)
     estimate = learn_refined(

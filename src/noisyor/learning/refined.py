@@ -1,5 +1,6 @@
-"""learn_refined: from the pooled start, stochastic EM on the records.
+"""learn_refined: from the pooled start, the maximum of the penalised likelihood of the records.
 
+Records that can be summed up exactly are; of others the diseases are sampled (stochastic EM).
 It uses moments of all orders, which the records hold and the counts of pairs and triplets do not.
 """
 
@@ -45,7 +46,7 @@ def learn_refined(
     settings: EMSettings = EMSettings(),
     progress: Callable[[int], None] | None = None,
 ) -> Estimate:
-    """Refine a good start on the records, by sampling each record's diseases.
+    """Refine a good start on the records: sum them up exactly where that can be done, or sample.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def learn_refined(
     cleaned
         What the clean-up has learned beyond the schedule, for the start.
     settings
-        `max_iter`: rounds over all records (10 by default); `rng`; `n_jobs`.
+        `max_iter`: steps over all records at most (100 by default), or rounds where diseases are
+        sampled (10); `tol`; `rng`; `n_jobs`.
     progress
         Called with the number of records sampled since the last call.
 
