@@ -4,22 +4,44 @@ import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import CLUSTER_MARKS, distributed, local_client, local_cluster, write_groups
+from clusters import (
+    CLUSTER_MARKS,
+    HereCluster,
+    distributed,
+    local_client,
+    local_cluster,
+    write_groups,
+)
 from noisyor import MomentPlan, Moments, NoisyOrLearner, count_moments, datasets
 from noisyor import cluster as noisyor_cluster
-from noisyor.errors import ClusterError, FileError, FindingsError, NoisyOrWarning, ParameterError
+from noisyor.errors import (
+    ClusterError,
+    FileAccessError,
+    FileError,
+    FindingsError,
+    NoisyOrError,
+    NoisyOrWarning,
+    ParameterError,
+)
+from noisyor.io.paths import unreadable
 from noisyor.io.tables import ParquetFile
 from noisyor.moments import counting
 
-pytestmark = CLUSTER_MARKS
+pytestmark = [
+    *CLUSTER_MARKS,
+]
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +105,13 @@ def test_long_records_count_the_same(threads, clinic, plan, tmp_path, monkeypatc
     options = {"ids_per_file": ids_per_file}
     with pytest.warns(NoisyOrWarning):  # that they had to be sorted
         alone = count_moments(files, plan, **options)
-    with monkeypatch.context() as context:
-        context.setattr("noisyor.findings.long._give_notice", lambda *_: None)
+    with pytest.warns(NoisyOrWarning) as told:
         together = count_moments(files, plan, client=threads, **options)
     assert together == alone
+    sentences = [str(each.message) for each in told]
+    assert len(set(sentences)) == len(sentences)
+    word = "do not stand together" if ids_per_file else "has rows in two files"
+    assert any(word in each for each in sentences)
 
 
 def test_frames_of_dask_count_the_same(threads, clinic, plan):
@@ -146,12 +171,12 @@ def test_a_read_that_fails_for_a_moment_is_repeated(
     expected = count_moments(path, plan)
     read, lock, n_failures = ParquetFile.batches, threading.Lock(), [0]
 
-    def flaky(self, columns):
-        for batch in read(self, columns):
+    def flaky(self, *arguments):
+        for batch in read(self, *arguments):
             with lock:
                 n_failures[0] += 1
                 if n_failures[0] % 5 == 0 and n_failures[0] < 20:
-                    raise FileError("the connection was reset")
+                    raise unreadable(self.name, ConnectionResetError(104, "connection reset"))
             yield batch
 
     monkeypatch.setattr(ParquetFile, "batches", flaky)
@@ -179,7 +204,7 @@ def test_broken_files_are_named_or_left_out_as_a_whole(threads, clinic, plan, tm
     for broken in torn, cut:
         with pytest.raises(FileError, match=broken.name):
             count_moments([good[0], broken, good[1]], plan, client=threads)
-    with pytest.warns(NoisyOrWarning, match=r"2 files could not be read.*(torn|cut)") as told:
+    with pytest.warns(NoisyOrWarning, match=r"2 files that could not be read.*(torn|cut)") as told:
         found = count_moments([torn, good[0], cut, good[1]], plan, client=threads, skip_broken=True)
     assert "torn.parquet" in str(told[0].message)
     assert "cut.parquet" in str(told[0].message)
@@ -206,8 +231,9 @@ def test_what_cannot_be_done_is_said(threads, clinic, plan, tmp_path):
     other = tmp_path / "b.parquet"
     table = pq.read_table(path)
     pq.write_table(table.append_column("record", pa.array(range(100))), other)
-    with pytest.raises(FindingsError, match=r"column 'record' of ids is missing in .*a\.parquet"):
-        count_moments([path, other], plan, client=threads)
+    assert count_moments([path, other], plan, client=threads) == count_moments([path, other], plan)
+    with pytest.raises(FindingsError, match=r"b\.parquet has a column of record ids and .*a\.parq"):
+        NoisyOrLearner(clinic.structure).fit([path, other], client=threads)
     with pytest.raises(FindingsError, match="no column for the symptoms"):
         count_moments(path, MomentPlan.coupled(datasets.figure1(0).structure), client=threads)
     with pytest.raises(ParameterError, match="learns from records on one machine"):
@@ -275,6 +301,47 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
         assert (code, message in err) == (2, True), err
 
 
+@pytest.fixture
+def here_cluster(monkeypatch):
+    """Have commands work on a cluster without Dask."""
+    for command in "count", "fit", "diagnose":
+        monkeypatch.setattr(f"noisyor.cli.{command}.connected", lambda _: nullcontext(object()))
+    for module in "cli.count", "learning.methods", "inference.posteriors_on_cluster":
+        monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
+    monkeypatch.setattr(noisyor_cluster, "PAUSES", ())
+
+
+def test_commands_list_the_files_that_were_left_out(
+    here_cluster, clinic, tmp_path, monkeypatch, run
+):
+    monkeypatch.chdir(tmp_path)
+    clinic.save("clinic.json")
+    clinic.sample(500, rng=1).to_parquet("a.parquet")
+    (tmp_path / "b.parquet").write_text("PAR1")
+    broken = str(tmp_path / "b.parquet")
+    arguments = "clinic.json", "a.parquet", "b.parquet", "--cluster", "x", "--skip-broken"
+    code, out, err = run("count", *arguments, "-o", "a.moments", "--json")
+    assert (code, json.loads(out)["skipped"], err.count("could not be read")) == (0, [broken], 1)
+    code, out, err = run("fit", *arguments, "-o", "l.json", "--max-iter", "1", "--json")
+    assert (code, json.loads(out)["skipped"], err.count("could not be read")) == (0, [broken], 1)
+    code, out, err = run("fit", *arguments, "-o", "l.json", "--method", "pooled")
+    assert code == 0
+    assert f"Left out, of all passes, since they cannot be read:\n  {broken}\n" in out
+    code, out, _ = run("fit", "clinic.json", "a.parquet", "-o", "l.json", "--json")
+    assert json.loads(out)["skipped"] == []
+
+
+def test_a_number_of_cores_is_not_for_a_cluster(here_cluster, clinic, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    clinic.save("clinic.json")
+    clinic.sample(50, rng=1).to_parquet("a.parquet")
+    where = "clinic.json", "a.parquet", "--cluster", "x"
+    for command, output in (("count", "a.moments"), ("diagnose", "folder")):
+        code, _, err = run(command, *where, "-o", output, "--jobs", "2")
+        assert (code, "--jobs 2 is for one machine" in err) == (2, True), err
+        assert run(command, *where, "-o", output)[0] == 0
+
+
 def test_without_dask_a_sentence_says_how_to_get_it(monkeypatch):
     import sys
 
@@ -310,9 +377,119 @@ def test_only_so_many_jobs_are_given_out(threads, monkeypatch):
     assert found == [n * n for n in range(100)]
 
 
+# What other processes do travels by value, since they cannot import this file.
+give_notices = eval(
+    "lambda *notices: [__import__('noisyor.errors').errors.give_notice(each) for each in notices]"
+)
+
+
+def give_notice_and_fail(notice):
+    give_notices(notice)
+    raise FindingsError("and then it failed.")
+
+
+TRIED = []
+
+
+def read_in_vain(error):
+    TRIED.append(error)
+    raise error("no")
+
+
 def slow_square(number):
     time.sleep(0.001)
     return number * number
+
+
+# --- waiting ---
+
+
+def test_without_workers_the_wait_is_told_and_ends(monkeypatch):
+    monkeypatch.setattr(noisyor_cluster, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(noisyor_cluster, "WORRY_AFTER", 0.1)
+    monkeypatch.setattr(noisyor_cluster, "GIVE_UP_AFTER", 0.5)
+    with local_cluster(processes=False) as local, distributed.Client(local) as client:
+        cluster = noisyor_cluster.Cluster(client)
+        assert cluster.map(slow_square, [(3,)]) == [9]
+        local.scale(0)
+        while client.nthreads():
+            time.sleep(0.01)
+        kept = cluster.keep(slow_square, 4)
+        with (
+            pytest.warns(NoisyOrWarning, match="no workers any more: waiting for new ones"),
+            pytest.raises(ClusterError, match="no workers for 0 seconds: start some"),
+        ):
+            cluster.map(slow_square, [(5,)])
+        local.scale(1)  # one that comes in time goes on with the work
+        monkeypatch.setattr(noisyor_cluster, "GIVE_UP_AFTER", 60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoisyOrWarning)
+            assert cluster.fetch([kept]) == [16]
+
+
+def test_a_scheduler_that_is_killed_is_told_of_without_a_traceback(tmp_path, capfd):
+    file = tmp_path / "scheduler.json"
+    command = "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"
+    with subprocess.Popen(
+        [sys.executable, *command, "--no-dashboard", "--scheduler-file", str(file)],
+        stderr=subprocess.DEVNULL,
+    ) as scheduler:
+        while not file.exists() or not file.read_text():
+            time.sleep(0.05)
+        with noisyor_cluster.connected(json.loads(file.read_text())["address"]) as client:
+            cluster = noisyor_cluster.Cluster(client)
+            kept = cluster.keep(slow_square, 4)  # waits for a worker
+            scheduler.kill()
+            with pytest.raises(ClusterError, match=r"is its scheduler running|did not answer"):
+                cluster.fetch([kept])
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cluster_on_this_machine_listens_to_it_alone():
+    import psutil
+
+    def listening():
+        processes = psutil.Process(), *psutil.Process().children(recursive=True)
+        found = [each for process in processes for each in process.net_connections()]
+        return {each.laddr for each in found if each.status == "LISTEN"}
+
+    before = listening()
+    with noisyor_cluster.connected("local:1"):
+        new = listening() - before
+    assert len(new) > 1
+    assert {address.ip for address in new} == {"127.0.0.1"}
+
+
+# --- repeating, and notices ---
+
+
+def test_what_is_wrong_in_a_file_is_read_once_and_what_may_pass_three_times(threads, monkeypatch):
+    monkeypatch.setattr(noisyor_cluster, "PAUSES", (0.0, 0.0))
+    cluster = noisyor_cluster.Cluster(threads)
+    for error, times in ((FileError, 1), (FindingsError, 1), (FileAccessError, 3), (OSError, 3)):
+        TRIED.clear()
+        with pytest.raises((NoisyOrError, OSError)):
+            cluster.map(read_in_vain, [(error,)])
+        assert len(TRIED) == times
+
+
+def test_notices_of_workers_are_given_here_each_once(processes):
+    cluster = noisyor_cluster.Cluster(processes)
+    with pytest.warns(NoisyOrWarning) as told:
+        cluster.map(give_notices, [("again", f"file {number % 2}") for number in range(8)])
+    assert sorted(str(each.message) for each in told) == ["again", "file 0", "file 1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.map(give_notices, [("again",)])  # that has been told
+
+
+def test_notices_are_given_also_where_the_work_fails(threads):
+    cluster = noisyor_cluster.Cluster(threads)
+    with (
+        pytest.warns(NoisyOrWarning, match="file 2"),
+        pytest.raises(FindingsError, match="and then it failed"),
+    ):
+        cluster.map(give_notice_and_fail, [("file 2",)])
 
 
 # --- edges ---
@@ -329,7 +506,7 @@ def test_broken_long_files_are_left_out_alone(threads, clinic, plan, tmp_path, m
     content = bytearray(files[1].read_bytes())
     content[200:2000] = bytes(1800)
     files[1].write_bytes(content)
-    with pytest.warns(NoisyOrWarning, match=r"1 files could not be read.*1\.parquet"):
+    with pytest.warns(NoisyOrWarning, match=r"1 file that could not be read.*1\.parquet"):
         found = count_moments(files, plan, client=threads, skip_broken=True)
     assert found == expected
 
@@ -340,14 +517,24 @@ def test_nothing_is_not_a_result(threads, clinic, plan, tmp_path, small_jobs):
     gone, empty = tmp_path / "gone.parquet", tmp_path / "empty.parquet"
     empty.touch()
     with (
-        pytest.warns(NoisyOrWarning, match="3 files could not be read"),
+        pytest.warns(NoisyOrWarning, match="3 files that could not be read"),
         pytest.raises(FileError, match="no file can be read"),
     ):
         count_moments([torn, gone, empty], plan, client=threads, skip_broken=True)
     good = write_groups(clinic.sample(100, rng=1), tmp_path / "good.parquet", 50)
-    with pytest.warns(NoisyOrWarning, match="2 files could not be read"):
+    with pytest.warns(NoisyOrWarning, match="2 files that could not be read"):
         found = count_moments([gone, good, empty], plan, client=threads, skip_broken=True)
     assert found == count_moments(good, plan)
+
+
+def held_on(client):
+    """Return what a cluster holds, once all that nobody needs is released."""
+    held, deadline = None, time.monotonic() + 10
+    while held != [] and time.monotonic() < deadline:
+        gc.collect()  # an exception and its frames hold each other
+        time.sleep(0.1)  # releasing takes a message
+        held = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
+    return held
 
 
 def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp_path, small_jobs):
@@ -358,7 +545,11 @@ def test_a_failed_count_leaves_nothing_on_the_cluster(threads, clinic, plan, tmp
             count_moments(torn, plan, client=threads)
     count_moments(write_groups(clinic.sample(100, rng=1), tmp_path / "a.parquet", 50), plan,
                   client=threads)  # fmt: skip
-    gc.collect()  # an exception and its frames hold each other
-    time.sleep(0.2)  # releasing takes a message
-    held = threads.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.tasks))
-    assert held == []
+    assert held_on(threads) == []
+
+
+def test_small_jobs_that_fail_leave_nothing_on_the_cluster(threads):
+    cluster = noisyor_cluster.Cluster(threads)
+    with pytest.raises(FileError):
+        cluster.map(read_in_vain, [(FileError,), (FileError,)])
+    assert held_on(threads) == []

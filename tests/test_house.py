@@ -86,6 +86,13 @@ def test_no_pickle():
         assert not modules & {"pickle", "cloudpickle", "joblib", "shelve", "marshal"}, path
 
 
+def test_what_workers_run_warns_by_notices():
+    """A warning of Python stays where a worker is; notices come to who asked for the work."""
+    for path in source_files():
+        if path.relative_to(SOURCE).parts[0] in ("io", "findings", "moments"):
+            assert "warnings" not in set(imports_of(path)), path
+
+
 def modules_loaded_by(code):
     script = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run(
@@ -105,8 +112,8 @@ def test_import_is_cheap():
 
 # What makes an import slow, so that it may wait until a function needs it.
 HEAVY = {
-    "dask", "distributed", "matplotlib", "numba", "numpy", "pandas", "pgmpy", "polars", "pyagrum",
-    "pyarrow", "rich", "scipy", "sklearn",
+    "dask", "distributed", "matplotlib", "numba", "numpy", "openpyxl", "pandas", "pgmpy", "polars",
+    "pyagrum", "pyarrow", "rich", "scipy", "sklearn",
 }  # fmt: skip
 
 # Still to be moved to the top of their files.

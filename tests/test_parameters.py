@@ -1,10 +1,14 @@
 """Fixed values: from tables, from networks, and what is refused."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, Parameters, Structure, datasets
 from noisyor.errors import FileError, ParameterError, UnknownNameError
+from noisyor.flags import Flag
+from noisyor.io.tables import write_table
+from noisyor.parameters import read_parameter_flags, read_standard_errors
 
 
 def test_a_table_of_fixed_values(tmp_path):
@@ -29,8 +33,10 @@ def test_a_table_of_fixed_values(tmp_path):
         ("failure,A,e,0.2", "line 2: "),
         ("leak,,a,1.2", "line 2: leaks must lie between 0 and 1; that of 'a' is given as 1.2"),
         ("leak,,a,", "line 2: leaks must lie between 0 and 1"),
+        ("leak,,a,nan", "line 2: leaks must lie between 0 and 1; that of 'a' is given as None"),
+        ("leak,,a,inf", "line 2: leaks must lie between 0 and 1; that of 'a' is given as inf"),
         ("chance,A,,0.2", "column 'parameter': 'chance' is not prior, failure or leak"),
-        ("prior,A,,0.2\nprior,A,,0.3", "line 3: the same parameter was given before"),
+        ("prior,A,,0.2\nprior,A,,0.3", "line 3: the same parameter was given before .*line 2"),
         ("prior,A,a,0.2", "line 2: a prior has nothing to do with 'a'"),
         ("", "has no row"),
     ],
@@ -76,6 +82,52 @@ def test_neutral_values_of_a_summary_are_not_held(tmp_path):
     learner.estimate_.save_summary(tmp_path / "summary.csv")
     with pytest.raises(FileError, match="line 2: the value was not learned"):
         Fixed.load(tmp_path / "summary.csv", network.structure)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["prior,A,,0.1", "prior,B,,0.1", "prior,A,,0.1"], "line 4: the same .* before .*line 2"),
+        (["leak,,a,-0.1"], "line 2, column 'standard_error': -0.1 is not a number from 0"),
+        (["leak,,a,inf"], "line 2, column 'standard_error': inf is not a number from 0"),
+    ],
+)
+def test_a_wrong_row_of_a_summary_is_named(tmp_path, rows, says):
+    path, structure = tmp_path / "summary.csv", datasets.figure1(0).structure
+    path.write_text("\n".join(["parameter,disease,symptom,standard_error", *rows, ""]))
+    with pytest.raises(FileError, match=says):
+        read_standard_errors(path, structure)
+
+
+def test_numbers_that_are_none_are_refused_in_any_kind_of_file(tmp_path):
+    path, structure = tmp_path / "summary.parquet", datasets.figure1(0).structure
+    names = {"parameter": ["leak"], "disease": [None], "symptom": ["a"]}
+    for number in float("nan"), float("inf"):
+        write_table(path, pa.table({**names, "standard_error": [number], "value": [number]}))
+        with pytest.raises(FileError, match=f"row 1, column 'standard_error': {number} is not"):
+            read_standard_errors(path, structure)
+        with pytest.raises(FileError, match="row 1: leaks must lie between 0 and 1"):
+            Fixed.load(path, structure)
+
+
+def test_flags_of_a_summary(tmp_path):
+    path, structure = tmp_path / "summary.csv", datasets.figure1(0).structure
+    header = "parameter,disease,symptom,flags"
+    path.write_text(f"{header},flag_codes\nprior,B,,whatever,weak fixed\nleak,,a,,\n")
+    flags = read_parameter_flags(path, structure)
+    assert flags.priors.tolist() == [0, Flag.WEAK | Flag.FIXED]
+    assert not flags.failures.any()
+    assert not flags.leaks.any()
+    path.write_text(f"{header}\nprior,B,,whatever\n")
+    with pytest.raises(FileError, match="line 2, column 'flags': 'whatever' is not a flag"):
+        read_parameter_flags(path, structure)
+
+
+def test_neutral_values_of_a_network_are_not_held():
+    network = datasets.figure1(0)
+    learner = NoisyOrLearner(network.structure, method="uniform").fit(network.sample(50, rng=0))
+    with pytest.raises(ParameterError, match="7 failures of the network were not learned"):
+        Fixed.of(learner.network_, "failures")
 
 
 def test_parameters_are_values():

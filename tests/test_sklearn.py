@@ -11,20 +11,24 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from noisyor import NoisyOrLearner, datasets
+from noisyor import NoisyOrLearner, datasets, learning
 from noisyor.errors import NoisyOrError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisyor.NoisyOrWarning")
 
 
 class OfNumbers(NoisyOrLearner):
-    """The checks bring real numbers, of which the learner takes 0 and 1 only: above 0 is 1 here."""
+    """The checks bring real numbers, of which the learner takes 0 and 1 only: above 0 is 1 here.
+
+    They bring a target to every `fit`, too, which methods that see no diseases refuse (see
+    test_labels_are_refused_by_methods_that_do_not_use_them): it is left out here.
+    """
 
     def fit(self, records, y=None, **options):
-        return super().fit(zeros_and_ones(records), y, **options)
+        return super().fit(zeros_and_ones(records), **options)
 
     def partial_fit(self, records, y=None, **options):
-        return super().partial_fit(zeros_and_ones(records), y, **options)
+        return super().partial_fit(zeros_and_ones(records), **options)
 
     def posteriors(self, records, **options):
         return super().posteriors(zeros_and_ones(records), **options)
@@ -88,6 +92,36 @@ def test_a_step_of_a_pipeline(clinic, frame):
     measured = np.random.default_rng(0).normal(size=(300, 5))
     both = make_pipeline(Binarizer(threshold=0.5), NoisyOrLearner(method="pooled"))
     assert both.fit(measured).predict_proba(measured).shape == (300, 1)
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled", "sequential", "exact_em", "uniform"])
+def test_labels_are_refused_by_methods_that_do_not_use_them(method):
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(300, rng=0, return_diseases=True)
+    learner = NoisyOrLearner(network.structure, method=method)
+    message = f"method '{method}' does not use y, .* learn with 'observed' or 'observed_likelihood'"
+    for labels in diseases, pd.DataFrame(diseases, columns=["A", "B"]), diseases.tolist():
+        for learn in learner.fit, learner.fit_transform:
+            with pytest.raises(ParameterError, match=message):
+                learn(findings, labels)
+        with pytest.raises(ParameterError, match=message):
+            learning.fit(findings, network.structure, method, labels=labels)
+    with pytest.raises(ParameterError, match=message):
+        learner.fit(findings, diseases[:, 0])
+    if method in ("refined", "pooled", "sequential"):
+        with pytest.raises(ParameterError, match=message):
+            learner.partial_fit(findings, diseases)
+    assert not hasattr(learner, "moments_")
+    # Of a later step in a pipeline.
+    assert learner.fit_transform(findings, diseases[:, 0]).shape == (300, 2)
+
+
+def test_methods_that_see_the_diseases_use_them_in_a_pipeline_too():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(300, rng=0, return_diseases=True)
+    learner = NoisyOrLearner(network.structure, method="observed")
+    learner.fit_transform(findings, diseases)
+    assert learner.network_.priors == pytest.approx(diseases.mean(axis=0))
 
 
 @pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "lil_matrix"])

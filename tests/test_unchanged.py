@@ -22,6 +22,7 @@ import pytest
 import noisyor
 from conftest import find_structures
 from noisyor import datasets
+from noisyor.experiments.settings import real_network
 
 RECORDED = Path(__file__).with_suffix("").with_name("unchanged.npz")
 
@@ -215,7 +216,7 @@ NETWORKS = {
     "clinic": datasets.clinic,
     "random": functools.partial(random_network, 3, 4, 9, 0.4),
     "twins": functools.partial(random_network, 5, 3, 7, 0.8),
-    "tcc4e": lambda: datasets.from_folder(find_structures() / "tcc4e"),
+    "tcc4e": lambda: real_network(find_structures() / "tcc4e"),
     "large": large_network,
 }
 

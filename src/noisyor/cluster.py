@@ -2,26 +2,42 @@
 
 A job is a function of small arguments that gives the same result wherever and however often it
 runs. Dask runs it again if its worker is lost, and what is lost of merged results too; so nothing
-is counted twice, and nothing is missing.
+is counted twice, and nothing is missing. Notices that a job gives come back to who asked for it.
 """
 
+import asyncio
 import copy
 import functools
 import logging
 import operator
 import os
+import secrets
+import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from noisyor.errors import ClusterError, FileError, NoisyOrError
+from noisyor.errors import (
+    ChangedFileError,
+    ClusterError,
+    FileAccessError,
+    FileError,
+    NoisyOrError,
+    collected_notices,
+    give_notice,
+)
 
 FAN_IN = 8
 """Results that are merged at a time."""
 AHEAD = 2
 """Jobs for each thread that are given out before earlier ones are finished."""
+PAUSES = (0.2, 1.0)
+"""Seconds before a file is read again that the system did not give."""
+LOOK_EVERY, WORRY_AFTER, GIVE_UP_AFTER = 1.0, 5.0, 300.0
+"""Seconds: how often to see that there are workers while waiting for one; how long there may be
+none until that is told, and until it is an error."""
 
 Progress = Callable[[int], None]
 Merge = Callable[[list[Any]], Any]
@@ -55,24 +71,43 @@ def connected(address: str) -> Iterator[Any]:
         with _local(distributed, address) as cluster, distributed.Client(cluster) as client:
             yield client
         return
+    with _silent_logs(), _remote(distributed, address) as client:
+        yield client
+
+
+def _remote(distributed: Any, address: str) -> Any:
     try:
-        client = distributed.Client(address, timeout="5s")
+        return distributed.Client(address, timeout="5s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
             f"there is no cluster at {address!r} ({error}). Give the address of a Dask scheduler, "
             "such as tcp://10.0.0.1:8786, or local:4 for four processes on this machine."
         ) from None
-    with client:
-        yield client
+
+
+@contextmanager
+def _silent_logs() -> Iterator[None]:
+    """Keep Dask's tracebacks to itself: what goes wrong, we say in a sentence."""
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = {name: logging.getLogger(name).level for name in known}
+    for name in known:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _local(distributed: Any, address: str) -> Any:
     wanted = address.partition(":")[2]
     if wanted and (not wanted.isdigit() or int(wanted) < 1):
         raise ClusterError(f"{address!r}: after local: comes the number of workers, as in local:4.")
+    # Dask serves pages about itself, by default to all who reach this machine: here to it alone.
     return distributed.LocalCluster(
         n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,
-        processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL,
+        processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
     )  # fmt: skip
 
 
@@ -104,6 +139,13 @@ class Cluster:
             raise ClusterError(f"client must be a distributed.Client, not {type(client).__name__}.")
         self._distributed = imported()
         self._client = client
+        self._alone_since: float | None = None
+        self._is_worried = False
+        self._told: set[str] = set()
+        self._notices: list[str] = []
+        self._topic = f"noisyor-notices-{secrets.token_hex(8)}"
+        notices = self._notices  # Dask keeps the handler, which must not keep this object
+        client.subscribe_topic(self._topic, lambda event: notices.append(event[1]))
 
     @property
     def n_threads(self) -> int:
@@ -134,13 +176,24 @@ class Cluster:
             self._client.compute(each) if hasattr(each, "__dask_graph__") else each
             for each in arguments
         ]
-        # A read can fail for a moment: then it is tried again.
-        return self._client.submit(work, *ready, pure=False, retries=2)
+        return self._client.submit(_do, self._topic, work, *ready, pure=False)
 
     def fetch(self, kept: Sequence[Any]) -> list[Any]:
         """Bring small results here."""
-        with self._errors_named():
-            return list(self._client.gather(list(kept)))
+        with self._working():
+            gather = functools.partial(self._client.gather, list(kept), asynchronous=True)
+            try:
+                return list(self._wait_for(gather))
+            except Exception as error:
+                raise _copied(error) from None
+
+    def completed(self, finished: Any) -> Any:
+        """Return the next result of Dask's `as_completed`, as soon as there is one."""
+        return self._wait_for(finished.__anext__)
+
+    def as_completed(self, kept: Sequence[Any] = ()) -> Any:
+        """Return what `completed` takes; more can be added."""
+        return self._distributed.as_completed(list(kept), loop=self._client.loop)
 
     def tree(self, merge: Callable[..., Any], kept: Sequence[Any]) -> Any:
         """Merge results as a tree, where they are."""
@@ -155,14 +208,13 @@ class Cluster:
         """Give the results of jobs one after the other; only so many wait to be taken."""
         waiting: deque[tuple[Job, Any]] = deque()
         most = AHEAD * self.n_threads
-        with self._errors_named():
-            for job in jobs:
-                waiting.append((job, self.keep(work, *shared, *job.arguments)))
-                if len(waiting) >= most:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            for first, future in waiting:
-                yield first, future.result()
+        for job in jobs:
+            waiting.append((job, self.keep(work, *shared, *job.arguments)))
+            if len(waiting) >= most:
+                first, future = waiting.popleft()
+                yield first, self.fetch([future])[0]
+        for first, future in waiting:
+            yield first, self.fetch([future])[0]
 
     def merged(
         self,
@@ -181,10 +233,10 @@ class Cluster:
         """
         start = functools.partial(self.keep, work, *shared)
         merging = _Merging(self, start, functools.partial(self._merge, merge, shared), skip_broken)
-        with self._errors_named():
+        with self._working():
             try:
                 total = merging.run(jobs, progress or (lambda _: None))
-                return (None if total is None else total.result()), merging.skipped
+                return (None if total is None else self.fetch([total])[0]), merging.skipped
             finally:
                 merging.release()
 
@@ -208,14 +260,16 @@ class Cluster:
     ) -> tuple[list[Any], list[Skipped]]:
         """Return the results without those of files of which a job could not read its part."""
         reasons: dict[str, str] = {}
-        with self._errors_named():
-            self._distributed.wait(list(kept))
-            for future, job in zip(kept, jobs, strict=True):
-                error = future.exception() if future.status == "error" else None
-                if error is not None and not isinstance(error, FileError):
+        with self._working():
+            finished = self.as_completed(kept)
+            job_of = dict(zip(kept, jobs, strict=True))
+            for _ in kept:
+                future = self.completed(finished)
+                error = self.error_of(future)
+                if error is not None and not is_of_file(error):
                     raise _copied(error)
                 if error is not None:
-                    reasons.setdefault(job.source, str(error))
+                    reasons.setdefault(job_of[future].source, str(error))
         found = [each for each, job in zip(kept, jobs, strict=True) if job.source not in reasons]
         return found, [Skipped(source, reason) for source, reason in reasons.items()]
 
@@ -225,9 +279,23 @@ class Cluster:
         # Before the next jobs, so that results do not pile up.
         return self._client.submit(merge, *shared, futures, pure=False, priority=10)
 
+    def error_of(self, future: Any) -> Any:
+        """Return the error of a job that has ended; None where it went well."""
+        if future.status == "finished":
+            return None
+        if future.status != "error":
+            raise ClusterError(
+                "the cluster has gone away, or gave up a piece of work: is its scheduler running? "
+                f"({future.status})"
+            )
+        return future.exception()
+
     @contextmanager
-    def _errors_named(self) -> Iterator[None]:
-        """Say what to do where workers die again and again, or the cluster is gone."""
+    def _working(self) -> Iterator[None]:
+        """Say what to do where workers die again and again, or the cluster is gone.
+
+        Whatever happens, notices of workers are given here, each once.
+        """
         try:
             yield
         except NoisyOrError:
@@ -239,7 +307,47 @@ class Cluster:
             ) from None
         except (OSError, TimeoutError, self._distributed.CancelledError) as error:
             reason = (str(error) or type(error).__name__).rstrip(".")
-            raise ClusterError(f"the cluster did not answer: {reason}.") from error
+            raise ClusterError(f"the cluster did not answer: {reason}.") from None
+        finally:
+            self._give_notices()
+
+    def _give_notices(self) -> None:
+        new = [each for each in dict.fromkeys(self._notices) if each not in self._told]
+        self._told.update(new)
+        for notice in new:
+            give_notice(notice, stacklevel=3)
+
+    def _wait_for(self, start: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what comes of something that Dask does, and see to it that it can be done."""
+        sync = self._client.sync
+        task = sync(_started, start)
+        try:
+            while not sync(_is_done, task, LOOK_EVERY):
+                self._look_for_workers()
+            return sync(_result, task)
+        finally:
+            self._client.loop.add_callback(task.cancel)  # after an error, or Ctrl-C
+
+    def _look_for_workers(self) -> None:
+        """Say if there are none, and raise an error if none comes back."""
+        if self._client.nthreads():
+            self._alone_since, self._is_worried = None, False
+            return
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        alone = now - self._alone_since
+        if alone >= GIVE_UP_AFTER:
+            raise ClusterError(
+                f"the cluster has had no workers for {GIVE_UP_AFTER:.0f} seconds: start some (dask "
+                "worker ADDRESS), with more memory if that is what the last ones died of, and "
+                "start again."
+            )
+        if alone >= WORRY_AFTER and not self._is_worried:
+            self._is_worried = True
+            give_notice(
+                "the cluster has no workers any more: waiting for new ones, for "
+                f"{GIVE_UP_AFTER:.0f} seconds at most."
+            )
 
 
 class _Merging:
@@ -263,7 +371,7 @@ class _Merging:
         for job in waiting:
             self._left[job.source] = self._left.get(job.source, 0) + 1
         most = AHEAD * self._cluster.n_threads
-        finished = self._cluster._distributed.as_completed()
+        finished = self._cluster.as_completed()
         while waiting or self._running:
             while waiting and len(self._running) < most:
                 job = waiting.popleft()
@@ -273,7 +381,7 @@ class _Merging:
                     finished.add(future)
             if not self._running:
                 break
-            future = next(finished)
+            future = self._cluster.completed(finished)
             job = self._running.pop(future)
             if job.source in self._left:
                 self._take(job, future)
@@ -289,11 +397,9 @@ class _Merging:
 
     def _take(self, job: Job, future: Any) -> None:
         """Add a result to those of its file; leave out a file that cannot be read, if asked to."""
-        if future.status not in ("finished", "error"):
-            raise ClusterError(f"the cluster gave up a piece of work ({future.status}).")
-        if future.status == "error":
-            error = future.exception()
-            if not self._skip_broken or not isinstance(error, FileError):
+        error = self._cluster.error_of(future)
+        if error is not None:
+            if not self._skip_broken or not is_of_file(error):
                 raise _copied(error)
             self.skipped.append(Skipped(job.source, str(error)))
             self._of_file.pop(job.source, None)
@@ -335,8 +441,57 @@ def _copied(error: BaseException) -> BaseException:
 
     With a traceback, that one would keep our frames, and so all results they hold, for ever.
     """
+    error.with_traceback(None)
     return copy.copy(error).with_traceback(None)
+
+
+def is_of_file(error: BaseException) -> bool:
+    """Return True if an error is one of a file that could be left out."""
+    return isinstance(error, FileError) and not isinstance(error, ChangedFileError)
+
+
+# --- what workers do ---
+
+
+def _do(topic: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a job; send the notices that it gives to the client, before the result."""
+    with collected_notices() as notices:
+        try:
+            return repeated(work, *arguments)
+        finally:
+            for notice in dict.fromkeys(notices):
+                imported().get_worker().log_event(topic, notice)
+
+
+def repeated(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do something; try again where the system did not give a file. What is in it stays as it is.
+
+    >>> repeated(max, 1, 2)
+    2
+    """
+    for pause in PAUSES:
+        try:
+            return work(*arguments)
+        except (FileAccessError, OSError):
+            time.sleep(pause)
+    return work(*arguments)
 
 
 def _itself(value: Any) -> Any:
     return value
+
+
+# --- what Dask's loop does ---
+
+
+async def _started(start: Callable[[], Awaitable[Any]]) -> Any:
+    return asyncio.ensure_future(start())
+
+
+async def _is_done(task: Any, seconds: float) -> bool:
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    return bool(done)
+
+
+async def _result(task: Any) -> Any:
+    return task.result()

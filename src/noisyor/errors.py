@@ -5,7 +5,10 @@ exits with code 2. It is a `ValueError`, so that callers who know nothing of thi
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class NoisyOrError(ValueError):
@@ -54,6 +57,17 @@ class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 
 
+class FileAccessError(FileError):
+    """The system did not give the bytes of a file; a moment later it may, so a cluster asks again.
+
+    What is wrong in the file itself is a plain `FileError`: reading once more would not help.
+    """
+
+
+class ChangedFileError(FileError):
+    """Files that are others than in an earlier pass over them: no result would hold for both."""
+
+
 class ExchangeError(NoisyOrError):
     """A network of other software that is not a noisy-or, or a format that cannot hold one."""
 
@@ -69,15 +83,65 @@ class NoisyOrWarning(UserWarning):
     """
 
 
+_collected: ContextVar[list[str] | None] = ContextVar("notices", default=None)
+
+
+def give_notice(message: str, *, stacklevel: int = 1) -> None:
+    """Warn of something, or keep it for whoever collects the notices of this work."""
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(message, NoisyOrWarning, stacklevel=stacklevel + 1)
+    else:
+        collected.append(message)
+
+
+@contextmanager
+def collected_notices() -> Iterator[list[str]]:
+    """Give a list that takes all notices of this thread; others go on warning.
+
+    Python's own `catch_warnings` is one for all threads of a process, of which a worker has many.
+
+    >>> with collected_notices() as notices:
+    ...     give_notice("two files have the same name.")
+    >>> notices
+    ['two files have the same name.']
+    """
+    notices: list[str] = []
+    token = _collected.set(notices)
+    try:
+        yield notices
+    finally:
+        _collected.reset(token)
+
+
 def some_of(names: Iterable[object], most: int = 5) -> str:
     """Return the first few names, quoted, and how many more there are.
 
     >>> some_of(["fever", "cough", "rash"], most=2)
     "'fever', 'cough' and 1 more"
     """
-    listed = [repr(name) for name in names]
+    listed = [quoted(name, most=200) for name in names]
     shown = ", ".join(listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def quoted(value: object, most: int = 100) -> str:
+    """Return a value for a message, cut where it is long; what does not print is escaped.
+
+    >>> quoted("a" * 200, most=10)
+    "'aaaaaaaaa... (202 characters)"
+    """
+    text = ascii(value) if not str(value).isprintable() else repr(value)
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def count_of(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_of(1, "record"), count_of(2000, "record")
+    ('1 record', '2,000 records')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def nearest_name(name: str, names: Sequence[str]) -> str:
@@ -86,6 +150,12 @@ def nearest_name(name: str, names: Sequence[str]) -> str:
     >>> nearest_name("fevr", ["fever", "cough"])
     "; did you mean 'fever'?"
     """
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the known name that is nearest in its letters, or None where none is near."""
     folded = {known.casefold(): known for known in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return folded[near[0]] if near else None

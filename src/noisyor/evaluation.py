@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError, some_of
 from noisyor.inference import posteriors
+from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng
@@ -58,7 +59,7 @@ class Comparison:
 
 
 def evaluate(
-    learned: NoisyOrNetwork,
+    learned: NoisyOrNetwork | LearnedNetwork,
     truth: NoisyOrNetwork,
     *,
     n_records: int = 1000,
@@ -70,7 +71,7 @@ def evaluate(
     Parameters
     ----------
     learned, truth
-        Networks with the same diseases, symptoms and edges, in whatever order.
+        Networks, or an `Estimate`, with the same diseases, symptoms and edges, in whatever order.
     n_records
         New records, sampled from `truth`, whose posteriors are compared; 0: none.
     rng
@@ -89,6 +90,7 @@ def evaluate(
     """
     if isinstance(n_records, bool) or not isinstance(n_records, int | np.integer) or n_records < 0:
         raise ParameterError(f"n_records must be a whole number from 0 on, not {n_records!r}.")
+    learned, truth = network_of(learned), network_of(truth)
     structure = truth.structure
     mine = in_order_of(learned, structure)
     wrong = mine.parameters.map(lambda ours, theirs: np.abs(ours - theirs), truth.parameters)

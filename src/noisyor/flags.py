@@ -37,6 +37,11 @@ class Flag(IntFlag):
     NO_ERROR = 16384
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
+    DOUBTFUL = (
+        NOT_LEARNED | CLIPPED | RESTS_ON_CLIPPED | UNSTABLE | WEAK | UNCERTIFIED
+        | WEAKLY_IDENTIFIED | SWAPPABLE | AMBIGUOUS | NO_ERROR
+    )  # fmt: skip
+    """All but FIXED, which is a fact and not a doubt."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -83,7 +88,8 @@ REASONS = {
     Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
-    Flag.NO_ERROR: "how exact it is, is not known: fewer than 10 groups hold records",
+    Flag.NO_ERROR: "how exact it is, is not known: the method does not say, or fewer than 10 "
+    "groups hold records",
     Flag.FIXED: "fixed at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }

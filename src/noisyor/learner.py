@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import (
 from noisyor.em.runs import EMSettings
 from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.inference import Posteriors, posteriors
 from noisyor.io.tables import open_table
 from noisyor.learning.estimate import Estimate
@@ -29,6 +29,7 @@ from noisyor.learning.methods import (
     METHODS,
     LearningSettings,
     RecordSource,
+    check_labels,
     find_method,
     fit,
     plan_for,
@@ -102,6 +103,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The counts that it was learned from.
     n_iter_
         Rounds of "refined", or steps of the run that was kept; 1 for methods that solve at once.
+    skipped_
+        The files that were left out because they cannot be read, with `skip_broken` on a cluster.
     schedule_
         What of the structure can be learned, and in which order.
 
@@ -189,26 +192,26 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Records are `Findings`, an array or sparse matrix of records x symptoms, a pandas, polars,
         pyarrow or duckdb table, a path or a list of paths; options as in `count_moments`. The
         method "refined" keeps them in memory, a bit a finding, and so do the baselines. `y` is for
-        "observed" and "observed_likelihood": the diseases, records x diseases; other methods do
-        not use it. `progress` is called with numbers of records, as often as they are looked at.
+        "observed" and "observed_likelihood": the diseases, records x diseases; other methods refuse
+        it. `progress` is called with numbers of records, as often as they are looked at.
 
         `fixed` keeps parameters at their values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
 
         With a `client` (a `distributed.Client` of Dask) the records, files or a Dask DataFrame,
         are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
-        are left out, and a warning names them.
+        are left out, of all passes: a warning names them, and `skipped_` lists them.
         """
-        settings, form = self._settings(), RecordFormat(**options)
+        settings, form = self._settings(), record_format(options)
         structure = self.structure or structure_of(X, form)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
-        labels = y if METHODS[self.method].needs_labels else None
         known = as_fixed(fixed, structure)
-        estimate = fit(source, structure, self.method, settings, fixed=known, labels=labels)
+        estimate = fit(source, structure, self.method, settings, fixed=known, labels=y)
         assert estimate.moments is not None
         self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
         self.n_iter_ = estimate.n_iter
+        self.skipped_ = [each.source for each in source.skipped]
         if self.verbose:
             print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
         return self
@@ -227,7 +230,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             raise ParameterError(
                 f"method {self.method!r} cannot learn bit by bit: call fit with all records."
             )
-        settings, form, is_fitted = self._settings(), RecordFormat(**options), self._is_fitted
+        check_labels(find_method(self.method), y)
+        settings, form, is_fitted = self._settings(), record_format(options), self._is_fitted
         structure = self.structure or (self.structure_ if is_fitted else structure_of(X, form))
         known = as_fixed(self._fixed if fixed is None and is_fitted else fixed, structure)
         if is_fitted and known != self._fixed:
@@ -304,6 +308,15 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         After `set_output(transform="pandas")` as a frame with the names of the diseases.
         """
         return self.predict_proba(X, **options)
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.float64]:
+        """Learn from records, as `fit` does, and return their posteriors.
+
+        In a pipeline `y` is the target of a later step, in one column, and no disease: methods that
+        see no diseases do not learn from it. A table of labels they refuse, as `fit` does.
+        """
+        is_target = np.asarray(y).ndim == 1 and not find_method(self.method).needs_labels
+        return self.fit(X, None if is_target else y, **options).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` gives: the diseases."""
@@ -424,13 +437,14 @@ def _table_columns(records: Any, form: RecordFormat) -> list[str]:
     if not isinstance(first, str | Path) and not hasattr(first, "__arrow_c_stream__"):
         return []
     table = open_table(first)
+    columns = form.columns_of(table, Structure([], [], []))
     names = list(table.column_names)
     if form.layout == "long" or {form.record, form.symptom} <= set(names):
         raise ParameterError(
             f"{table.name} has a row per finding, which does not name all symptoms: give a "
             "structure."
         )
-    return [name for name in names if name != form.record]
+    return [name for name in names if name != columns.record]
 
 
 def _width(records: Any) -> int:

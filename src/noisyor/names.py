@@ -1,12 +1,27 @@
 """Names of diseases and symptoms, and their indices."""
 
+import functools
+import re
+import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError, UnknownNameError, nearest_name, some_of
+from noisyor.errors import (
+    NoisyOrWarning,
+    ParameterError,
+    StructureError,
+    UnknownNameError,
+    count_of,
+    nearest_name,
+    some_of,
+)
+
+if TYPE_CHECKING:
+    from noisyor.io.columns import Table
 
 Indices = NDArray[np.int64]
 Name = str | int | np.integer[Any]
@@ -49,24 +64,6 @@ def encode(
     known = index_names(listed, kind)
     codes = [resolve(name, known, listed, kind) for name in given]
     return listed, np.array(codes, dtype=np.int64)
-
-
-def extend_names(known: dict[str, int], column: Any) -> tuple[Indices, int | None]:
-    """Return the indices of an Arrow column's names, and the first row whose name is empty.
-
-    New names get the next indices, in the order in which the rows show them.
-    """
-    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-    entries = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    words = encoded.dictionary.to_pylist()
-    _, first_seen = np.unique(entries, return_index=True)
-    indices: Indices = np.full(len(words), -1, dtype=np.int64)
-    for row in np.sort(first_seen).tolist():
-        word = words[entries[row]] if entries[row] >= 0 else None
-        if not word:
-            return indices[:0], row
-        indices[entries[row]] = known.setdefault(word, len(known))
-    return np.asarray(indices[entries]), None
 
 
 def names_or_numbers(
@@ -128,6 +125,139 @@ def match_name(given: str, names: Sequence[str], kind: str) -> str:
                 f"{given!r} can be more than one {kind}: {some_of(found)}. Write more of it."
             )
     raise UnknownNameError(f"there is no {kind} named {given!r}{nearest_name(given, names) or '.'}")
+
+
+def name_key(name: str) -> str:
+    """Return what names share that differ only in case, blanks or the form of their letters.
+
+    >>> name_key(" Runny_Nose") == name_key("runny nose")
+    True
+    """
+    plain = unicodedata.normalize("NFKC", name).casefold().replace("\ufeff", "")
+    words = " ".join(re.sub(r"(?<=\w)[_.]+(?=\w)", " ", plain).split())
+    return unicodedata.normalize("NFKC", words)
+
+
+def columns_named(table: "Table", wanted: Sequence[str]) -> list[str]:
+    """Return the columns of these names, in whatever case and with blanks, or name the missing."""
+    from noisyor.io.tables import need_columns
+
+    alike = {name_key(name): name for name in table.column_names}
+    found = [name if name in table.column_names else alike.get(name_key(name)) for name in wanted]
+    missing = [name for name, at in zip(wanted, found, strict=True) if at is None]
+    need_columns(table, missing)
+    return [name for name in found if name is not None]
+
+
+class NameList:
+    """Names in the order in which a table shows them.
+
+    Those that differ only in case, blanks or the form of their letters are one and the same, in
+    the first spelling, unless names are exact.
+    """
+
+    def __init__(self, kind: str, exact: bool = False) -> None:
+        self.kind = kind
+        self.names: list[str] = []
+        self._exact = exact
+        self._index: dict[str, int] = {}
+        self._by_key: dict[str, int] = {}
+        self._merged: dict[str, str] = {}
+
+    def indices_of(self, column: Any) -> tuple[Indices, int | None]:
+        """Return the indices of an Arrow column's names, and the first row whose name is empty."""
+        encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+        entries = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        words = encoded.dictionary.to_pylist()
+        _, first_seen = np.unique(entries, return_index=True)
+        indices: Indices = np.full(len(words), -1, dtype=np.int64)
+        for row in np.sort(first_seen).tolist():
+            word = words[entries[row]] if entries[row] >= 0 else None
+            if not word or not word.strip():
+                return indices[:0], row
+            indices[entries[row]] = self._index_of(word)
+        return np.asarray(indices[entries]), None
+
+    def _index_of(self, word: str) -> int:
+        if word not in self._index:
+            name = word if self._exact else word.strip()
+            found = self._by_key.setdefault(
+                name if self._exact else name_key(name), len(self.names)
+            )
+            if found == len(self.names):
+                self.names.append(name)
+            if word != self.names[found]:
+                self._merged[word] = self.names[found]
+            self._index[word] = found
+        return self._index[word]
+
+    def tell(self, where: str) -> None:
+        """Warn of names that were taken for others."""
+        if self._merged:
+            listed = [f"{name!r} is {first!r}" for name, first in self._merged.items()]
+            more = f" and {len(listed) - 10:,} more" if len(listed) > 10 else ""
+            warnings.warn(
+                f"{where}: {count_of(len(listed), self.kind)} under a second spelling: "
+                f"{', '.join(listed[:10])}{more}.",
+                NoisyOrWarning,
+                stacklevel=3,
+            )
+
+
+class NameMatcher:
+    """Finds which known name is meant: as it stands, else in other letters where that is clear.
+
+    >>> matcher = NameMatcher(["fever", "cough", "Cough"])
+    >>> matcher.find("FEVER "), matcher.find("cough"), matcher.find("COUGH")
+    (0, 1, -1)
+
+    Parameters
+    ----------
+    names
+        The known names.
+    meanings
+        What other names mean: a known name, or None for what is to be passed over.
+    """
+
+    PASSED_OVER = -2
+
+    def __init__(
+        self, names: Sequence[str], meanings: Mapping[str, str | None] | None = None
+    ) -> None:
+        self.names = names
+        self._index = {name: number for number, name in enumerate(names)}
+        self._by_key: dict[str, int] = {}
+        for number, name in enumerate(names):
+            key = name_key(name)
+            self._by_key[key] = -1 if key in self._by_key else number
+        for name, meaning in (meanings or {}).items():
+            self._index[name] = self.PASSED_OVER if not meaning else self._known(name, meaning)
+
+    @functools.cached_property
+    def has_numbers(self) -> bool:
+        """Whether some names are whole numbers."""
+        return any(name.strip().isdecimal() for name in self._index)
+
+    def _known(self, name: str, meaning: str) -> int:
+        found = self.find(meaning)
+        if found < 0:
+            hint = nearest_name(meaning, self.names) or "."
+            raise UnknownNameError(
+                f"names: {name!r} is to mean {meaning!r}, which is unknown{hint}"
+            )
+        return found
+
+    def find(self, name: str) -> int:
+        """Return the index of the name that is meant, -1 for none, or `PASSED_OVER`."""
+        found = self._index.get(name)
+        if found is None:  # remembered: a file has the same names in every batch
+            found = self._index[name] = self._by_key.get(name_key(name), -1)
+        return found
+
+    def hint(self, name: str) -> str:
+        """Return a question that names what may be meant, or nothing."""
+        alike = [known for known in self.names if name_key(known) == name_key(name)]
+        return f"; it can be {some_of(alike)}." if alike else nearest_name(name, self.names)
 
 
 def renumbering(

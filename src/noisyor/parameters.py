@@ -187,6 +187,13 @@ class Fixed(Immutable):
         if not kinds:
             raise ParameterError(f"say what to fix: {', '.join(KINDS)}.")
         _check_kinds(kinds)
+        for kind in kinds if getattr(network, "flags", None) is not None else ():
+            n_missing = np.count_nonzero(getattr(network.flags, kind) & Flag.NOT_LEARNED)
+            if n_missing:
+                raise ParameterError(
+                    f"{n_missing:,} {kind} of the network were not learned, but are neutral "
+                    "values; fix the others by a table of them, or by a mapping."
+                )
         return cls(network.structure, **{kind: getattr(network, kind) for kind in kinds})
 
     @classmethod
@@ -197,8 +204,6 @@ class Fixed(Immutable):
         """
         values = _no_values(structure)
         for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}):
-            if np.isfinite(values[row.kind][row.index]):
-                raise FileError(f"{row.location}: the same parameter was given before.")
             if row.flags & Flag.NOT_LEARNED:
                 raise FileError(
                     f"{row.location}: the value was not learned, but is a neutral one; leave the "
@@ -348,13 +353,16 @@ class ParameterRow:
 def parameter_rows(
     path: PathLike, structure: Structure, columns: Mapping[str, ColumnKind]
 ) -> Iterator[ParameterRow]:
-    """Read columns, and flags, of a table with a row per parameter, such as a summary."""
+    """Read columns, and flags, of a table with a row per parameter, such as a summary.
+
+    A parameter that stands there twice is an error: nobody knows which row is right.
+    """
     table = open_table(path)
     names = {"parameter": ColumnKind.TEXT, "disease": ColumnKind.NAME, "symptom": ColumnKind.NAME}
     needed = {**names, **columns}
     need_columns(table, needed)
     flags = {name: ColumnKind.TEXT for name in FLAG_COLUMNS if name in table.column_names}
-    row = 0
+    row, first = 0, dict[tuple[str, int], RowLocation]()
     for batch in table.batches({**needed, **flags}):
         for cells in batch.to_pylist():
             location = RowLocation(table, row)
@@ -363,6 +371,9 @@ def parameter_rows(
                 index = _index_of(structure, kind, name)
             except NoisyOrError as error:
                 raise FileError(f"{location}: {error}") from None
+            before = first.setdefault((kind, index), location)
+            if before is not location:
+                raise FileError(f"{location}: the same parameter was given before ({before}).")
             yield ParameterRow(location, kind, name, index, cells)
             row += 1
 
@@ -387,7 +398,21 @@ def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
     errors = _no_values(structure)
     for row in parameter_rows(path, structure, {"standard_error": ColumnKind.NUMBER}):
         error = row.cells["standard_error"]
-        if error is not None and not error >= 0.0:
-            raise FileError(f"{row.location}, column 'standard_error': {error!r} is below 0.")
+        if error is not None and not 0.0 <= error < np.inf:
+            raise FileError(
+                f"{row.location}, column 'standard_error': {error!r} is not a number from 0; leave "
+                "the cell empty where there is none."
+            )
         errors[row.kind][row.index] = np.nan if error is None else error
     return Parameters(**errors)
+
+
+def read_parameter_flags(path: PathLike, structure: Structure) -> Parameters:
+    """Read flags from what `Estimate.save_summary` wrote; none for parameters without a row."""
+    flags = {kind: np.zeros(len(part), np.uint16) for kind, part in _no_values(structure).items()}
+    for row in parameter_rows(path, structure, {}):
+        found, unknown = flags_of_row(row.location, row.cells)
+        if unknown:
+            raise FileError(f"{row.location}, column 'flags': {unknown[0]!r} is not a flag.")
+        flags[row.kind][row.index] = found
+    return Parameters(**flags)

@@ -19,9 +19,11 @@ from noisyor.io.paths import PathLike
 from noisyor.names import (
     Indices,
     Name,
+    NameList,
+    columns_named,
     encode,
-    extend_names,
     index_names,
+    name_key,
     names_or_numbers,
     renumbered,
     renumbering,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from noisyor.io.columns import Table
 
 FORMAT, VERSION = "noisyor.structure", 1
-NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 1
+NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 2
 SCHEDULE_FORMAT, SCHEDULE_VERSION = "noisyor.schedule", 1
 FORMATS = {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION, SCHEDULE_FORMAT: SCHEDULE_VERSION}
 """Files of networks and schedules have all that a structure's file has: they can be read as one."""
@@ -392,26 +394,33 @@ class Structure(Immutable):
 
 
 def read_edges(
-    table: "Table", *, may_be_none: bool = False
+    table: "Table", *, may_be_none: bool = False, exact: bool = False
 ) -> tuple[list[str], list[str], Indices]:
     """Read names and edges from the columns disease and symptom of a table.
 
-    Row r of the edges comes from row r of the table, so that further columns can be joined.
+    Row r of the edges comes from row r of the table, so that further columns can be joined. Names
+    that differ only in case or blanks are one, which is told, unless they are `exact`.
     """
     from noisyor.io.columns import ColumnKind
-    from noisyor.io.tables import need_columns
 
-    need_columns(table, ["disease", "symptom"])
-    names: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    wanted = ["disease", "symptom"]
+    if not {name_key(name) for name in table.column_names} & set(wanted):
+        raise FileError(
+            f"{table.name} has no columns 'disease' and 'symptom', a row for each edge; its "
+            f"columns are {some_of(table.column_names, most=10)}. Of a matrix with a column a "
+            "disease (a Q-matrix) `noisyor convert` makes a structure."
+        )
+    columns = columns_named(table, wanted)
+    lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0
-    for batch in table.batches({"disease": ColumnKind.TEXT, "symptom": ColumnKind.TEXT}):
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.TEXT)):
         codes = []
-        for column, known, kind in zip(batch, names, ("disease", "symptom"), strict=True):
-            indices, empty = extend_names(known, column)
+        for column, known in zip(batch, lists, strict=True):
+            indices, empty = known.indices_of(column)
             if empty is not None:
                 raise FileError(
-                    f"{table.location(row + empty)}, column {kind!r}: the name is empty."
+                    f"{table.location(row + empty)}, column {known.kind!r}: the name is empty."
                 )
             codes.append(indices)
         parts.append(np.column_stack(codes))
@@ -419,8 +428,10 @@ def read_edges(
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
     if not len(edges) and not may_be_none:
         raise FileError(f"{table.name} has no edges below its header.")
-    _check_edges_differ(edges, list(names[0]), list(names[1]), table.location)
-    return list(names[0]), list(names[1]), edges
+    for known in lists:
+        known.tell(table.name)
+    _check_edges_differ(edges, lists[0].names, lists[1].names, table.location)
+    return lists[0].names, lists[1].names, edges
 
 
 def _canonical_edges(

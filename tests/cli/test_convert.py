@@ -1,9 +1,11 @@
 import itertools
 import json
 
+import numpy as np
 import pytest
 
-from noisyor import NoisyOrNetwork, datasets, read_model
+from noisyor import NoisyOrNetwork, Parameters, datasets, read_model
+from noisyor.flags import Flag
 
 
 def test_convert_writes_and_tells(run, tmp_path):
@@ -37,6 +39,18 @@ def test_what_is_lost_is_noted(run, tmp_path):
         "convert", tmp_path / "q.csv", tmp_path / "s.json", "--from", "q-matrix", "--json"
     )
     assert (code, err, json.loads(out)["kind"]) == (0, "", "structure")
+
+
+def test_flags_are_kept_or_their_loss_is_noted(run, tmp_path):
+    network = datasets.figure1(0)
+    flags = Parameters.full(network.structure, Flag.WEAK, np.uint16)
+    network.with_flags(flags).save(tmp_path / "a.json")
+    assert run("convert", tmp_path / "a.json", tmp_path / "b.json", "-q") == (0, "", "")
+    assert NoisyOrNetwork.load(tmp_path / "b.json").flags == flags
+    for output in "c.xdsl", "c.bif", "folder":
+        code, _, err = run("convert", tmp_path / "a.json", tmp_path / output, "-q")
+        assert code == 0
+        assert "does not hold the flags of 14 parameters: they are lost" in err
 
 
 def test_calls_that_cannot_be_done(run, tmp_path):

@@ -12,7 +12,7 @@ def test_the_demo_copes_with_few_records(run, tmp_path):
     code, out, _ = run("demo", "-n", 1, "--network", "figure1", "-o", tmp_path)
     assert code == 0
     assert "nan" not in out
-    assert "0 of 7 failures without a doubt. More records are needed." in " ".join(out.split())
+    assert "0 of 7 failures without a flag. More records are needed." in " ".join(out.split())
 
 
 def test_demo_tells_its_story(run, tmp_path):

@@ -7,7 +7,15 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from noisyor import Findings, NoisyOrLearner, datasets, posterior, posteriors
+from noisyor import (
+    Findings,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Structure,
+    datasets,
+    posterior,
+    posteriors,
+)
 
 
 def test_one_patient(run):
@@ -17,7 +25,10 @@ def test_one_patient(run):
     )  # fmt: skip
     assert code == 0, err
     lines = out.splitlines()
-    assert lines[0] == "3 findings present, 1 absent, 56 unknown (exact)."
+    said = " ".join(lines[:2])
+    assert said.startswith(
+        "Present: fever, cough, muscle pain; absent: runny nose; 56 unknown (exact)"
+    )
     assert "influenza" in lines[2]
     assert "98.0%" in lines[2]
     for text in "influenza: what each finding adds", "What has caused each", "Most probable sets":
@@ -63,6 +74,72 @@ def test_intervals_from_a_summary(run, tmp_path):
     found = posterior(learner.estimate_, ["fever"])
     assert (found.interval_lower <= found.probabilities).mean() > 0.9
     assert (found.interval_upper >= found.probabilities).mean() > 0.9
+
+
+@pytest.fixture
+def unidentified(run, tmp_path, monkeypatch):
+    """A folder with what `fit` wrote of a disease with two symptoms, beside a good one."""
+    monkeypatch.chdir(tmp_path)
+    edges = [("sure", "a"), ("sure", "b"), ("sure", "c"), ("open", "d"), ("open", "e")]
+    network = NoisyOrNetwork(
+        Structure.from_edges(edges), [0.2, 0.3], [0.2, 0.3, 0.4, 0.2, 0.5], [0.05] * 5
+    )
+    network.structure.save("structure.json")
+    network.sample(3000, rng=0).to_parquet("records.parquet")
+    fitting = "fit", "structure.json", "records.parquet", "-o", "learned.json"
+    assert run(*fitting, "--summary", "learned.csv")[0] == 0
+    return tmp_path
+
+
+def test_what_fit_could_not_learn_is_marked_and_has_no_interval(run, unidentified):
+    asked = "diagnose", "learned.json", "-p", "d", "-p", "a"
+    _, out, _ = run(*asked)
+    assert "open *" in out
+    assert "sure *" not in out
+    assert "* rests on parameters that are flagged: it may be far off" in out
+    assert "nor the clean-up shows that it can be known." in " ".join(out.split())
+    _, out, _ = run(*asked, "--errors", "learned.csv")
+    [row] = [line for line in out.splitlines() if line.strip().startswith("open *")]
+    assert "not known" in row
+    assert " to " not in row
+    _, out, _ = run(*asked, "--errors", "learned.csv", "--json")
+    rows = {row["disease"]: row for row in json.loads(out)["diseases"]}
+    assert rows["open"]["flags"] == "weak uncertified"
+    assert rows["open"]["interval_lower"] is rows["open"]["interval_upper"] is None
+    assert rows["sure"]["flags"] == ""
+    assert rows["sure"]["interval_lower"] < rows["sure"]["interval_upper"]
+
+
+def test_flags_of_the_summary_are_read_too(run, unidentified):
+    network = NoisyOrNetwork.load("learned.json")
+    NoisyOrNetwork(network.structure, *network.parameters).save("plain.json")
+    assert "*" not in run("diagnose", "plain.json", "-p", "d")[1]
+    assert "open *" in run("diagnose", "plain.json", "-p", "d", "--errors", "learned.csv")[1]
+
+
+def test_files_of_records_are_marked_too(run, unidentified):
+    asked = "diagnose", "learned.json", "records.parquet"
+    code, _, err = run(*asked, "-o", "found.parquet")
+    assert code == 0
+    assert "note: 1 of 2 diseases rest on parameters that are flagged" in err
+    assert "may be far off: 'open'." in err
+    metadata = pq.read_schema("found.parquet").metadata
+    assert json.loads(metadata[b"flagged_diseases"]) == {"open": "weak uncertified"}
+    _, out, _ = run(*asked, "-o", "top.csv", "--top", "2", "--json")
+    assert json.loads(out)["flagged"] == ["open"]
+    table = pyarrow.csv.read_csv("top.csv")
+    assert set(zip(table["disease"].to_pylist(), table["flags"].to_pylist(), strict=True)) == {
+        ("open", "weak uncertified"), ("sure", ""),
+    }  # fmt: skip
+
+
+def test_an_interval_of_what_is_fixed_is_not_shown(run, tmp_path):
+    clinic, path = datasets.clinic(), tmp_path / "fixed.csv"
+    rows = [f"prior,{name},,0" for name in clinic.structure.diseases]
+    path.write_text("\n".join(["parameter,disease,symptom,standard_error", *rows, ""]))
+    _, out, _ = run("diagnose", "clinic", "--errors", path)
+    assert "all fixed" in out
+    assert "% to " not in out
 
 
 def test_files_of_records(run, tmp_path):
@@ -185,7 +262,7 @@ def test_ids_of_all_files_are_of_one_kind(run, tmp_path):
         files = [tmp_path / name for name in order]
         code, _, err = run("diagnose", "clinic", *files, "-o", output)
         assert code == 2
-        assert "the record ids of" in err
+        assert "has a column of record ids and" in err
         assert not output.exists()
 
 

@@ -275,7 +275,7 @@ def test_fit_with_the_diseases_seen(run, tmp_path):
     diseases.write_text("A,B\n" + "1,\n" * 2000)
     code, _, err = run(*learn, "observed", "--diseases", diseases)
     assert code == 2
-    assert "in which all are known" in " ".join(err.split())
+    assert "column 'B': the cell is empty" in " ".join(err.split())
 
 
 def test_fit_tells_how_well_a_part_fits_that_no_schedule_learns(run, tmp_path):
@@ -315,3 +315,34 @@ def test_other_endings_are_refused(run, tmp_path, command, output, says):
     assert code == 2
     assert says in " ".join(error.split())
     assert not (tmp_path / output).exists()
+
+
+def test_one_record_teaches_nothing_and_fit_says_so_first(run, clinic, monkeypatch):
+    monkeypatch.chdir(clinic)
+    datasets.clinic().sample(1, rng=0).to_parquet("one.parquet")
+    learn = "fit", "clinic.json", "one.parquet", "-o", "learned.json", "--report", "report.html"
+    code, out, _ = run(*learn)
+    assert code == 0
+    beware = "Beware: all 200 parameters that were to be learned are flagged."
+    assert beware in out
+    assert out.index(beware) < out.index("Learned from 1 record (refined).")
+    assert "explains all" not in out
+    assert "says little where so much is flagged" in " ".join(out.split())
+    page = (clinic / "report.html").read_text()
+    assert f'<p class="lead">{beware}' in page
+    _, out, _ = run(*learn, "--json")
+    assert json.loads(out)["warning"] == beware
+
+
+def test_the_widest_interval_is_told_of_what_is_not_flagged(run, clinic, monkeypatch):
+    monkeypatch.chdir(clinic)
+    learn = "fit", "clinic.json", "records.parquet", "-o", "learned.json", "--method", "pooled"
+    _, out, _ = run(*learn, "--report", "report.html", "--summary", "summary.parquet")
+    rows = [row for row in pq.read_table("summary.parquet").to_pylist() if not row["flags"]]
+    worst = max(rows, key=lambda row: row["upper"] - row["lower"])
+    name = " on ".join(filter(None, (worst["disease"], worst["symptom"])))
+    told = f"not flagged the {worst['parameter']} of {name} is known least: its 95% interval is "
+    assert told in " ".join(out.split())
+    page = (clinic / "report.html").read_text()
+    assert told in page
+    assert "with a doubt" not in page

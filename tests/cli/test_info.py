@@ -42,3 +42,28 @@ def test_a_file_of_ids_alone(run, tmp_path, name):
     code, _, err = run("info", tmp_path / name)
     assert code == 2
     assert "has no columns of symptoms" in err
+
+
+def test_tables_that_fit_and_diagnose_write_are_no_records(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    clinic = datasets.clinic()
+    clinic.sample(1000, rng=0).to_parquet("records.parquet")
+    learn = "fit", "clinic", "records.parquet", "-o", "learned.json", "--method", "pooled"
+    assert run(*learn, "--summary", "summary.csv", "--misfits", "misfits.csv")[0] == 0
+    assert run("diagnose", "clinic", "records.parquet", "-o", "posteriors.csv")[0] == 0
+    rows = (tmp_path / "summary.csv").read_text().splitlines()
+    (tmp_path / "fixed.csv").write_text("parameter,disease,symptom,value\nleak,,fever,0.1\n")
+    n_flagged = sum("the records say little" in row for row in rows)
+    for name, facts in {
+        "summary.csv": {
+            "kind": "parameters with standard errors", "priors": 20, "failures": 120, "leaks": 60,
+            "flagged": n_flagged,
+        },
+        "fixed.csv": {"kind": "values of parameters", "priors": 0, "failures": 0, "leaks": 1},
+        "misfits.csv": {"kind": "pairs that are not explained (misfits)", "rows": 0},
+        "posteriors.csv": {"kind": "posteriors", "rows": 1000},
+    }.items():  # fmt: skip
+        code, out, _ = run("info", name, "--json")
+        assert (code, json.loads(out)) == (0, facts)
+    _, out, _ = run("info", "learned.json", "--json")
+    assert json.loads(out)["flagged_parameters"] == n_flagged

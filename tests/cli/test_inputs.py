@@ -40,11 +40,14 @@ def test_structures_are_read_from_anything_that_has_edges(here, flu):
 def test_what_a_folder_lacks_is_drawn_and_noted(here, flu, capsys):
     edges = "\n".join(f"{flu.diseases[i]},{flu.symptoms[j]},0.5" for i, j in flu.edges.tolist())
     (here / "edges.csv").write_text(f"disease,symptom,probability\n{edges}\n")
-    network = inputs.read_network(".", seed=1)
+    with pytest.raises(FileError, match=r"\. has no priors\.csv"):
+        inputs.read_network(".", seed=1)
+    network = inputs.read_network(".", seed=1, may_draw=True)
     assert network.structure == flu
-    assert network == inputs.read_network(".", seed=1)
-    assert network != inputs.read_network(".", seed=2)
-    assert "has no priors and no leaks: they are drawn at random" in capsys.readouterr().err
+    assert network == inputs.read_network(".", seed=1, may_draw=True)
+    assert network != inputs.read_network(".", seed=2, may_draw=True)
+    noted = capsys.readouterr().err
+    assert "has no priors.csv and no leaks.csv: the numbers are drawn at random" in noted
 
 
 def test_patterns_name_files_once_and_in_order(here):
@@ -54,8 +57,13 @@ def test_patterns_name_files_once_and_in_order(here):
         "c[1].csv", "a.csv", "b.csv",
     ]  # fmt: skip
     assert inputs.expand_sources([str(here / "a*")]) == [here / "a.csv"]
-    with pytest.raises(FileError, match=r"a\.csv' is named more than once"):
-        inputs.expand_sources(["a.csv", str(here / "a.csv")])
+    with pytest.raises(FileError, match=r"a\.csv is named more than once"):
+        inputs.expand_sources(["a.csv", "a.csv"])
+    (here / "hard.csv").hardlink_to(here / "a.csv")
+    (here / "soft.csv").symlink_to(here / "a.csv")
+    for link in "hard.csv", "soft.csv", str(here / "a.csv"):
+        with pytest.raises(FileError, match=r"a\.csv is named also by the link .*csv; it would be"):
+            inputs.expand_sources(["a.csv", link])
     with pytest.raises(FileError, match=r"no file matches x\*"):
         inputs.expand_sources(["x*"])
     with pytest.raises(FileError, match="does not exist"):

@@ -1,5 +1,6 @@
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from noisyor import NoisyOrLearner, datasets
@@ -38,6 +39,10 @@ def test_report_for_machines_and_for_nobody(run, learned):
     _, out, _ = run("report", "learned.json", "-o", "report.html", "--json")
     facts = json.loads(out)
     assert facts["bytes"] == (learned / "report.html").stat().st_size
+    n_flagged = sum(map(bool, pq.read_table("learned.parquet")["flags"].to_pylist()))
+    assert (facts["flagged"], facts["learned"], facts["misfits"]) == (n_flagged, 200, None)
+    _, out, _ = run("report", "clinic", "-o", "report.html", "--json")
+    facts = json.loads(out)
     assert facts["flagged"] is facts["learned"] is facts["misfits"] is None
     _, out, _ = run(
         "report", "learned.json", "--summary", "learned.parquet", "-o", "r.html", "--json"

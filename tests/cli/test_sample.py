@@ -1,3 +1,5 @@
+import json
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -47,6 +49,21 @@ def test_outputs_do_not_overwrite_each_other(run, tmp_path, option):
 
 def test_drawn_numbers_are_told(run, tmp_path):
     (tmp_path / "edges.csv").write_text("disease,symptom,probability\nflu,fever,0.5\n")
-    code, _, err = run("info", tmp_path)
+    code, _, err = run("sample", tmp_path, "--records", "5", "-o", tmp_path / "records.csv")
     assert code == 0
-    assert "has no priors and no leaks: they are drawn at random" in err
+    assert "has no priors.csv and no leaks.csv: the numbers are drawn at random" in err
+
+
+def test_only_sample_draws_numbers(run, tmp_path):
+    (tmp_path / "edges.csv").write_text("disease,symptom,probability\nflu,fever,0.5\n")
+    for command in (
+        ["diagnose", tmp_path, "-p", "fever"],
+        ["evaluate", tmp_path, tmp_path],
+        ["report", tmp_path, "-o", tmp_path / "report.html"],
+        ["convert", tmp_path, tmp_path / "network.json"],
+    ):
+        code, _, err = run(*command)
+        assert code == 2
+        assert "has no priors.csv" in err
+    code, out, _ = run("info", tmp_path, "--json")
+    assert (code, json.loads(out)["kind"]) == (0, "structure")

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from clusters import CLUSTER_MARKS, local_client, write_groups
-from noisyor import datasets
+from noisyor import Structure, datasets
 from noisyor.cluster import Cluster
-from noisyor.em.sampled import RecordSampler
+from noisyor.em.sampled import RecordSampler, with_children
 from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.em.stochastic import StochasticSettings
-from noisyor.errors import ParameterError
+from noisyor.errors import ChangedFileError, ParameterError
 from noisyor.findings import cluster_reading
+from noisyor.findings.cluster_reading import split_records
 from noisyor.findings.reading import RecordFormat
 
 pytestmark = CLUSTER_MARKS
@@ -42,7 +43,7 @@ def test_every_step_equals_that_in_memory(cluster, tmp_path, small_jobs):
     structure = network.structure
     findings = network.sample(3000, rng=1)
     path = write_groups(findings, tmp_path / "a.parquet", 700)
-    there = ClusterSampler(cluster, path, structure, RecordFormat())
+    there = ClusterSampler(split_records(cluster, path, structure, RecordFormat()))
     here = RecordSampler(structure, findings.blocks, StochasticSettings.of(structure).least_odds)
     assert len(there.starts) > 3  # several jobs
     assert there.starts[-1] == here.starts[-1] == 3000
@@ -58,10 +59,24 @@ def test_every_step_equals_that_in_memory(cluster, tmp_path, small_jobs):
     assert close(there.score(network, 4, 7), here.score(network, 4, 7))
 
 
+def test_a_disease_without_symptoms_takes_no_part(cluster, tmp_path):
+    network = datasets.figure1(0)
+    own = network.structure
+    structure = Structure([*own.diseases, "causes nothing"], own.symptoms, own.edges)
+    findings = network.sample(1000, rng=1)
+    findings.to_parquet(tmp_path / "a.parquet")
+    split = split_records(cluster, tmp_path / "a.parquet", structure, RecordFormat())
+    there = ClusterSampler(split)
+    assert there.structure == with_children(structure) == own
+    here = RecordSampler(own, findings.blocks, StochasticSettings.of(own).least_odds)
+    asked = {"must_screen": True, "n_sweeps": 2, "seed": 1}
+    assert close(*(each.expect(network, 99, **asked) for each in (there, here)))
+
+
 def test_only_the_first_jobs_take_part_in_a_warm_up(cluster, tmp_path, small_jobs):
     network = datasets.figure1(0)
     path = write_groups(network.sample(3000, rng=1), tmp_path / "a.parquet", 700)
-    sampler = ClusterSampler(cluster, path, network.structure, RecordFormat())
+    sampler = ClusterSampler(split_records(cluster, path, network.structure, RecordFormat()))
     options = {"must_screen": True, "n_sweeps": 1, "seed": 1}
     some = sampler.expect(network, 1, **options).cases
     every = sampler.expect(network, len(sampler.starts) - 1, **options).cases
@@ -72,10 +87,34 @@ def test_only_the_first_jobs_take_part_in_a_warm_up(cluster, tmp_path, small_job
 
 def test_what_cannot_stay_on_workers_is_refused(cluster, tmp_path):
     network = datasets.figure1(0)
-    arguments = network.structure, RecordFormat()
+    form = RecordFormat()
     network.sample(0, rng=1).to_parquet(tmp_path / "none.parquet")
+    none = split_records(cluster, tmp_path / "none.parquet", network.structure, form)
     with pytest.raises(ParameterError, match="there are no records"):
-        ClusterSampler(cluster, tmp_path / "none.parquet", *arguments)
+        ClusterSampler(none)
     network.sample(50, rng=1).to_parquet(tmp_path / "long.parquet", layout="long")
+    long = split_records(cluster, tmp_path / "long.parquet", network.structure, form)
     with pytest.raises(ParameterError, match="a row per finding cannot stay"):
-        ClusterSampler(cluster, tmp_path / "long.parquet", *arguments)
+        ClusterSampler(long)
+
+
+def test_records_that_were_counted_are_those_that_are_sampled(cluster, tmp_path):
+    network = datasets.figure1(0)
+    files = [tmp_path / "a.parquet", tmp_path / "b.csv"]
+    network.sample(300, rng=1).to_parquet(files[0])
+    network.sample(300, rng=2).to_csv(files[1])
+    records = split_records(cluster, files, network.structure, RecordFormat(), skip_broken=True)
+    records.end_pass(600)
+    assert ClusterSampler(records).starts[-1] == 600
+    files[1].write_text(files[1].read_text() + "1,1,1,1,1\n")
+    with pytest.raises(ChangedFileError, match=r"b\.csv was changed while the work went on"):
+        ClusterSampler(records)
+
+
+def test_other_numbers_of_records_than_were_counted_are_an_error(cluster, tmp_path):
+    network = datasets.figure1(0)
+    network.sample(300, rng=1).to_parquet(tmp_path / "a.parquet")
+    records = split_records(cluster, tmp_path / "a.parquet", network.structure, RecordFormat())
+    records.end_pass(301)
+    with pytest.raises(ChangedFileError, match="300 records in this pass .* were 301"):
+        ClusterSampler(records)

@@ -125,7 +125,7 @@ def test_what_is_lost_is_told(tmp_path):
     with pytest.warns(NoisyOrWarning, match="the names without edges .'b'.: they are lost"):
         write_model(lone, tmp_path / "edges.csv")
     write_model(network, tmp_path / "folder")
-    with pytest.warns(NoisyOrWarning, match="'probability' is not read"):
+    with pytest.warns(NoisyOrWarning, match="'failure' is not read"):
         assert read_model(tmp_path / "folder" / "edges.csv") == network.structure
 
 

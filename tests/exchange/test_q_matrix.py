@@ -22,7 +22,7 @@ def test_a_q_matrix_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("q2,1,1", "q2,1,2", "line 3, column 'carry': '2' is not 0, 1, true or false"),
+        ("q2,1,1", "q2,1,2", "line 3, column 'carry': '2' is not 0 or 1"),
         ("q2,1,1", "q2,1,", "line 3, column 'carry': an empty cell; 0 or 1"),
         ("q2,1,1", "q2,1", "line 3: 2 values where the header has 3 columns"),
         ("q2", "q1", "line 3: the item 'q1' appears twice"),

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from clusters import CLUSTER_MARKS, write_groups
-from noisyor import Findings, MomentPlan, count_moments, datasets
+from noisyor import Findings, MomentPlan, Structure, count_moments, datasets
 from noisyor.cluster import Cluster
 from noisyor.errors import FileError, FindingsError, ParameterError
 from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
+from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
 from noisyor.io import parts as table_parts
 
@@ -34,7 +35,7 @@ def test_bytes_of_csv_count_the_same(
     lines = path.read_text().splitlines()
     lines.insert(1000, "")  # a blank line is no record
     path.write_bytes(line.join([*lines, ""]).encode())
-    assert len(table_parts.split_file(str(path), "record").parts) > 10
+    assert len(table_parts.split_file(str(path))[0].parts) > 10
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
     path.write_bytes(line.join(lines).encode())  # without an end of the last line
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
@@ -64,6 +65,35 @@ def test_carriage_returns_alone_and_marks_at_the_beginning(
     assert count_moments(path, plan, client=threads) == count_moments(path, plan)
 
 
+def test_a_carriage_return_after_the_names_does_not_put_a_row_into_every_span(
+    threads, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 100)
+    structure = Structure.from_edges([("flu", name) for name in ("fever", "cough", "ache")])
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"fever,cough,ache\r1,1,1\n" + b"0,0,0\n" * 500)
+    found = count_moments(path, MomentPlan.coupled(structure), client=threads)
+    assert found.n_records == 501
+    assert found == count_moments(path, MomentPlan.coupled(structure))
+
+
+def test_a_bad_value_is_located_in_the_file_as_on_one_machine(
+    threads, clinic, plan, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(table_parts, "LARGEST_SPAN", 20_000)
+    path = tmp_path / "r.csv"
+    clinic.sample(3000, rng=5).to_csv(path)
+    lines = path.read_text().splitlines()
+    lines[2500] = "maybe" + lines[2500][1:]
+    lines.insert(1000, "")  # a blank line is a line of the file, too
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(FileError, match=r"r\.csv, line 2502, column .*'maybe' is not") as there:
+        count_moments(path, plan, client=threads)
+    with pytest.raises(FileError) as here:
+        count_moments(path, plan)
+    assert str(there.value) == str(here.value)
+
+
 def test_long_frames_and_tables_at_hand(threads, clinic, plan):
     frames = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
     findings = clinic.sample(200, rng=1)
@@ -85,7 +115,7 @@ def test_jobs_hold_all_records_in_order(threads, clinic, tmp_path, small_jobs):
     assert not split.is_long
     assert len(split.jobs) > 3
     rows = [
-        Findings(structure, job_blocks(structure, form, *job.arguments)).to_numpy()
+        Findings(structure, job_blocks(split.reading, Notes(), *job.arguments)).to_numpy()
         for job in split.jobs
     ]
     assert [len(each) for each in rows] == [job.size for job in split.jobs]
@@ -94,7 +124,7 @@ def test_jobs_hold_all_records_in_order(threads, clinic, tmp_path, small_jobs):
 
 
 def test_with_broken_files_a_job_reads_one_file(threads, clinic, tmp_path, monkeypatch):
-    monkeypatch.setattr("noisyor.findings.cluster_reading.time.sleep", lambda _: None)
+    monkeypatch.setattr("noisyor.cluster.PAUSES", (0.0, 0.0))
     form, cluster = RecordFormat(), Cluster(threads)
     files = [
         write_groups(clinic.sample(100, rng=n), tmp_path / f"{n}.parquet", 50) for n in range(3)
@@ -110,5 +140,9 @@ def test_with_broken_files_a_job_reads_one_file(threads, clinic, tmp_path, monke
         split_records(cluster, files, clinic.structure, form, skip_broken=False)
     with pytest.raises(FindingsError, match=r"no file can be read: .*torn\.parquet"):
         split_records(cluster, files[1:2], clinic.structure, form, skip_broken=True)
-    with pytest.raises(ParameterError, match="n_records and all_records are not used"):
+    with pytest.raises(ParameterError, match="n_records and all_records are for long records"):
         split_records(cluster, files[:1], clinic.structure, RecordFormat(n_records=5), False)
+    long = tmp_path / "long.parquet"
+    clinic.sample(100, rng=1).to_parquet(long, layout="long")
+    with pytest.raises(ParameterError, match="n_records and all_records are not used"):
+        split_records(cluster, long, clinic.structure, RecordFormat(n_records=500), False)

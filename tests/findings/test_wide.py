@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from noisyor import Findings, NoisyOrError, Structure
+from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure
 
 STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
 
@@ -20,13 +20,16 @@ def test_wide_csv_by_hand(tmp_path):
     assert findings.record_ids.to_pylist() == ["p1", "p2"]
 
 
-def test_wide_files_have_ids_all_or_none_and_of_one_type():
+def test_wide_files_have_ids_all_or_none():
     with_ids = pa.table({"record": [1], **{letter: [1] for letter in "abcde"}})
     with_texts = pa.table({"record": ["1"], **{letter: [1] for letter in "abcde"}})
     without = with_ids.drop_columns("record")
-    for tables in [without, with_ids], [with_ids, without], [with_ids, with_texts]:
-        with pytest.raises(NoisyOrError, match="record ids of the Table are of another kind"):
+    for tables in [without, with_ids], [with_ids, without]:
+        with pytest.raises(NoisyOrError, match="has a column of record ids and the Table has none"):
             Findings.read(tables, STRUCTURE)
+    with pytest.warns(NoisyOrWarning, match="1 id in more than one file"):
+        findings = Findings.read([with_ids, with_texts], STRUCTURE)
+    assert findings.record_ids.to_pylist() == ["1", "1"]
 
 
 def test_a_structure_without_symptoms_has_no_records_to_read():

@@ -1,11 +1,14 @@
 """Posteriors of many records as tables."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from noisyor import Findings, NoisyOrNetwork, Structure, datasets, posteriors
+from noisyor import Findings, NoisyOrNetwork, Parameters, Structure, datasets, posteriors
 from noisyor.errors import FileError
+from noisyor.flags import Flag
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 
 
@@ -45,6 +48,24 @@ def test_a_row_for_each_of_the_most_probable_diseases():
         table["disease"].to_pylist(), np.repeat(np.arange(40), 3), best.ravel(), strict=True
     ):
         assert expected[record, clinic.structure.disease_index(name)] == p
+
+
+def test_diseases_that_rest_on_flagged_parameters_are_marked():
+    clinic = datasets.clinic()
+    flags = Parameters.full(clinic.structure, 0, np.uint16)
+    priors = flags.priors.copy()
+    priors[clinic.structure.disease_index("asthma")] = Flag.UNCERTIFIED
+    flagged = clinic.with_flags(Parameters(priors, flags.failures, flags.leaks))
+    findings = clinic.sample(100, rng=0)
+    for top in None, 20:
+        table, _ = table_of(flagged, findings, top)
+        marked = json.loads(table.schema.metadata[b"flagged_diseases"])
+        assert marked == {"asthma": "uncertified"}
+        plain, _ = table_of(clinic, findings, top)
+        assert plain.schema.metadata is None
+        assert "flags" not in plain.column_names
+    for row in table.to_pylist():
+        assert row["flags"] == ("uncertified" if row["disease"] == "asthma" else "")
 
 
 def test_impossible_records_have_no_answer():

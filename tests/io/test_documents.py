@@ -85,3 +85,18 @@ def test_fields_are_checked():
         field_of(document, "c", "f")
     with pytest.raises(FileError, match="'z' is missing"):
         field_of(document, "z", "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('"values": [1], "values": [2]', "values"),
+        ('"version": 1, "format": "test.other"', "format"),
+        ('"inner": [{"a": 1, "b": 2, "a": 1}]', "a"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_named(tmp_path, text, key):
+    path = tmp_path / "thing.json"
+    path.write_text(f'{{"format": "test.thing", "version": 2, {text}}}')
+    with pytest.raises(FileError, match=f"thing.json: the key '.*{key}' is given more than once"):
+        read_document(path, KINDS)

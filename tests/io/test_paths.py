@@ -20,10 +20,10 @@ def test_what_is_no_file(tmp_path):
         for read in Structure.from_csv, Structure.load, NoisyOrNetwork.load:
             with pytest.raises(NoisyOrError, match=message):
                 read(path)
-    (tmp_path / "edges.xlsx").write_text("x")
-    with pytest.raises(NoisyOrError, match=r"edges.xlsx: unknown kind of file; use \.csv"):
-        Structure.from_csv(tmp_path / "edges.xlsx")
-    with pytest.raises(NoisyOrError, match="is not a directory with an edges.csv"):
+    (tmp_path / "edges.ods").write_text("x")
+    with pytest.raises(NoisyOrError, match=r"edges.ods: unknown kind of file; use \.csv"):
+        Structure.from_csv(tmp_path / "edges.ods")
+    with pytest.raises(NoisyOrError, match="is not a directory with edges.csv"):
         datasets.from_folder(tmp_path / "none")
 
 

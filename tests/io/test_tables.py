@@ -18,7 +18,6 @@ from noisyor import (
     Structure,
     datasets,
 )
-from noisyor.io.tables import read_flags, write_table
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
 LETTERS = Structure.from_edges([("A", letter) for letter in "abcde"])
@@ -102,15 +101,3 @@ def test_an_unnamed_index_of_pandas_in_parquet_is_no_column(tmp_path):
     frame.to_parquet(tmp_path / "records.parquet")
     findings = Findings.read(tmp_path / "records.parquet", LETTERS)
     assert np.array_equal(findings.to_numpy(), frame.to_numpy())
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_flags_as_an_array(tmp_path, kind):
-    path = tmp_path / f"flags.{kind}"
-    write_table(path, pa.table({"x": [1, 0, 1], "name": ["p", "q", "r"], "y": [0, 0, 1]}))
-    assert read_flags(path, ["y", "x"]).tolist() == [[False, True], [False, False], [True, True]]
-    with pytest.raises(NoisyOrError, match="has no column 'z'"):
-        read_flags(path, ["x", "z"])
-    write_table(path, pa.table({"x": [1, None]}))
-    with pytest.raises(NoisyOrError, match=r"(line 3|row 2), column 'x': the cell is empty"):
-        read_flags(path, ["x"])

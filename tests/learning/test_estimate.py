@@ -1,9 +1,12 @@
 """What an estimate tells of its parameters."""
 
+import numpy as np
 import pytest
 
-from noisyor import count_moments, datasets, find_schedule
+from noisyor import NoisyOrLearner, count_moments, datasets, find_schedule
+from noisyor.flags import Flag
 from noisyor.learning import learn_sequential
+from noisyor.learning.estimate import doubt_about
 
 
 def test_the_summary_has_a_row_for_each_parameter():
@@ -28,3 +31,26 @@ def test_the_summary_has_a_row_for_each_parameter():
     assert by_name[None, "a"]["depth"] == 2
     assert by_name[None, "e"]["depth"] == 1
     assert estimate.n_records == 10_000
+
+
+def test_where_nearly_all_is_flagged_the_estimate_says_so():
+    network = datasets.clinic()
+    learner = NoisyOrLearner(network.structure)
+    estimate = learner.fit(network.sample(1, rng=0)).estimate_
+    assert estimate.doubt == ("Beware: all 200 parameters that were to be learned are flagged.")
+    assert repr(estimate).endswith(
+        "learned; beware: all 200 parameters that were to be learned are flagged)"
+    )
+    good = learner.fit(network.sample(2000, rng=0)).estimate_
+    assert good.doubt == ""
+    assert repr(good).endswith("60 of 60 leaks learned)")
+
+
+def test_what_is_fixed_is_no_doubt():
+    weak, fixed = np.uint16(Flag.WEAK), np.uint16(Flag.FIXED)
+    assert doubt_about(np.array([weak] * 9 + [0], np.uint16)).startswith("Beware: 9 of 10 ")
+    assert doubt_about(np.array([weak] * 8 + [0] * 2, np.uint16)) == ""
+    assert doubt_about(np.array([fixed] * 10, np.uint16)) == ""
+    assert doubt_about(np.array([fixed] * 90 + [weak] * 10, np.uint16)).startswith(
+        "Beware: all 10 "
+    )

@@ -12,6 +12,7 @@ from noisyor.learning import (
     Flag,
     fit,
     learn_exact_em,
+    learn_observed,
     learn_uniform,
     learn_variational_em,
 )
@@ -120,7 +121,7 @@ def test_labels_of_a_table_are_matched_by_name():
         for labels in (diseases, table, table[["B", "A"]])
     ]
     assert found[0] == found[1] == found[2]
-    with pytest.raises(ParameterError, match="no column for 'A'"):
+    with pytest.raises(ValueError, match="no column for 'A'"):
         fit(findings, network.structure, "observed", labels=table[["B"]])
 
 
@@ -143,3 +144,19 @@ def test_what_are_not_findings_is_told():
         count_moments(np.zeros((3, 5)), structure)
     with pytest.raises(ParameterError, match="settings must be LearningSettings or EMSettings"):
         fit(np.zeros((3, 5)), structure, "pooled", {"n_jobs": 1})
+
+
+def test_what_has_no_standard_error_says_so():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(2000, rng=1, return_diseases=True)
+    structure = network.structure
+    estimate = learn_variational_em(findings, structure, settings=EMSettings(n_init=1))
+    for part in estimate.parts.values():
+        assert ((part.flags & Flag.DOUBTFUL) != 0).all()
+        assert part.count(Flag.NO_ERROR)
+    for method in "ratio", "likelihood":
+        seen = learn_observed(findings, structure, diseases, method=method)
+        assert (seen.leaks.flags & (Flag.NO_ERROR | Flag.CLIPPED)).all()
+        assert seen.leaks.count(Flag.NO_ERROR)
+        assert not seen.priors.flags.any()
+        assert np.isfinite(seen.priors.standard_errors).all()

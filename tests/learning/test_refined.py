@@ -3,10 +3,19 @@
 import numpy as np
 import pytest
 
-from noisyor import Findings, Fixed, NoisyOrLearner, NoisyOrNetwork, datasets
+from noisyor import (
+    Findings,
+    Fixed,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Parameters,
+    Structure,
+    datasets,
+)
 from noisyor.em.exact import ExactExpectation
 from noisyor.errors import ParameterError, StructureError
 from noisyor.evaluation import check_intervals
+from noisyor.experiments.settings import real_network
 from noisyor.learning import Flag, learn_refined
 from noisyor.schedule import find_schedule
 
@@ -55,6 +64,41 @@ def test_unknown_findings_are_left_out():
     records[rng.random(records.shape) < 0.1] = np.nan
     learned = NoisyOrLearner(network.structure).fit(records).network_
     assert np.abs(learned.failures - network.failures).mean() < 0.06
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_disease_without_symptoms_changes_nothing_else(method, seed):
+    network = datasets.clinic()
+    own = network.structure
+    diseases = *own.diseases[:3], "causes nothing", *own.diseases[3:]
+    edges = own.edges + np.column_stack([own.edges[:, 0] >= 3, np.zeros(len(own.edges), int)])
+    records = network.sample(1000, rng=seed).to_numpy()
+    without, with_it = (
+        NoisyOrLearner(structure, method=method).fit(records).estimate_
+        for structure in (own, Structure(diseases, own.symptoms, edges))
+    )
+    for kind in "values", "standard_errors", "flags":
+        one, other = getattr(without, kind), getattr(with_it, kind)
+        assert Parameters(np.delete(other.priors, 3), other.failures, other.leaks) == one
+    assert with_it.priors.values[3] == 0.5
+    assert with_it.priors.flags[3] == Flag.NOT_SCHEDULED
+    assert np.isnan(with_it.priors.standard_errors[3])
+
+
+def test_a_disease_without_symptoms_can_be_fixed_and_be_alone():
+    structure = Structure(["flu", "nothing"], ["a", "b", "c"], [[0, 0], [0, 1], [0, 2]])
+    network = NoisyOrNetwork(structure, [0.3, 0.1], [0.2, 0.3, 0.4], [0.05] * 3)
+    records = network.sample(500, rng=0)
+    fixed = {"priors": {"nothing": 0.1}}
+    estimate = NoisyOrLearner(structure).fit(records, fixed=fixed).estimate_
+    assert estimate.priors.values[1] == 0.1
+    assert estimate.priors.flags.tolist() == [0, Flag.FIXED]
+    alone = Structure(["nothing"], ["a", "b", "c"], [])
+    estimate = NoisyOrLearner(alone).fit(records.to_numpy()).estimate_
+    assert estimate.priors.flags[0] & Flag.DOUBTFUL
+    assert np.isnan(estimate.priors.standard_errors[0])
+    assert estimate.leaks.values == pytest.approx(records.to_numpy().mean(axis=0), rel=0.05)
 
 
 def test_few_records_are_flagged_as_weak():
@@ -167,7 +211,7 @@ def test_a_fixed_prior_leaves_nothing_weakly_identified(monkeypatch):
 
 def test_what_is_learned_is_as_probable_as_the_truth_and_its_trace_never_falls(real_structures):
     """On tcc4e the learner ended 89 below the truth with 10,000 records."""
-    network = datasets.from_folder(real_structures / "tcc4e", rng=1)
+    network = real_network(real_structures / "tcc4e")
     findings = network.sample(3000, rng=1)
     estimate = NoisyOrLearner(network.structure).fit(findings).estimate_
     exact = ExactExpectation(findings)

@@ -18,6 +18,7 @@ from noisyor import (
     find_schedule,
 )
 from noisyor.errors import ParameterError, StructureError
+from noisyor.experiments.settings import real_network
 from noisyor.learning import Flag, learn_sequential
 from noisyor.learning.estimate import NEUTRAL_VALUES
 
@@ -49,7 +50,7 @@ def test_qmr_shaped_is_recovered_from_exact_moments(options):
 
 
 def test_orphanet570_is_recovered_from_exact_moments(real_structures):
-    assert_recovered(datasets.from_folder(real_structures / "orphanet570", rng=1))
+    assert_recovered(real_network(real_structures / "orphanet570"))
 
 
 def test_random_networks_are_recovered_from_exact_moments(rng):

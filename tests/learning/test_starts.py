@@ -5,6 +5,7 @@ import pytest
 
 from noisyor import Fixed, NoisyOrLearner, Structure, datasets
 from noisyor.em.exact import ExactExpectation
+from noisyor.experiments.settings import real_network
 from noisyor.learning.starts import even_network, with_well_known
 
 
@@ -49,7 +50,7 @@ def test_only_what_is_well_known_is_kept():
 
 def test_a_start_has_no_prior_that_nothing_supports(real_structures):
     """On tcc4e pairs and triplets tell little of most priors; some came out at 0.95."""
-    network = datasets.from_folder(real_structures / "tcc4e", rng=1)
+    network = real_network(real_structures / "tcc4e")
     findings = network.sample(3000, rng=1)
     from noisyor.learning.methods import LearningSettings, Problem, RecordSource
     from noisyor.learning.methods import _count_pairs_and_triplets as count

@@ -26,6 +26,13 @@ def test_intervals_by_log_odds_stay_inside_and_are_skewed():
     assert upper[:3] == pytest.approx([0.0296, 0.696, 1.0])
 
 
+def test_what_is_certain_has_an_interval_of_one_point():
+    values = np.array([0.06, 0.1, 0.3])
+    for by_log_odds in True, False:
+        for end in intervals_of(values, np.zeros(3), by_log_odds=by_log_odds):
+            assert (end == values).all()
+
+
 def test_what_rests_on_few_cases_or_unknown_findings_is_found():
     few = rests_on_few(STRUCTURE, np.array([0.001, 0.1]), np.array([1000.0, 20.0]), 1000.0)
     assert few.priors.tolist() == [True, False]

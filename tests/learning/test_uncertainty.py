@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from noisyor.learning.uncertainty import jackknife_errors, shrink_failures
+from noisyor import NoisyOrLearner
+from noisyor.experiments.settings import real_network
+from noisyor.flags import Flag
+from noisyor.learning.uncertainty import jackknife_errors, shrink_failures, shrink_leaks
 
 
 def test_shrinking_leaves_the_certain_and_moves_the_uncertain():
@@ -37,3 +40,40 @@ def test_the_jackknife_weighs_groups_by_their_size(rng):
     right, wrong = n * np.mean(squares, axis=0)
     assert right == pytest.approx(1.0, rel=0.3)
     assert wrong > 2.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_leaks_that_are_shrunk_onto_the_common_value_are_weak(seed):
+    rng = np.random.default_rng(seed)
+    true = np.exp(rng.uniform(np.log(0.0004), np.log(0.009), 120))
+    errors = np.where(np.arange(120) < 60, 0.0002, 0.02)  # half of them are told by the records
+    shrunk = shrink_leaks(rng.normal(true, errors), errors)
+    told, untold = shrunk.values[:60], shrunk.values[60:]
+    assert np.log(untold).std() < 0.5 * np.log(true[60:]).std()
+    assert np.corrcoef(np.log(told), np.log(true[:60]))[0, 1] > 0.9
+    assert shrunk.is_weak[60:].all()
+    assert not shrunk.is_weak[:60].any()
+
+
+def test_an_upper_bound_is_told_too():
+    true = np.full(60, 0.004)
+    errors = np.full(60, 0.0004)
+    raw, spread = np.append(true, 0.0001), np.append(errors, 0.0003)
+    shrunk = shrink_leaks(raw, spread)  # the last is surely below the others
+    assert shrunk.values[-1] < 0.001
+    assert not shrunk.is_weak.any()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_flags_tell_learned_leaks_from_the_common_value(real_structures, seed):
+    network = real_network(real_structures / "health_knowledge_graph")
+    learner = NoisyOrLearner(network.structure, method="pooled")
+    leaks = learner.fit(network.sample(5000, rng=seed)).estimate_.leaks
+    is_weak = leaks.flags & Flag.WEAK != 0
+    known, weak = (
+        np.corrcoef(np.log(leaks.values[here]), np.log(network.leaks[here]))[0, 1]
+        for here in (leaks.flags == 0, is_weak)
+    )
+    assert known > 0.75
+    assert weak < 0.35
+    assert np.log(leaks.values[is_weak]).std() < 0.5 * np.log(network.leaks[is_weak]).std()

@@ -1,5 +1,6 @@
 import itertools
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from conftest import as_lists, random_network
-from noisyor import NoisyOrError, NoisyOrNetwork, Structure, datasets
+from noisyor import NoisyOrError, NoisyOrNetwork, Parameters, Structure, datasets
+from noisyor.flags import Flag
 
 SEEDS = st.integers(0, 2**32)
 
@@ -159,7 +161,7 @@ def test_a_file_of_version_1_stays_readable(tmp_path):
     ("change", "message"),
     [
         ({"format": "other"}, "its 'format' is 'other'"),
-        ({"version": 2}, "has version 2 of noisyor.network; this noisyor reads up to version 1"),
+        ({"version": 3}, "has version 3 of noisyor.network; this noisyor reads up to version 2"),
         ({"version": "1"}, "'version' must be a whole number"),
         ({"priors": [0.1, 1.2]}, "network.json: priors: 1.2 of disease 'B'"),
         ({"priors": [0.1, None]}, "'priors' entry 1 is None, not a number"),
@@ -181,6 +183,61 @@ def test_what_is_wrong_in_a_json_file_is_named(tmp_path, change, message):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(NoisyOrError, match=message):
         NoisyOrNetwork.load(path)
+
+
+def test_flags_there_and_back(tmp_path):
+    path, network = tmp_path / "network.json", datasets.figure1(0)
+    network.save(path)
+    assert json.loads(path.read_text())["version"] == 1  # nothing in it is new
+    assert NoisyOrNetwork.load(path).flags is None
+    sizes = 2, 7, 5
+    flags = Parameters(*(np.arange(size) % 3 * Flag.WEAK | Flag.FIXED for size in sizes))
+    flagged = network.with_flags(flags)
+    flagged.save(path)
+    assert NoisyOrNetwork.load(path).flags == flags
+    assert NoisyOrNetwork.load(path) == flagged == network
+    assert pickle.loads(pickle.dumps(flagged)).flags == flags  # noqa: S301
+    assert Structure.load(path) == network.structure
+    document = json.loads(path.read_text())
+    assert document["version"] == 2
+    document["edges"].reverse()
+    document["failures"].reverse()
+    document["flags"]["failures"].reverse()
+    path.write_text(json.dumps(document))
+    assert NoisyOrNetwork.load(path).flags == flags
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "'flags' must be an object with the keys priors, failures, leaks"),
+        ({}, "'flags': 'priors' is missing"),
+        ({"priors": [""]}, "'flags': 'priors' has 1 entries, not 2"),
+        ({"priors": ["", 3]}, "'flags': 'priors' entry 1 is 3, not a name"),
+        ({"priors": ["", "sad"]}, "'flags': 'priors': there is no flag 'sad'; known: clipped"),
+    ],
+)
+def test_what_is_wrong_with_flags_is_named(tmp_path, flags, message):
+    path = tmp_path / "network.json"
+    datasets.figure1(0).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2, "flags": flags}))
+    with pytest.raises(NoisyOrError, match=message):
+        NoisyOrNetwork.load(path)
+    with pytest.raises(NoisyOrError, match=r"the flags are \(1, 1, 1\) in number"):
+        datasets.figure1(0).with_flags(Parameters([0], [0], [0]))
+
+
+def test_a_disease_rests_on_its_prior_and_its_failures_of_some_symptoms():
+    network = datasets.figure1(0)
+    assert network.disease_flags() is None
+    none = Parameters.full(network.structure, 0, np.uint16)
+    failures = none.failures.copy()
+    failures[network.structure.edge_index("B", "d")] = Flag.WEAK | Flag.FIXED
+    flagged = network.with_flags(Parameters([Flag.FIXED, Flag.NO_ERROR], failures, none.leaks))
+    assert flagged.disease_flags().tolist() == [0, Flag.NO_ERROR | Flag.WEAK]
+    d = network.structure.symptom_indices(["d"])
+    assert flagged.disease_flags(d).tolist() == [0, Flag.NO_ERROR | Flag.WEAK]
+    assert flagged.disease_flags(d[:0]).tolist() == [0, Flag.NO_ERROR]
 
 
 def test_a_missing_key_is_named(tmp_path):

@@ -5,7 +5,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisyor import Moments, NoisyOrLearner, Structure, datasets, find_schedule, flags, write_report
+from noisyor import (
+    Moments,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Structure,
+    datasets,
+    find_schedule,
+    flags,
+    write_report,
+)
 from noisyor.errors import FileError, ParameterError, StructureError
 from noisyor.flags import SENTENCES_0_1_0, Flag
 from noisyor.io.csv_files import CsvFile
@@ -123,6 +132,16 @@ def test_other_words_for_a_flag_change_nothing(flagged, tmp_path, monkeypatch):
         assert not part.unknown_flags
 
 
+def test_a_network_knows_its_flags_without_a_summary(flagged, page_of):
+    content = content_of(flagged.network)
+    assert content.knows_flags
+    assert content.n_flagged == content_of(flagged).n_flagged > 0
+    assert content.n_learned == content_of(flagged).n_learned
+    page = page_of(flagged.network)
+    assert page.data["knows"] == {"errors": False, "flags": True, "truth": False}
+    assert "are flagged, for the reasons below. Standard errors are not known." in page.text
+
+
 def summary_of_0_1_0(estimate, path, sentence=None):
     """Write a summary as version 0.1.0 did; a sentence replaces that of the first row."""
     table = estimate.summary()
@@ -146,12 +165,13 @@ def test_a_summary_of_version_0_1_0_is_read_by_its_sentences(flagged, tmp_path):
 def test_an_unknown_sentence_is_shown_as_it_is(flagged, page_of, tmp_path):
     sentence = "not learned: the <sky> fell"
     summary_of_0_1_0(flagged, tmp_path / "old.parquet", sentence)
-    content = content_of(flagged.network, errors=tmp_path / "old.parquet")
+    plain = NoisyOrNetwork(flagged.structure, *flagged.values)
+    content = content_of(plain, errors=tmp_path / "old.parquet")
     prior = content.parts["prior"]
     assert prior.flags[0] == Flag(0)
     assert prior.is_flagged[0]
     assert prior.is_learned[0]
-    page = page_of(flagged.network, errors=tmp_path / "old.parquet")
+    page = page_of(plain, errors=tmp_path / "old.parquet")
     assert f"1 prior: {sentence}." in page.text
     shown = page.data["flagSets"][page.data["parameters"]["prior"]["flags"][0]]
     assert [page.data["reasons"][index] for index in shown] == [["other", sentence]]

@@ -6,6 +6,7 @@ import pytest
 import naive
 from conftest import random_structure
 from noisyor import Fixed, Schedule, Structure, datasets, find_schedule
+from noisyor.datasets.folders import structure_from_folder
 from noisyor.errors import ParameterError
 
 
@@ -42,7 +43,7 @@ TABLE = {
 
 @pytest.mark.parametrize("name", TABLE)
 def test_rounds_of_the_real_structures(real_structures, name):
-    structure = datasets.from_folder(real_structures / name).structure
+    structure = structure_from_folder(real_structures / name)
     per_round, from_pairs, n_left, n_diseases_left, triplets_alone = TABLE[name]
     schedule = find_schedule(structure)
     schedule.validate()

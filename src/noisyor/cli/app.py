@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from noisyor._version import __version__
+from noisyor.cli.check import check
 from noisyor.cli.convert import convert
 from noisyor.cli.count import count, merge
 from noisyor.cli.demo import demo
@@ -40,7 +41,7 @@ def ending_kindly(command: Command) -> Command:
     def run(*arguments: Any, **options: Any) -> None:
         with interruptible(), warnings.catch_warnings():
             warnings.simplefilter("always", NoisyOrWarning)
-            warnings.showwarning = _show_notice
+            warnings.showwarning = _notices_shown_once()
             try:
                 command(*arguments, **options)
             except NoisyOrError as error:
@@ -64,8 +65,16 @@ def _stop(message: str, code: int) -> None:
     sys.exit(code)
 
 
-def _show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
-    note(str(message))
+def _notices_shown_once() -> Callable[..., None]:
+    """Return what shows warnings; a notice of one pass over the records is not that of the next."""
+    shown: set[str] = set()
+
+    def show_notice(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            note(str(message))
+
+    return show_notice
 
 
 app = typer.Typer(
@@ -76,8 +85,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    info, sample, convert, schedule, identify, plan, count, plan_triplets, merge, fit, diagnose,
-    evaluate, report, reproduce, demo,
+    info, sample, convert, check, schedule, identify, plan, count, plan_triplets, merge, fit,
+    diagnose, evaluate, report, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

@@ -1,7 +1,7 @@
 """`noisyor count` and `noisyor merge`: moments of records, file after file, and their sum."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,10 +17,14 @@ from noisyor.cli.inputs import (
     read_structure,
 )
 from noisyor.cli.output import note, progress_bar, tell
-from noisyor.cluster import connected
+from noisyor.cluster import Cluster, connected
 from noisyor.errors import NoisyOrError, ParameterError, StructureError
 
+if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
 
+
+@options.reads_records
 def count(
     structure: options.StructureFile,
     records: Annotated[
@@ -36,15 +40,14 @@ def count(
     min_count: Annotated[
         int, typer.Option(min=1, help="Hide cells that describe fewer records than this.")
     ] = 1,
-    layout: options.ReadLayout = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     groups: options.Groups = 50,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Count symptoms and all pairs that share a disease, or what a plan lists, over records.
 
@@ -52,6 +55,7 @@ def count(
 
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
+    from noisyor.findings.cluster_reading import split_records
     from noisyor.findings.reading import RecordFormat, total_records
     from noisyor.moments.counting import CountRequest, count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
@@ -59,8 +63,9 @@ def count(
     files = expand_sources(records)
     check_files([output], [structure, *local_files(files), plan], endings={output: (".moments",)})
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
+    options.check_jobs(jobs, cluster)
     wanted = _read_plan(plan, structure)
-    form = RecordFormat(**options.read_options(layout, ignore_unknown, ids_per_file))
+    form = RecordFormat(**reading)
     request = CountRequest(wanted, form, groups)
     checkpoint = output.with_name(output.name + ".partial")
     skipped: list[str] = []
@@ -72,10 +77,11 @@ def count(
     else:
         bar = progress_bar("counting", None, quiet or as_json)
         with connected(cluster) as client, bar as advance:
-            moments, left_out = count_on_cluster(
-                client, files, request, progress=advance, skip_broken=skip_broken
+            split = split_records(
+                Cluster(client), files, wanted.structure, form, skip_broken=skip_broken
             )
-        skipped = [each.source for each in left_out]
+            moments = count_on_cluster(split, request, advance)
+        skipped = [each.source for each in split.skipped]
     moments = moments.suppressed(min_count) if min_count > 1 else moments
     save_somewhere(moments, output)
     checkpoint.unlink(missing_ok=True)

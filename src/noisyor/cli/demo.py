@@ -157,7 +157,7 @@ def _compare(
 def _closing(facts: dict[str, Any], seconds: float) -> str:
     learned = (
         f"Learned in {seconds:.0f} s from {facts['records']:,} records: {facts['learned']:,} of "
-        f"{facts['failures']:,} failures without a doubt"
+        f"{facts['failures']:,} failures without a flag"
     )
     if "error" not in facts:
         return f"{learned}. More records are needed.\n"

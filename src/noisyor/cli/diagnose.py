@@ -1,6 +1,7 @@
 """`noisyor diagnose`: which diseases, given findings; one patient, or files of records."""
 
 import itertools
+import math
 import sys
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, fields
@@ -14,14 +15,17 @@ from noisyor.cli import options
 from noisyor.cli.inputs import Source, check_files, expand_sources, local_files, read_network
 from noisyor.cli.output import note, progress_bar, show, show_json, tell, text_table, working
 from noisyor.cluster import connected
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, some_of
+from noisyor.flags import Flag
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.findings.reading import RecordFormat
     from noisyor.inference import Posterior
     from noisyor.inference.posterior_tables import MethodCounts
 
 
+@options.reads_records
 def diagnose(
     context: typer.Context,
     network: options.NetworkFile,
@@ -71,17 +75,13 @@ def diagnose(
     output: Annotated[
         Path | None, options.output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
-    layout: options.ReadLayout = None,
-    unmentioned: Annotated[
-        str, typer.Option(help="Long records: findings without a row are absent, or unknown.")
-    ] = "absent",
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Say which diseases are probable, given findings.
 
@@ -92,7 +92,8 @@ def diagnose(
     given = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
-    for name in given.keys() - wanted - {"context", "records"}:
+    of_records = set() if records else {*options.RECORD_OPTIONS}
+    for name in (given.keys() | of_records) - wanted - {"context", "records", "reading"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
@@ -139,7 +140,7 @@ class Patient(DiagnosisOptions):
         """Print all answers, for people or as JSON."""
         from noisyor.names import match_name
 
-        network = read_network(self.network, self.seed)
+        network = self._read_network()
         present, absent = (
             [match_name(name, network.structure.symptoms, "symptom") for name in names or []]
             for names in (self.present, self.absent)
@@ -164,6 +165,15 @@ class Patient(DiagnosisOptions):
             show_json(facts)
         elif not self.quiet:
             _show_answers(found, facts)
+
+    def _read_network(self) -> "noisyor.NoisyOrNetwork":
+        """Read the network, with the flags of its file and of its summary."""
+        from noisyor.parameters import read_parameter_flags
+
+        network = read_network(self.network, self.seed)
+        if self.errors is None:
+            return network
+        return network.with_flags(read_parameter_flags(self.errors, network.structure))
 
     def _posterior(
         self, network: "noisyor.NoisyOrNetwork", findings: tuple[list[str], list[str]]
@@ -212,10 +222,11 @@ def _facts(found: "Posterior", top: int) -> dict[str, Any]:
 def _show_answers(found: "Posterior", facts: dict[str, Any]) -> None:
     """Print all that was asked about one patient."""
     show(_heading(found), posterior_table(found, facts["diseases"]))
+    _show_flags(facts["diseases"])
     if found.n_without_error:
         note(
             f"{found.n_without_error:,} parameters that matter here have no standard error: the "
-            "intervals are too narrow."
+            "intervals that there are, are too narrow."
         )
     if "causes" in facts:
         _show_explanations(facts)
@@ -255,15 +266,33 @@ def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
     more = ["95% interval"] * has_intervals + ["within"] * is_rough
     table = []
     for row in rows:
-        cells = [row["disease"], _percent(row["probability"]), _percent(row["prior"])]
+        name = f"{row['disease']} *" if row.get("flags") else row["disease"]
+        cells = [name, _percent(row["probability"]), _percent(row["prior"])]
         if has_intervals:
-            ends = row["interval_lower"], row["interval_upper"]
-            cells.append(" to ".join(_percent(end) for end in ends))
+            cells.append(_interval(row["interval_lower"], row["interval_upper"]))
         if is_rough:
             cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
         table.append([*cells, _bar(row["probability"])])
     titles = "disease", "probability", "before", *more, ""
     return text_table(titles, table, left=["disease", ""], has_lines=False)
+
+
+def _interval(lower: float, upper: float) -> str:
+    if math.isnan(lower):
+        return "not known"
+    return "all fixed" if lower == upper else f"{_percent(lower)} to {_percent(upper)}"
+
+
+def _show_flags(rows: list[dict[str, Any]]) -> None:
+    """Say below the table why diseases are marked in it."""
+    by_flags: dict[str, list[str]] = {}
+    for row in rows:
+        if row.get("flags"):
+            by_flags.setdefault(row["flags"], []).append(row["disease"])
+    if by_flags:
+        show("* rests on parameters that are flagged: it may be far off, and has no interval.")
+    for codes, diseases in by_flags.items():
+        show(f"  {', '.join(diseases)}: {Flag.from_codes(codes).reasons}.")
 
 
 def _heading(found: "Posterior") -> str:
@@ -273,9 +302,14 @@ def _heading(found: "Posterior") -> str:
         "mean_field": "mean field, of unknown error",
         "gibbs": f"sampled, within {found.error:.2g} with 95% confidence",
     }[found.method]
-    n_present, n_absent = len(found.present), len(found.absent)
-    n_unknown = found.structure.n_symptoms - n_present - n_absent
-    return f"{n_present} findings present, {n_absent} absent, {n_unknown:,} unknown ({method})."
+    parts = [
+        f"{state}: {', '.join(names)}"
+        for state, names in (("Present", found.present), ("absent", found.absent))
+        if names
+    ]
+    n_unknown = found.structure.n_symptoms - len(found.present) - len(found.absent)
+    listed = "; ".join([*parts, f"{n_unknown:,} unknown"])
+    return f"{listed[0].upper()}{listed[1:]} ({method})."
 
 
 def _show_explanations(facts: dict[str, Any]) -> None:
@@ -318,10 +352,7 @@ class RecordFiles(DiagnosisOptions):
 
     records: list[str]
     output: Path
-    layout: options.Layout | None
-    unmentioned: str
-    ignore_unknown: bool
-    ids_per_file: bool
+    reading: "ReadOptions"
     jobs: int
     cluster: str | None
 
@@ -329,16 +360,25 @@ class RecordFiles(DiagnosisOptions):
         """Write the posteriors, and say how many were found in which way."""
         from noisyor.findings.reading import RecordFormat
         from noisyor.inference.answers import make_request
+        from noisyor.inference.posterior_tables import flagged_diseases
 
-        how = options.read_options(self.layout, self.ignore_unknown, self.ids_per_file)
-        how["unmentioned"] = self.unmentioned  # type: ignore[typeddict-item]  # checked next
-        form = RecordFormat(**how)
+        form = RecordFormat(**self.reading)
         files = expand_sources(self.records)
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster
-        counts = write(read_network(self.network, self.seed), files, form)
+        network = read_network(self.network, self.seed)
+        counts = write(network, files, form)
         _give_notice(counts)
-        facts = {"records": counts.n_records, "methods": counts.counts, "output": str(self.output)}
+        flagged = list(flagged_diseases(network))
+        if flagged:
+            note(
+                f"{len(flagged):,} of {network.structure.n_diseases:,} diseases rest on parameters "
+                f"that are flagged, and may be far off: {some_of(flagged)}."
+            )
+        facts = {
+            "records": counts.n_records, "methods": counts.counts, "flagged": flagged,
+            "output": str(self.output),
+        }  # fmt: skip
         sentence = f"Diagnosed {counts.n_records:,} records ({counts}) into {self.output}"
         tell(sentence, facts, quiet=self.quiet, as_json=self.as_json)
 
@@ -372,6 +412,7 @@ class RecordFiles(DiagnosisOptions):
     ) -> "MethodCounts":
         from noisyor.inference.posteriors_on_cluster import diagnose_on_cluster
 
+        options.check_jobs(self.jobs, self.cluster)
         if self.output.suffix:
             raise ParameterError(
                 f"--output {self.output}: on a cluster each worker writes files of its own; give a "

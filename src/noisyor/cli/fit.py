@@ -8,6 +8,7 @@ import typer
 
 import noisyor
 from noisyor.cli import options
+from noisyor.cli.check import understood
 from noisyor.cli.count import merged_moments
 from noisyor.cli.inputs import (
     Source,
@@ -22,13 +23,15 @@ from noisyor.cli.inputs import (
 )
 from noisyor.cli.output import note, progress_bar, show, show_json, text_table
 from noisyor.cluster import connected
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.flags import REASONS, Flag
 
 if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
     from noisyor.learning.misfits import Misfits
 
 
+@options.reads_records
 def fit(
     structure: options.StructureFile,
     records: Annotated[
@@ -82,9 +85,6 @@ def fit(
     ] = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
-    layout: options.ReadLayout = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ids_per_file: options.IdsPerFile = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
@@ -111,6 +111,8 @@ def fit(
     ] = True,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
 ) -> None:
     """Learn a network from records in which the diseases were never seen.
 
@@ -135,21 +137,23 @@ def fit(
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
     else:
-        labels = None if diseases is None else _read_diseases(diseases, graph)
-        form = options.read_options(layout, ignore_unknown, ids_per_file)
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, labels, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **form,
+                files, diseases, fixed=fixed_values, progress=advance, client=client,
+                skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found)
     if as_json:
-        show_json(_facts(estimate, found))
+        show_json({**_facts(estimate, found), "skipped": learner.skipped_})
     elif not quiet:
+        show(*understood(reading.get("notes")))
         _show_estimate(estimate)
-        _show_misfits(found, misfits, fixed is not None)
+        _show_misfits(estimate, found, misfits, fixed is not None)
+        if learner.skipped_:
+            listed = "\n".join(f"  {source}" for source in learner.skipped_)
+            typer.echo(f"Left out, of all passes, since they cannot be read:\n{listed}")
         typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 
@@ -224,18 +228,6 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         )
 
 
-def _read_diseases(file: Path, structure: "noisyor.Structure") -> Any:
-    """Read which diseases each record had, from a table with a column for each."""
-    from noisyor.io.tables import read_flags
-
-    try:
-        return read_flags(file, structure.diseases)
-    except FileError as error:
-        raise FileError(
-            f"--diseases {file} needs a column for each disease, in which all are known: {error}"
-        ) from None
-
-
 def _are_moments(files: list[Source]) -> bool:
     """Return True if files hold moments, not records: all or none of them."""
     are_moments = [str(file).lower().endswith(".moments") for file in files]
@@ -253,6 +245,7 @@ def _are_moments(files: list[Source]) -> bool:
 def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
     return {
+        "warning": estimate.doubt or None,
         "method": estimate.method,
         "records": estimate.n_records,
         **{
@@ -286,7 +279,7 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
     import numpy as np
 
     from noisyor.report.content import NEUTRAL
-    from noisyor.report.sections import fit_in_words
+    from noisyor.report.sections import fit_in_words, widest_in_words
 
     rows = []
     for name, part in estimate.parts.items():
@@ -296,12 +289,15 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         rows.append([f"{name}s", *(f"{n:,}" for n in numbers), error])
     titles = "parameter", "all", "learned", "flagged", "median standard error"
     table = text_table(titles, rows, left=["parameter"])
-    show(f"Learned from {estimate.n_records:,} records ({estimate.method}).", table)
+    if estimate.doubt:
+        show(estimate.doubt)
+    show(f"Learned from {count_of(estimate.n_records, 'record')} ({estimate.method}).", table)
     for flag, reason in REASONS.items():
         counts = {f"{name}s": part.count(flag) for name, part in estimate.parts.items()}
         listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n)
         if listed:
             show(f"- {listed}: {reason}.")
+    show(*widest_in_words(estimate.parts, estimate.structure))
     if estimate.trace is not None:
         show(str(estimate.trace))
     for explained in estimate.explained:
@@ -310,7 +306,9 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         show(NEUTRAL)
 
 
-def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> None:
+def _show_misfits(
+    estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None, has_fixed: bool
+) -> None:
     """Show whether the structure can explain which symptoms go together."""
     structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
     wrong = misfits.symptoms.found(misfits.level)
@@ -323,7 +321,12 @@ def _show_misfits(misfits: "Misfits", file: Path | None, has_fixed: bool) -> Non
         )
     if not misfits.n_found:
         n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        if not n_tested:
+        if estimate.doubt and n_tested:
+            show(
+                f"None of {n_tested:,} pairs of symptoms contradicts the network, which says "
+                "little where so much is flagged."
+            )
+        elif not n_tested:
             show("No pair of symptoms could be tested: whether the network explains is not known.")
         elif n_tested < n_all:
             show(

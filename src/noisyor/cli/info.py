@@ -1,5 +1,6 @@
 """`noisyor info`: what a file is and what is in it."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,13 +8,20 @@ import typer
 
 import noisyor
 from noisyor.cli import options
-from noisyor.cli.inputs import existing, is_built_in, read_network
+from noisyor.cli.inputs import existing, is_built_in, read_network, read_structure
 from noisyor.cli.output import Facts, show_facts
 from noisyor.errors import FileError
 from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
     from noisyor.io.columns import Table
+
+
+RESULTS = {
+    "pairs that are not explained (misfits)": {"first", "second", "observed", "expected"},
+    "posteriors": {"method", "error", "log_evidence"},
+}
+"""Tables that noisyor writes, by their columns; they are no records."""
 
 
 def info(
@@ -35,7 +43,10 @@ def info(
 
 def _facts(source: str) -> Facts:
     if is_built_in(source) or Path(source).is_dir():
-        return _model_facts(read_network(source))
+        from noisyor.datasets.folders import missing_files
+
+        is_structure = Path(source).is_dir() and missing_files(Path(source))
+        return _model_facts(read_structure(source) if is_structure else read_network(source))
     path = existing(source, "a file of a structure, network, records, plan or moments")
     suffix = existing_file(path).suffix.lower()
     if suffix == ".json" and _is_schedule(path):
@@ -79,15 +90,39 @@ def facts_of_plan(plan: "noisyor.MomentPlan") -> Facts:
 
 
 def _table_facts(path: Path) -> Facts:
+    from noisyor.io.columns import ColumnKind
     from noisyor.io.tables import open_table
 
     table = open_table(path)
     names = set(table.column_names)
+    if {"parameter", "disease", "symptom"} <= names:
+        return _parameter_facts(table)
+    for kind, columns in RESULTS.items():
+        if columns <= names:
+            batches = table.batches({min(columns): ColumnKind.TEXT})
+            return {"kind": kind, "rows": sum(batch.num_rows for batch in batches)}
     if {"disease", "symptom"} <= names:
         return _model_facts(noisyor.Structure.from_arrow(path))
     if {"record", "symptom"} <= names:
         return _long_facts(table)
     return _wide_facts(table)
+
+
+def _parameter_facts(table: "Table") -> Facts:
+    """Count the rows of a summary, or of values to be fixed."""
+    from noisyor.io.columns import ColumnKind
+
+    is_summary, has_flags = ("standard_error" in table.column_names, "flags" in table.column_names)
+    columns = ["parameter", *["flags"] * has_flags]
+    rows, flagged = Counter[str](), 0
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.TEXT)):
+        rows.update(batch.column(0).to_pylist())
+        flagged += sum(map(bool, batch.column(1).to_pylist())) if has_flags else 0
+    return {
+        "kind": "parameters with standard errors" if is_summary else "values of parameters",
+        **{f"{kind}s": rows[kind] for kind in ("prior", "failure", "leak")},
+        **({"flagged": flagged} if has_flags else {}),
+    }
 
 
 def _model_facts(model: "noisyor.NoisyOrNetwork | noisyor.Structure") -> Facts:
@@ -113,6 +148,8 @@ def _model_facts(model: "noisyor.NoisyOrNetwork | noisyor.Structure") -> Facts:
             "expected diseases of a record": round(float(model.priors.sum()), 3),
             "expected findings of a record": round(float(model.marginals().sum()), 3),
         }
+        if model.flags is not None:
+            facts["flagged parameters"] = int(np.count_nonzero(model.flags.vector))
     return facts
 
 

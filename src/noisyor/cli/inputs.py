@@ -1,6 +1,5 @@
 """What commands take as NETWORK, STRUCTURE or RECORDS: files, folders, or built-in names."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import noisyor
 from noisyor.cli.output import note
 from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
-from noisyor.io.paths import check_writable, existing_file, is_uri
+from noisyor.io.paths import check_differ, check_writable, existing_file, is_uri
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 
@@ -32,19 +31,23 @@ def existing(source: str, wanted: str) -> Path:
     return path
 
 
-def read_network(source: str, seed: int = 0) -> "noisyor.NoisyOrNetwork":
-    """Read a network from a JSON file or a folder of CSV files, or make a built-in one."""
+def read_network(source: str, seed: int = 0, *, may_draw: bool = False) -> "noisyor.NoisyOrNetwork":
+    """Read a network from a JSON file or a folder of CSV files, or make a built-in one.
+
+    Priors and leaks that a folder lacks are drawn only where that may be; a note says so.
+    """
     if is_built_in(source):
         make = getattr(noisyor.datasets, source.replace("-", "_"))
         made: noisyor.NoisyOrNetwork = make() if make is noisyor.datasets.clinic else make(seed)
         return made
     path = existing(source, "a network file (.json) or a folder with edges.csv")
     if path.is_dir():
-        network = noisyor.datasets.from_folder(path, seed)
-        missing = [name for name in ("priors", "leaks") if not (path / f"{name}.csv").exists()]
-        if missing:
-            note(f"{path} has no {' and no '.join(missing)}: they are drawn at random.")
-        return network
+        from noisyor.datasets.folders import missing_files
+
+        missing = missing_files(path)
+        if missing and may_draw:
+            note(f"{path} has no {' and no '.join(missing)}: the numbers are drawn at random.")
+        return noisyor.datasets.from_folder(path, seed if may_draw else None)
     if path.suffix.lower() != ".json":
         raise FileError(
             f"{source} is not a network: give a .json file that noisyor saved, or a folder with "
@@ -60,7 +63,9 @@ def read_structure(source: str) -> "noisyor.Structure":
         return read_network(source).structure
     path = existing(source, "a structure or network (.json, .csv, .parquet) or a folder")
     if path.is_dir():
-        return noisyor.Structure.from_csv(path / "edges.csv")
+        from noisyor.datasets.folders import structure_from_folder
+
+        return structure_from_folder(path)
     is_document = path.suffix.lower() == ".json"
     return noisyor.Structure.load(path) if is_document else noisyor.Structure.from_arrow(path)
 
@@ -133,8 +138,5 @@ def expand_sources(patterns: Iterable[str]) -> list[Source]:
         if not found:
             raise FileError(f"no file matches {pattern}.")
         files += found
-    resolved = Counter(file.resolve() if isinstance(file, Path) else file for file in files)
-    twice = [str(file) for file, count in resolved.items() if count > 1]
-    if twice:
-        raise FileError(f"{some_of(twice)} is named more than once; it would be counted twice.")
+    check_differ(files)
     return files

@@ -1,10 +1,15 @@
 """Options that several commands have, written once so that they mean the same everywhere."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from noisyor.errors import ParameterError
 
 if TYPE_CHECKING:
     from noisyor.findings.reading import ReadOptions
@@ -44,19 +49,11 @@ MomentFiles = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but notices and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-ReadLayout = Annotated[
-    Layout | None, typer.Option(help="wide or long; found out from the columns by default.")
-]
-IgnoreUnknown = Annotated[
-    bool, typer.Option("--ignore-unknown", help="Pass over columns or rows of other symptoms.")
-]
-IdsPerFile = Annotated[
-    bool, typer.Option("--ids-per-file", help="The same id in two files means two records.")
-]
 Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cores to use; 0: all there are.")]
+
 OnCluster = Annotated[
     str | None,
     typer.Option(
@@ -88,10 +85,158 @@ Choice = Annotated[
 ]
 
 
-def read_options(layout: Layout | None, ignore_unknown: bool, ids_per_file: bool) -> "ReadOptions":
+# --- how records are read: the same options for every command that reads some ---
+
+
+class Unmentioned(StrEnum):
+    """What a finding is that no row of a long table mentions."""
+
+    absent = "absent"
+    unknown = "unknown"
+
+
+def _option(*names: str, text: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, **more)
+
+
+RECORD_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "layout": (
+        Annotated[
+            Layout | None, _option(text="wide or long; found out from the columns by default.")
+        ],
+        None,
+    ),
+    "record": (
+        Annotated[str, _option(text="The column of the records' ids.")],
+        "record",
+    ),
+    "symptom": (
+        Annotated[str, _option(text="Long: the column of the symptoms' names.")],
+        "symptom",
+    ),
+    "state": (
+        Annotated[
+            str, _option(text="Long: the column that says present, absent, unknown; or none.")
+        ],
+        "state",
+    ),
+    "unmentioned": (
+        Annotated[
+            Unmentioned, _option(text="Long: what findings without a row are: absent or unknown.")
+        ],
+        Unmentioned.absent,
+    ),
+    "n_records": (
+        Annotated[
+            int | None,
+            _option(text="Long: how many records there are, with those without rows.", min=0),
+        ],
+        None,
+    ),
+    "all_records": (
+        Annotated[
+            Path | None,
+            _option(text="Long: a table with the ids of all records, with those without rows."),
+        ],
+        None,
+    ),
+    "ids_per_file": (
+        Annotated[
+            bool, _option("--ids-per-file", text="Long: an id in two files means two records.")
+        ],
+        False,
+    ),
+    "values": (
+        Annotated[
+            str | None,
+            _option(text="What other words mean, as in 'pos=present,neg=absent,?=unknown'."),
+        ],
+        None,
+    ),
+    "invert": (
+        Annotated[
+            bool,
+            _option("--invert", text="Read 1 as absent and 0 as present (right answers as 1)."),
+        ],
+        False,
+    ),
+    "names": (
+        Annotated[
+            Path | None,
+            _option(text="What other names of symptoms mean: a table, columns name and meaning."),
+        ],
+        None,
+    ),
+    "ignore_unknown": (
+        Annotated[
+            bool,
+            _option("--ignore-unknown", text="Pass over columns or rows of other symptoms."),
+        ],
+        False,
+    ),
+}
+
+
+def reads_records(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of reading records, which it gets as `reading`, a `ReadOptions`.
+
+    They stand at the end of its own options. `reading` also has new `notes`.
+    """
+    own = inspect.signature(command)
+    kept = [each for each in own.parameters.values() if each.name != "reading"]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in RECORD_OPTIONS.items()
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        options = {name: given.pop(name) for name in RECORD_OPTIONS}
+        command(**given, reading=_read_options(options))
+
+    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in kept]
+    run.__signature__ = own.replace(parameters=[*keyword_only, *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in [*keyword_only, *added]}
+    return run
+
+
+def _read_options(given: dict[str, Any]) -> "ReadOptions":
     """Return the options of reading as Python functions take them."""
+    from noisyor.findings.notes import Notes
+
+    layout, state, names = given["layout"], given["state"], given["names"]
     return {
+        **given,  # type: ignore[typeddict-item]
         "layout": layout.value if layout else "auto",
-        "ignore_unknown": ignore_unknown,
-        "ids_per_file": ids_per_file,
+        "state": None if state == "none" else state,
+        "unmentioned": given["unmentioned"].value,
+        "values": None if given["values"] is None else _pairs(given["values"]),
+        "names": names if names is None else str(names),
+        "notes": Notes(),
     }
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return what words mean, from 'pos=present,neg=absent'."""
+    found = {}
+    before = ""  # words may have commas in them
+    for part in text.split(","):
+        word, equals, state = (before + part).rpartition("=")
+        before = "" if equals else f"{before}{part},"
+        if equals:
+            found[word.strip()] = state.strip().lower()
+    if before:
+        raise ParameterError(
+            f"--values {text!r}: {before[:-1]!r} is not of the form word=state; write for example "
+            "'pos=present,neg=absent,?=unknown'."
+        )
+    return found
+
+
+def check_jobs(jobs: int, cluster: str | None) -> None:
+    """Refuse a number of cores where a cluster does all of the work with what it has."""
+    if cluster is not None and jobs:
+        raise ParameterError(
+            f"--jobs {jobs} is for one machine: how many cores a cluster uses is for its workers "
+            "to say, as in --cluster local:4."
+        )

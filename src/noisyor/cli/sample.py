@@ -43,7 +43,7 @@ def sample(
 
     outputs = [output, diseases, save_network]
     check_files(outputs, tables=[output, diseases], endings={save_network: (".json",)})
-    source = read_network(network, seed)
+    source = read_network(network, seed, may_draw=True)
     bar = partial(progress_bar, total=records, quiet=quiet or as_json)
     with bar("sampling records") as advance:
         blocks = (each.block for each in source.iter_sample(records, seed))

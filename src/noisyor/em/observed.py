@@ -11,31 +11,34 @@ from numpy.typing import NDArray
 
 from noisyor.em.exact_kernels import expect_seen
 from noisyor.em.expected import SMALLEST_LEAK, Expected, ExpectedCounts, RecordTotals, Trials
-from noisyor.errors import ParameterError, some_of
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
+from noisyor.findings.labels import read_labels
 from noisyor.inference.flat import flatten
+from noisyor.io.columns import DEFAULT_WORDS, Words
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters
-from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
 
 
-def check_diseases(diseases: Any, n_records: int, structure: Structure) -> NDArray[np.bool_]:
-    """Return the diseases of all records as booleans, or say what is wrong with them."""
+def check_diseases(
+    diseases: Any, findings: Findings, words: Words = DEFAULT_WORDS
+) -> NDArray[np.bool_]:
+    """Return the diseases of all records as booleans, or say what is wrong with them.
+
+    An array of records x diseases, or a file or table, which is joined by the records' ids.
+    """
     if diseases is None:
         raise ParameterError(
             "this method learns from records in which the diseases were seen: give them, records "
             "x diseases, as the second argument of fit."
         )
-    names = getattr(diseases, "column_names", getattr(diseases, "columns", None))
-    if names is not None:  # of a table columns are matched by name
-        missing = [name for name in structure.diseases if name not in list(names)]
-        if missing:
-            raise ParameterError(f"the table of diseases has no column for {some_of(missing)}.")
-        diseases = np.column_stack([np.asarray(diseases[name]) for name in structure.diseases])
+    is_path = isinstance(diseases, str) or hasattr(diseases, "__fspath__")
+    if is_path or hasattr(diseases, "__arrow_c_stream__"):
+        return read_labels(diseases, findings, findings.structure, words)
     array = np.asarray(diseases)
-    expected = n_records, structure.n_diseases
+    expected = findings.n_records, findings.structure.n_diseases
     if array.shape != expected:
         raise ParameterError(f"diseases must be of shape {expected}, not {array.shape}.")
     if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():

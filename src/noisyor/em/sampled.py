@@ -29,6 +29,17 @@ SUMMED_PARTS, MATRIX_PARTS = 64, 4
 Matrices of all parameters are large, so there are fewer of them."""
 
 
+def with_children(structure: Structure) -> Structure:
+    """Return the structure without diseases that cause nothing: no record says anything of them.
+
+    They must not take part in sampling, where they would change what is drawn for the others.
+    """
+    has_children = np.diff(structure.child_offsets) > 0
+    if has_children.all() or not has_children.any():
+        return structure
+    return structure.subset(diseases=np.flatnonzero(has_children).tolist())
+
+
 class Sampler(Protocol):
     """Samples the diseases of records, wherever these are; block after block."""
 

@@ -9,35 +9,35 @@ from typing import Any
 
 import numpy as np
 
-from noisyor.cluster import Cluster
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
-from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.cluster_reading import job_blocks, split_records
-from noisyor.findings.reading import RecordFormat
+from noisyor.findings.cluster_reading import ClusterRecords, Reading, job_blocks
+from noisyor.findings.notes import Notes
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.structure import Structure
+
+NOT_LONG = (
+    "records with a row per finding cannot stay on a cluster's workers yet: learn with "
+    "method='pooled', or write them with a column per symptom."
+)
 
 
 class ClusterSampler(Sampler):
     """Samplers on workers, one for each job's records; they count as blocks."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        source: Any,
-        structure: Structure,
-        form: RecordFormat,
-        skip_broken: bool = False,
-    ) -> None:
-        self.structure = structure
-        self._cluster = cluster
-        found = _loaded(cluster, source, structure, form, skip_broken)
-        totals = cluster.fetch([cluster.keep(RecordTotals.of, each) for each in found])
+    def __init__(self, records: ClusterRecords) -> None:
+        if records.is_long:
+            raise ParameterError(NOT_LONG)
+        self.structure = with_children(records.reading.structure)
+        self._cluster = cluster = records.cluster
+        with records.passing():
+            found = [cluster.keep(_load, records.shared, *job.arguments) for job in records.jobs]
+            totals = cluster.fetch([cluster.keep(RecordTotals.of, each) for each in found])
+        records.end_pass(sum(int(each.n_records) for each in totals))
         filled = [each for each in zip(found, totals, strict=True) if each[1].n_records]
         if not filled:
             raise ParameterError("there is nothing to learn from: there are no records.")
@@ -86,31 +86,16 @@ class ClusterSampler(Sampler):
         return cluster.fetch([cluster.tree(total_of, parts)])[0]
 
 
-def _loaded(
-    cluster: Cluster, source: Any, structure: Structure, form: RecordFormat, skip_broken: bool
-) -> list[Any]:
-    """Have workers read all records; without files that cannot be read, if asked."""
-    split = split_records(cluster, source, structure, form, skip_broken)
-    if split.is_long:
-        raise ParameterError(
-            "records with a row per finding cannot stay on a cluster's workers yet: learn with "
-            "method='pooled', or write them with a column per symptom."
-        )
-    shared = cluster.share(structure), cluster.share(form)
-    found = [cluster.keep(_load, *shared, *job.arguments) for job in split.jobs]
-    # A warning has named what is left out when pairs were counted.
-    return cluster.without_broken(found, split.jobs)[0] if skip_broken else found
-
-
 # --- what workers do ---
 
 
-def _load(structure: Structure, form: RecordFormat, *arguments: Any) -> Findings:
-    return Findings(structure, job_blocks(structure, form, *arguments))
+def _load(reading: Reading, *arguments: Any) -> Findings:
+    # What is to be noted of the records was noted when they were counted.
+    return Findings(reading.structure, job_blocks(reading, Notes(), *arguments))
 
 
 def _start(findings: Findings, first_record: int) -> RecordSampler:
-    structure = findings.structure
+    structure = with_children(findings.structure)
     least_odds = StochasticSettings.of(structure).least_odds
     return RecordSampler(
         structure, findings.blocks, least_odds, first_record=first_record, n_jobs=1

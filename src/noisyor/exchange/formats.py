@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, some_of
+from noisyor.datasets.folders import from_folder
+from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, some_of
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
 from noisyor.exchange.xdsl import read_xdsl, write_xdsl
 from noisyor.io.documents import read_document
-from noisyor.io.paths import PathLike, check_writable
+from noisyor.io.paths import PathLike, as_path, check_writable
 from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
@@ -43,7 +44,7 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
     ...     read_model(f"{folder}/clinic.xdsl") == datasets.clinic()
     True
     """
-    if not Path(path).exists():
+    if not as_path(path).exists():
         raise FileError(f"{path} does not exist.")
     return MODEL_FORMATS[format_of(path, file_format)].read(path)
 
@@ -72,6 +73,10 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
     "q1",1,0
     "q2",0,1
     """
+    if not isinstance(model, NoisyOrNetwork | Structure):
+        raise ParameterError(
+            f"expected a NoisyOrNetwork or a Structure, not {type(model).__name__}."
+        )
     chosen = format_of(path, file_format)
     holds = MODEL_FORMATS[chosen].holds
     if isinstance(model, Structure) and holds is NoisyOrNetwork:
@@ -103,7 +108,7 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
                 f"there is no format {file_format!r}; formats are {', '.join(MODEL_FORMATS)}."
             )
         return file_format
-    file = Path(path)
+    file = as_path(path)
     if file.is_dir():
         return "folder"
     for name, known in MODEL_FORMATS.items():
@@ -140,20 +145,6 @@ def folder_files(folder: Path) -> list[Path]:
     return [folder / f"{name}.csv" for name in ("edges", "priors", "leaks")]
 
 
-def _read_folder(path: PathLike) -> NoisyOrNetwork:
-    folder = Path(path)
-    if not folder.is_dir():
-        raise FileError(f"{folder} is not a directory with edges.csv, priors.csv and leaks.csv.")
-    edges, priors, leaks = files = folder_files(folder)
-    missing = [file.name for file in files if not file.exists()]
-    if missing:
-        raise FileError(
-            f"{folder} has no {missing[0]}; a network needs edges.csv, priors.csv and leaks.csv. "
-            "Give edges.csv itself to read the structure only."
-        )
-    return NoisyOrNetwork.from_csv(edges, priors=priors, leaks=leaks)
-
-
 def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
     folder = Path(path)
     try:
@@ -180,6 +171,10 @@ def _losses(model: Model, chosen: str) -> list[str]:
     lost = []
     if isinstance(model, NoisyOrNetwork) and MODEL_FORMATS[chosen].holds is Structure:
         lost.append("priors, failures and leaks")
+    elif isinstance(model, NoisyOrNetwork) and chosen != "json" and model.flags is not None:
+        n_flagged = int(np.count_nonzero(model.flags.vector))
+        if n_flagged:
+            lost.append(f"the flags of {n_flagged:,} parameters")
     if chosen == "uai":
         lost.append("names")
     if chosen == "edges" and childless + parentless:
@@ -209,7 +204,7 @@ TABLE_ENDINGS = ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq"
 MODEL_FORMATS = {
     "json": ModelFormat(None, _read_json, lambda model, path: model.save(path), (".json",)),
     "edges": ModelFormat(Structure, _read_edges, _write_edges, TABLE_ENDINGS),
-    "folder": ModelFormat(NoisyOrNetwork, _read_folder, _write_folder),
+    "folder": ModelFormat(NoisyOrNetwork, from_folder, _write_folder),
     "xdsl": ModelFormat(NoisyOrNetwork, read_xdsl, write_xdsl, (".xdsl",)),
     "bif": ModelFormat(NoisyOrNetwork, read_bif, write_bif, (".bif",)),
     "uai": ModelFormat(NoisyOrNetwork, read_uai, write_uai, (".uai",)),

@@ -17,6 +17,7 @@ from noisyor.learning import Estimate, learn_pooled, plan_triplets
 from noisyor.learning.cleanup.cleaned import Cleaned, clean_up
 from noisyor.learning.cleanup.components import find_components, plan_of
 from noisyor.learning.decompose import Influences, failures_of, priors_of
+from noisyor.learning.methods import METHODS
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed
@@ -29,7 +30,8 @@ def fit(
 ) -> Estimate:
     """Learn from records; methods that see the diseases are given them."""
     learner = NoisyOrLearner(structure, method=method, **settings)
-    return learner.fit(records, diseases).estimate_
+    labels = diseases if METHODS[method].needs_labels else None
+    return learner.fit(records, labels).estimate_
 
 
 def fit_sample(

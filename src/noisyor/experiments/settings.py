@@ -3,15 +3,39 @@
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from noisyor import datasets
 from noisyor.errors import FileError
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.csv_files import read_tables
 
 REAL = ("tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570")
 NETWORKS = ("clinic", "figure1", "figure2", *REAL[:-1], "qmr_shaped", REAL[-1])
 """As pages list them: the small ones first."""
 
+SURE = 0.001
+"""Failures of real networks are kept this far from 0 and 1: knowledge bases write these for
+"always" and "never", which no record could contradict."""
+
 Choice = TypeVar("Choice")
+
+
+def real_network(folder: Path) -> NoisyOrNetwork:
+    """Return a real network as experiments take it: names as its edges list them, and only those.
+
+    Failures of 0 and 1 are moved inside; priors and leaks that are not known are drawn.
+    """
+    network = datasets.from_folder(folder, rng=1)
+    structure = read_tables(folder / "edges.csv", None, None).structure
+    known, names = network.structure, zip(*structure.edge_names().values(), strict=True)
+    edges = [known.edge_index(*each) for each in names]
+    return NoisyOrNetwork(
+        structure,
+        network.priors[[known.disease_index(name) for name in structure.diseases]],
+        np.clip(network.failures[edges], SURE, 1.0 - SURE),
+        network.leaks[known.symptom_indices(structure.symptoms)],
+    )
 
 
 class ExperimentSettings(NamedTuple):
@@ -42,7 +66,7 @@ class ExperimentSettings(NamedTuple):
         folder = self.real_networks().get(name)
         if folder is None:
             raise FileError(f"there is no network {name!r}: give its folder with --structures.")
-        return datasets.from_folder(folder, rng=1)
+        return real_network(folder)
 
     def real_networks(self) -> dict[str, Path]:
         """Return the folders of real networks: those in a folder, or this one itself."""

@@ -203,7 +203,10 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
     for number, file in enumerate(files):
         _write(file, network, n_records // N_FILES, number, "wide")
     with (
-        cluster_of(os.cpu_count(), threads_per_worker=1, dashboard_address=":0") as cluster,
+        # Its pages are for this machine alone.
+        cluster_of(
+            os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         cluster.get_client() as client,
     ):
         if count_moments(files, plan, client=client) != count_moments(files, plan):

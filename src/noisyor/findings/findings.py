@@ -9,17 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 from noisyor.errors import FindingsError, ParameterError, StructureError, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
 from noisyor.findings.long import long_streams
+from noisyor.findings.notes import Notes
 from noisyor.findings.reading import (
     ReadOptions,
     RecordFormat,
     RecordStream,
+    Watch,
     blocks_with_like_ids,
+    record_format,
 )
-from noisyor.findings.wide import wide_blocks
+from noisyor.findings.wide import wide_streams
 from noisyor.findings.writing import RecordWriter, check_distinct_ids
 from noisyor.immutable import Immutable
 from noisyor.io.columns import PRESENT, UNKNOWN, ids_array
-from noisyor.io.paths import PathLike
+from noisyor.io.paths import PathLike, check_differ
 from noisyor.io.tables import open_table
 from noisyor.structure import Structure
 
@@ -114,14 +117,14 @@ class Findings(Immutable):
         table, a list of these, or an array or sparse matrix of records x symptoms. The options are
         those of `noisyor.findings.reading.RecordFormat`.
         """
-        return cls(structure, read_findings(source, structure, RecordFormat(**options)).blocks)
+        return cls(structure, read_findings(source, structure, record_format(options)).blocks)
 
     @classmethod
     def iter_blocks(
         cls, source: Any, structure: Structure, **options: Unpack[ReadOptions]
     ) -> Iterator[Self]:
         """Stream a source of any size, as for `read`, block after block, in bounded memory."""
-        for stream in open_records(source, structure, RecordFormat(**options)):
+        for stream in open_records(source, structure, record_format(options)):
             for block in stream.blocks:
                 yield cls(structure, [block])
 
@@ -277,12 +280,12 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[
     if not sources:
         raise FindingsError("no files to read records from.")
     tables = [open_table(each) for each in sources]
-    if form.are_long([(table.name, table.column_names) for table in tables], structure):
-        return long_streams(tables, structure, form)
-    return [
-        RecordStream((table,), table.n_rows, wide_blocks(table, structure, form))
-        for table in tables
-    ]
+    check_differ([table.path for table in tables if table.path is not None])
+    notes = form.notes or Notes()
+    notes.restart()
+    streams = long_streams if form.are_long(tables, structure) else wide_streams
+    watch = Watch(notes, form.matcher(structure))
+    return watch.over(streams(tables, structure, form, notes))
 
 
 def read_findings(source: Any, structure: Structure, form: RecordFormat) -> Findings:

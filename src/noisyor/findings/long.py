@@ -6,21 +6,23 @@ groups and blocks it lies across.
 """
 
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, NoisyOrWarning, nearest_name, some_of
+from noisyor.errors import FileError, FindingsError, give_notice, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
-from noisyor.findings.reading import RecordFormat, RecordStream
+from noisyor.findings.notes import Notes
+from noisyor.findings.reading import RecordFormat, RecordStream, id_kind
 from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, Table, hash_ids, ids_array
 from noisyor.io.tables import Spool, need_columns, open_table
+from noisyor.names import NameMatcher
 from noisyor.structure import Structure
 
 SORT_ROWS = 1 << 23
@@ -37,15 +39,90 @@ class Rows(NamedTuple):
     states: NDArray[np.int8]
 
 
+class LongTable(NamedTuple):
+    """A table with a row per finding, and which of its columns are read."""
+
+    table: Table
+    record: str
+    symptom: str
+    state: str | None
+    id_kind: ColumnKind
+
+    def id_batches(self) -> Iterator[Any]:
+        """Give the ids of the rows, batch after batch."""
+        for batch in self.table.batches({self.record: self.id_kind}):
+            yield batch.column(0)
+
+
 def long_streams(
-    tables: Sequence[Table], structure: Structure, form: RecordFormat
+    tables: Sequence[Table], structure: Structure, form: RecordFormat, notes: Notes
 ) -> list[RecordStream]:
     """Return the records file by file where no record has rows in two of them, else as one."""
+    found = long_tables(tables, structure, form, notes)
+    notes.vanished = can_vanish(form)
+    return streams_of(found, structure, form, notes)
+
+
+def can_vanish(form: RecordFormat) -> bool:
+    """Return True if records without findings do not show in a long table."""
+    return form.n_records is None and form.all_records is None and form.unmentioned == "absent"
+
+
+def long_tables(
+    tables: Sequence[Table], structure: Structure, form: RecordFormat, notes: Notes
+) -> list[LongTable]:
+    """Return the tables with their columns; whatever is not clear is an error, or noted."""
+    found = [form.columns_of(table, structure) for table in tables]
+    for table, columns in zip(tables, found, strict=True):
+        wanted = {"record": form.record, "symptom": form.symptom}
+        need_columns(table, [columns.found().get(role, name) for role, name in wanted.items()])
+        if columns.state is None and form.invert:
+            raise FindingsError(
+                f"{table.name} has no column of states that invert (--invert) could invert."
+            )
+        notes.guessed |= columns.guessed
+        notes.file(table, "long", columns.found())
+    kind = id_kind([(table, each.record) for table, each in zip(tables, found, strict=True)])
+    if form.all_records is not None and pa.types.is_string(_all_ids(form).type):
+        kind = ColumnKind.ID_TEXT
+    opened = [
+        LongTable(table, each.record or "", each.symptom or "", each.state, kind)
+        for table, each in zip(tables, found, strict=True)
+    ]
+    if form.state is not None:
+        for long in opened:
+            _check_no_other_state(long, form)
+    return opened
+
+
+def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
+    """Raise an error where a column that nobody named seems to hold states."""
+    taken = {long.record, long.symptom}
+    others = [name for name in long.table.column_names if name not in taken]
+    if long.state is not None:
+        return
+    for name in others:
+        try:
+            first = next(long.table.batches({name: ColumnKind.STATE}, form.words), None)
+        except FileError:
+            continue
+        if first is not None and ABSENT in first.column(0).to_numpy():
+            raise FindingsError(
+                f"{long.table.name}: the column {name!r} holds words for present and absent. If it "
+                f"says whether the finding is there, say state={name!r} (--state {name!r}); if "
+                "not, state=None (--state none)."
+            )
+
+
+def streams_of(
+    tables: Sequence[LongTable], structure: Structure, form: RecordFormat, notes: Notes
+) -> list[RecordStream]:
+    """Return the records of tables whose columns are known."""
     is_one_list = form.n_records is not None or form.all_records is not None
     if form.ids_per_file:
-        groupings = [examine_grouping([table], form) for table in tables]
+        groupings = [examine_grouping([table]) for table in tables]
     else:
-        whole = examine_grouping(tables, form)
+        whole = examine_grouping(tables)
         groupings = [whole]
         if whole.repeated is None and whole.shared is None and not is_one_list:
             groupings = [
@@ -53,22 +130,27 @@ def long_streams(
                 for table, n_runs in zip(tables, whole.n_runs, strict=True)
             ]
     if is_one_list:
-        return [RecordStream(tuple(tables), form.n_records, _blocks(groupings, structure, form))]
+        blocks = _blocks(groupings, structure, form, notes)
+        return [RecordStream(tuple(each.table for each in tables), form.n_records, blocks)]
     return [
-        RecordStream(tuple(each.tables), each.n_records, _blocks([each], structure, form))
+        RecordStream(
+            tuple(long.table for long in each.tables),
+            each.n_records,
+            _blocks([each], structure, form, notes),
+        )
         for each in groupings
     ]
 
 
 def _blocks(
-    groupings: Sequence["Grouping"], structure: Structure, form: RecordFormat
+    groupings: Sequence["Grouping"], structure: Structure, form: RecordFormat, notes: Notes
 ) -> Iterator[Block]:
-    assembler = _Assembler(structure, form)
+    assembler = Assembler(structure, form)
     tables = [table for grouping in groupings for table in grouping.tables]
     with _conflicts_placed(tables, structure, form):
         for grouping in groupings:
             _give_notice(grouping)
-            rows = _rows(grouping.tables, structure, form)
+            rows = indexed_rows(grouping.tables, structure, form, notes)
             yield from assembler.add(
                 rows if grouping.repeated is None else regrouped(rows, grouping)
             )
@@ -77,28 +159,35 @@ def _blocks(
 
 @contextmanager
 def _conflicts_placed(
-    tables: Sequence[Table], structure: Structure, form: RecordFormat
+    tables: Sequence[LongTable], structure: Structure, form: RecordFormat
 ) -> Iterator[None]:
     """Find the rows that contradict each other, by reading the files once more."""
     try:
         yield
     except ConflictError as error:
         locations = [
-            table.location(row)
-            for table in tables
-            for row in _rows_of(error.record, error.symptom, table, structure, form)
+            long.table.location(row)
+            for long in tables
+            for row in _rows_of(error.record, error.symptom, long, structure, form)
         ]
-        raise FindingsError(
-            f"{some_of(locations)}: record {error.record!r} has the finding "
-            f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
-        ) from None
+        raise contradiction(error, locations, structure) from None
+
+
+def contradiction(
+    error: ConflictError, locations: list[str], structure: Structure
+) -> FindingsError:
+    """Return what to say of rows that contradict each other."""
+    return FindingsError(
+        f"{', '.join(locations)}: record {error.record!r} has the finding "
+        f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+    )
 
 
 def _rows_of(
-    record: object, symptom: int, table: Table, structure: Structure, form: RecordFormat
+    record: object, symptom: int, table: LongTable, structure: Structure, form: RecordFormat
 ) -> Iterator[int]:
     start = 0
-    for rows in _rows([table], structure, form):
+    for rows in indexed_rows([table], structure, form, Notes()):
         same = pc.equal(rows.ids, pa.scalar(record, rows.ids.type)).to_numpy(zero_copy_only=False)
         yield from (start + np.flatnonzero(same & (rows.symptoms == symptom))).tolist()
         start += len(rows.symptoms)
@@ -110,7 +199,7 @@ def _rows_of(
 class Grouping(NamedTuple):
     """Tables in which an id means one record, and what their ids alone say of their rows."""
 
-    tables: Sequence[Table]
+    tables: Sequence[LongTable]
     n_rows: int
     n_runs: list[int]
     """For each file the runs of rows with equal ids: its records, if none is repeated or shared."""
@@ -127,19 +216,17 @@ class Grouping(NamedTuple):
         return sum(self.n_runs) if self.repeated is None else None
 
 
-def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
+def examine_grouping(tables: Sequence[LongTable]) -> Grouping:
     """Look at the ids alone: do the rows of each record stand together?
 
     Increasing ids (also texts that are increasing numbers) answer that without memory. Otherwise
     the ids are read once more, and 8 bytes are kept for every run of equal ones.
     """
-    for table in tables:
-        need_columns(table, [form.record, form.symptom])
     n_rows, shared, is_increasing = 0, None, True
     n_runs = [0] * len(tables)
     sample: list[Any] = []
     previous = None
-    for ids, file, starts_file in _id_batches(tables, form):
+    for ids, file, starts_file in _id_batches(tables):
         starts = _run_starts(ids, previous)
         n_runs[file] += pc.sum(starts).as_py()
         if starts_file and previous is not None and not starts[0].as_py():
@@ -148,16 +235,8 @@ def examine_grouping(tables: Sequence[Table], form: RecordFormat) -> Grouping:
         sample.append(ids[::SAMPLE_STRIDE])
         n_rows += len(ids)
         previous = ids[-1]
-    repeated = None if is_increasing else _find_repeated(tables, form)
+    repeated = None if is_increasing else _find_repeated(tables)
     return Grouping(tables, n_rows, n_runs, repeated, shared, sample)
-
-
-def _check_same_type(one: Any, other: Any) -> None:
-    """Raise an error if the ids of one file are numbers and those of another are texts."""
-    if one not in (None, other):
-        raise FindingsError(
-            f"the record ids are {one} in one file and {other} in another; write them alike."
-        )
 
 
 def _is_increasing(ids: Any, previous: Any) -> bool:
@@ -172,28 +251,25 @@ def _is_increasing(ids: Any, previous: Any) -> bool:
     return bool(pc.all(grows).as_py())
 
 
-def _id_batches(tables: Sequence[Table], form: RecordFormat) -> Iterator[tuple[Any, int, bool]]:
+def _id_batches(tables: Sequence[LongTable]) -> Iterator[tuple[Any, int, bool]]:
     """Give the ids of all rows, checked, the file's number, and whether a batch is its first."""
-    id_type = None
-    for file, table in enumerate(tables):
+    for file, long in enumerate(tables):
         row = 0
-        for batch in table.batches({form.record: ColumnKind.ID}):
-            ids = batch.column(0)
+        for ids in long.id_batches():
             if len(ids):
-                _check_same_type(id_type, ids.type)
-                _check_no_id_missing(ids, table, form, row)
+                check_no_id_missing(ids, long, row)
                 yield ids, file, row == 0
-            id_type = ids.type
             row += len(ids)
 
 
-def _check_no_id_missing(ids: Any, table: Table, form: RecordFormat, row: int) -> None:
+def check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
+    """Raise an error that names the first row without an id."""
     missing = ids.is_null()
     if pa.types.is_string(ids.type):
         missing = pc.or_kleene(missing, pc.equal(ids, ""))
     if pc.any(missing).as_py():
-        location = table.location(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{location}, column {form.record!r}: the record's id is missing.")
+        location = long.table.location(row + pc.index(missing, True).as_py())
+        raise FindingsError(f"{location}, column {long.record!r}: the record's id is missing.")
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -202,11 +278,11 @@ def _run_starts(ids: Any, previous: Any) -> Any:
     return pa.concat_arrays([is_new, pc.not_equal(ids[1:], ids[:-1])])
 
 
-def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
+def _find_repeated(tables: Sequence[LongTable]) -> object:
     """Return an id that comes back after another one, or None."""
     runs: list[NDArray[np.uint64]] = []
     previous = None
-    for ids, _, _ in _id_batches(tables, form):
+    for ids, _, _ in _id_batches(tables):
         runs.append(hash_ids(ids.filter(_run_starts(ids, previous))))
         previous = ids[-1]
     hashes = np.sort(np.concatenate(runs))
@@ -214,7 +290,7 @@ def _find_repeated(tables: Sequence[Table], form: RecordFormat) -> object:
     if not twice.size:
         return None
     # Different ids may share a hash, if hardly ever: then the grouping is in vain, but not wrong.
-    for ids, _, _ in _id_batches(tables, form):
+    for ids, _, _ in _id_batches(tables):
         found = np.flatnonzero(hash_ids(ids) == twice[0])
         if found.size:
             return ids[int(found[0])].as_py()
@@ -228,64 +304,104 @@ def _give_notice(grouping: Grouping) -> None:
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
             f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
+        give_notice(notice + (_ANEW if len(grouping.tables) > 1 else ""))
     elif grouping.shared is not None:
-        notice = (
-            f"record {grouping.shared!r} has rows in two files, which were taken as one record."
-        )
-    else:
-        return
-    if len(grouping.tables) > 1:
-        notice += " If files number their records anew, say ids_per_file=True (--ids-per-file)."
-    warnings.warn(notice, NoisyOrWarning, stacklevel=3)
+        tell_shared(grouping.shared)
+
+
+def tell_shared(record: object) -> None:
+    """Tell of a record with rows in two files."""
+    give_notice(f"record {record!r} has rows in two files, which were taken as one record.{_ANEW}")
+
+
+_ANEW = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
 
 
 # --- rows brought to indices ---
 
 
-def _rows(tables: Sequence[Table], structure: Structure, form: RecordFormat) -> Iterator[Rows]:
+def indexed_rows(
+    tables: Sequence[LongTable], structure: Structure, form: RecordFormat, notes: Notes
+) -> Iterator[Rows]:
     """Give all rows with symptoms and states as numbers; errors name the row."""
-    names = pa.array(structure.symptoms, pa.string())
-    for table in tables:
-        columns = {form.record: ColumnKind.ID, form.symptom: ColumnKind.NAME}
-        has_states = form.state in table.column_names
-        if has_states:
-            columns[form.state] = ColumnKind.STATE
+    matcher = form.matcher(structure)
+    for long in tables:
+        columns = {long.record: long.id_kind, long.symptom: ColumnKind.NAME}
+        if long.state is not None:
+            columns[long.state] = ColumnKind.STATE
         row = 0
-        for batch in table.batches(columns):
-            symptoms, is_unknown = _symptom_indices(batch.column(1), names)
+        for batch in long.table.batches(columns, form.words):
+            names = _names_of(batch.column(1), matcher)
+            symptoms, is_unknown = _symptom_indices(names, matcher)
             if is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])
-                name = batch.column(1)[at].as_py()
-                hint = nearest_name(name, structure.symptoms) if isinstance(name, str) else ""
-                raise FindingsError(
-                    f"{table.location(row + at)}, column {form.symptom!r}: the structure has no "
-                    f"symptom {name!r}{hint or '.'} Correct it, or pass over such rows with "
-                    "ignore_unknown=True (--ignore-unknown)."
-                )
+                _unknown_symptom(names[at].as_py(), row + at, long, matcher)
+            notes.rows(batch.num_rows, *_names_noted(names, symptoms, matcher))
             states = np.full(batch.num_rows, PRESENT, dtype=np.int8)
-            if has_states:
+            if long.state is not None:
                 states = batch.column(2).to_numpy(zero_copy_only=False)
             if batch.num_rows:
                 yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows
 
 
-def _symptom_indices(column: Any, names: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def _unknown_symptom(name: object, row: int, long: LongTable, matcher: NameMatcher) -> NoReturn:
+    hint = matcher.hint(name) if isinstance(name, str) else ""
+    raise FindingsError(
+        f"{long.table.location(row)}, column {long.symptom!r}: the structure has no symptom "
+        f"{name!r}{hint or '.'} Correct it, say what such names mean with names= (--names "
+        "names.csv), or pass over such rows with ignore_unknown=True (--ignore-unknown)."
+    )
+
+
+def _names_of(column: Any, matcher: NameMatcher) -> Any:
+    """Return numbers as texts where symptoms are named by numbers: then they are no indices."""
+    if pa.types.is_integer(column.type) and matcher.has_numbers:
+        return column.cast(pa.string()).dictionary_encode()
+    return column
+
+
+def _symptom_indices(
+    column: Any, matcher: NameMatcher
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the index of each symptom, given by name or index, below 0 where there is none.
 
     Also returns which rows have a symptom that is not among the names.
     """
     if pa.types.is_integer(column.type):
         numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
-        is_outside = (numbers < 0) | (numbers >= len(names))
+        is_outside = (numbers < 0) | (numbers >= len(matcher.names))
         is_unknown = is_outside & column.is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_outside, -1, numbers).astype(np.int32), is_unknown
-    words = column.dictionary.fill_null("")
-    found = pc.index_in(words, names).fill_null(-2).to_numpy(zero_copy_only=False)
-    is_empty = pc.equal(words, "").to_numpy(zero_copy_only=False)
-    index_of = np.append(np.where(is_empty, -1, found), -1).astype(np.int32)
+    words = column.dictionary.to_pylist()
+    found = [matcher.find(word) if word and word.strip() else _NO_NAME for word in words]
+    index_of = np.array([*found, _NO_NAME], dtype=np.int32)
     indices = index_of[column.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)]
-    return indices, indices == -2
+    return np.where(indices < 0, -1, indices).astype(np.int32), indices == -1
+
+
+_NO_NAME = -9
+"""A row without a symptom: it says that there is a record."""
+
+
+def _names_noted(
+    column: Any, symptoms: NDArray[np.int32], matcher: NameMatcher
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Return how many rows have which name that is passed over, and names in other letters."""
+    if pa.types.is_integer(column.type):
+        outside = column.filter(pa.array(symptoms < 0)).drop_null()
+        values = outside.value_counts().to_pylist()
+        return {str(each["values"]): each["counts"] for each in values}, {}
+    words = column.dictionary.to_pylist()
+    found = {word: matcher.find(word) for word in words if word and word.strip()}
+    passed_over = {word for word, at in found.items() if at < 0}
+    other = {word: matcher.names[at] for word, at in found.items() if at >= 0}
+    other = {word: name for word, name in other.items() if word != name}
+    if not passed_over:
+        return {}, other
+    counts = column.filter(pa.array(symptoms < 0)).cast(pa.string()).value_counts().to_pylist()
+    counted = {each["values"]: each["counts"] for each in counts}
+    return {word: n for word, n in counted.items() if word in passed_over}, other
 
 
 # --- rows that do not stand together ---
@@ -326,7 +442,7 @@ def _sorted_rows(spool: Spool) -> Iterator[Rows]:
 # --- rows become records ---
 
 
-class _Assembler:
+class Assembler:
     """Turns rows, grouped by record, into blocks."""
 
     def __init__(self, structure: Structure, form: RecordFormat) -> None:
@@ -342,7 +458,6 @@ class _Assembler:
         """Add a sequence of files in which an id means one record; give the full blocks."""
         previous = None
         for rows in batches:
-            _check_same_type(self._id_type, rows.ids.type)
             self._id_type = rows.ids.type
             starts = _run_starts(rows.ids, previous).to_numpy(zero_copy_only=False)
             previous = rows.ids[-1]
@@ -398,11 +513,8 @@ def _without_rows(form: RecordFormat, seen: list[Any]) -> Any:
     """Return the ids of `all_records` that no row names; it must list every id that one names."""
     every = _all_ids(form)
     named = pa.chunked_array(seen, type=seen[0].type if seen else every.type)
-    if named.type != every.type:
-        raise FindingsError(
-            f"the ids of all_records are {every.type}, those of the rows {named.type}; write them "
-            "alike."
-        )
+    if named.type != every.type:  # then the rows' are texts
+        every = every.cast(named.type)
     unlisted = named.filter(pc.invert(pc.is_in(named, value_set=every)))
     if len(unlisted):
         raise FindingsError(
@@ -417,15 +529,25 @@ def _all_ids(form: RecordFormat) -> Any:
     is_table = hasattr(source, "columns") or hasattr(source, "column_names")
     if isinstance(source, str) or hasattr(source, "__fspath__") or is_table:
         table = open_table(source)
-        need_columns(table, [form.record])
-        parts = [batch.column(0) for batch in table.batches({form.record: ColumnKind.ID})]
+        column = _id_column(table, form)
+        parts = [batch.column(0) for batch in table.batches({column: ColumnKind.ID})]
         if not parts:
             raise FindingsError(f"{table.name} lists no records.")
         every = pa.chunked_array(parts)
     else:
         every = pa.chunked_array([ids_array(source, "all_records")])
-    if every.null_count:
+    if every.null_count or (pa.types.is_string(every.type) and pc.any(pc.equal(every, "")).as_py()):
         raise FindingsError("all_records has an empty id.")
     if pc.count_distinct(every).as_py() < len(every):
         raise FindingsError("all_records lists a record twice.")
     return every
+
+
+def _id_column(table: Table, form: RecordFormat) -> str:
+    """Return the column of ids of a table that lists records."""
+    found = replace(form, names=None).columns_of(table, Structure([], [], [])).record
+    if found is None and len(table.column_names) == 1:
+        return table.column_names[0]
+    if found is None:
+        need_columns(table, [form.record])
+    return str(found)

@@ -1,22 +1,31 @@
 """How records stand in their files and tables, and how they come: as streams of blocks.
 
 =====  ==================================================================================
-wide   a row a record, a column a symptom: 0, 1, true, false; null or NaN is unknown
+wide   a row a record, a column a symptom: 0 and 1, no and yes, ...; empty is unknown
 long   a row a finding: columns record, symptom, and perhaps state (present, absent,
        unknown); a finding that no row mentions is absent, or unknown if one says so
 =====  ==================================================================================
+
+Columns and symptoms are found by their names: as they stand, else in other letters where that is
+clear, else (the columns of ids, symptoms and states) by what people often call them. Whatever was
+not taken as it stands is told (`Notes`).
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
-from noisyor.errors import FindingsError, ParameterError
+from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block
-from noisyor.io.columns import Table
+from noisyor.findings.notes import ROLES, Notes
+from noisyor.io.columns import ColumnKind, Table, Words
+from noisyor.io.tables import need_columns, open_table
+from noisyor.names import NameMatcher, name_key
 from noisyor.structure import Structure
 
 Layout = Literal["auto", "wide", "long"]
@@ -34,7 +43,21 @@ class ReadOptions(TypedDict, total=False):
     all_records: Any
     ids_per_file: bool
     unmentioned: Literal["absent", "unknown"]
+    values: Mapping[str, str] | None
+    invert: bool
+    names: Any
+    notes: Notes | None
     block_records: int
+
+
+def record_format(options: ReadOptions) -> "RecordFormat":
+    """Return the format that keyword arguments ask for; an option that is unknown is named."""
+    known = list(ReadOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            hint = nearest_name(name, known) or f"; known are {', '.join(known)}."
+            raise ParameterError(f"there is no option {name!r} for reading records{hint}")
+    return RecordFormat(**options)
 
 
 @dataclass(frozen=True)
@@ -46,7 +69,9 @@ class RecordFormat:
     layout
         "wide", "long", or "auto": long where the columns `record` and `symptom` exist.
     record, symptom, state
-        The names of the columns that hold the record's id, the symptom and the finding's state.
+        The names of the columns that hold the record's id, the symptom and the finding's state;
+        where there are none of these names, what people often call them. `state` None: no column
+        says it, every row is a finding that is present.
     ignore_unknown
         Pass over columns (wide) or rows (long) of symptoms that the structure does not have.
     n_records
@@ -58,6 +83,16 @@ class RecordFormat:
         Long: the same id in two files means two records. By default it means one.
     unmentioned
         Long: what a finding is that no row mentions, "absent" or "unknown".
+    values
+        What other words for states mean, as in {"pos": "present", "neg": "absent"}.
+    invert
+        What is written as present means absent, and the other way round: answers, of which 1 is
+        right, become symptoms, of which 1 is a mistake.
+    names
+        What other names of symptoms mean: a mapping, or a table with the columns name and
+        meaning; an empty meaning, or None: pass over.
+    notes
+        Filled with what was understood and what was passed over.
     block_records
         Records a block at most, a multiple of 64.
     """
@@ -65,12 +100,16 @@ class RecordFormat:
     layout: Layout = "auto"
     record: str = "record"
     symptom: str = "symptom"
-    state: str = "state"
+    state: str | None = "state"
     ignore_unknown: bool = False
     n_records: int | None = None
     all_records: Any = None
     ids_per_file: bool = False
     unmentioned: Literal["absent", "unknown"] = "absent"
+    values: Mapping[str, str] | None = None
+    invert: bool = False
+    names: Any = None
+    notes: Notes | None = field(default=None, compare=False, repr=False)
     block_records: int = BLOCK_RECORDS
 
     def __post_init__(self) -> None:
@@ -88,24 +127,62 @@ class RecordFormat:
             raise ParameterError(f"n_records must be a whole number, not {self.n_records!r}.")
         if self.n_records is not None and self.all_records is not None:
             raise ParameterError("give n_records or all_records, not both.")
+        if self.names is not None and not isinstance(self.names, Mapping):
+            object.__setattr__(self, "names", _read_meanings(self.names))
+        self.words  # noqa: B018  # raises an error where values mean nothing
+
+    @functools.cached_property
+    def words(self) -> Words:
+        """The words for states."""
+        return Words(self.values, self.invert)
+
+    def matcher(self, structure: Structure) -> NameMatcher:
+        """Return what finds the symptoms that names mean."""
+        known: tuple[Structure, NameMatcher] | None = self.__dict__.get("_matcher")
+        if known is None or known[0] is not structure:
+            known = structure, NameMatcher(structure.symptoms, self.names)
+            self.__dict__["_matcher"] = known  # thousands of files are matched with the same names
+        return known[1]
 
     @property
     def changed_options(self) -> list[str]:
         """The names of the options that differ from the defaults."""
-        simple = ReadOptions.__annotations__.keys() - {"all_records"}
+        simple = ReadOptions.__annotations__.keys() - {"all_records", "notes"}
         changed = [name for name in simple if getattr(self, name) != getattr(DEFAULT_FORMAT, name)]
         return sorted(changed) + ["all_records"] * (self.all_records is not None)
 
-    def is_long(self, column_names: Iterable[str], structure: Structure) -> bool:
+    def columns_of(self, table: "TableNames", structure: Structure) -> "Columns":
+        """Return which columns of a table hold ids, symptoms and states."""
+        matcher = self.matcher(structure)
+        others = [name for name in table.column_names if matcher.find(name) == -1]
+        found: dict[str, str | None] = {}
+        guessed: dict[str, str] = {}
+        for role in ROLES:
+            wanted = getattr(self, role)
+            free = [name for name in others if name not in found.values()]
+            found[role] = None if wanted is None else _column_named(wanted, free, table.name, role)
+            if found[role] is None and wanted == role:
+                found[role] = _column_called(role, free, table)
+                if found[role] not in (None, table.index_name):
+                    guessed[str(found[role])] = role
+        return Columns(**found, guessed=guessed)
+
+    def is_long(self, table: "TableNames", structure: Structure) -> bool:
         """Return True if a table with these columns has a row per finding."""
         if self.layout != "auto":
             return self.layout == "long"
-        columns = {self.record, self.symptom}
-        return columns <= set(column_names) and not columns & set(structure.symptoms)
+        columns = self.columns_of(table, structure)
+        if columns.record is None or columns.symptom is None:
+            return False
+        # A guess is not enough where a column is a symptom, and no name where all of them are.
+        matcher = self.matcher(structure)
+        symptoms = {matcher.find(name) for name in table.column_names} - {-1, matcher.PASSED_OVER}
+        is_guess = columns.symptom in columns.guessed
+        return not symptoms if is_guess else len(symptoms) < max(1, structure.n_symptoms)
 
-    def are_long(self, tables: Iterable[tuple[str, Iterable[str]]], structure: Structure) -> bool:
-        """Return True if tables, given by name and columns, have a row per finding: all or none."""
-        names = {self.is_long(columns, structure): name for name, columns in tables}
+    def are_long(self, tables: Iterable["TableNames"], structure: Structure) -> bool:
+        """Return True if tables have a row per finding: all or none."""
+        names = {self.is_long(table, structure): table.name for table in tables}
         if len(names) > 1:
             raise FindingsError(
                 f"{names[True]} is long (a row per finding) and {names[False]} is wide (a column "
@@ -114,7 +191,153 @@ class RecordFormat:
         return True in names
 
 
+class TableNames(Protocol):
+    """What the names of a table tell."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+
+    @property
+    def index_name(self) -> str | None:
+        """The column that was the named index of a frame."""
+
+
+class Header(NamedTuple):
+    """The names of a table that is not here."""
+
+    name: str
+    column_names: tuple[str, ...]
+    index_name: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+
+class Columns(NamedTuple):
+    """The columns of a table that are no findings."""
+
+    record: str | None
+    symptom: str | None
+    state: str | None
+    guessed: dict[str, str]
+    """Those that were taken by what people often call them, and what for."""
+
+    def found(self) -> dict[str, str]:
+        """Return the columns that there are, by what they hold."""
+        columns = {"record": self.record, "symptom": self.symptom, "state": self.state}
+        return {role: name for role, name in columns.items() if name is not None}
+
+
+_OTHER_NAMES = {
+    "record": (
+        "id recordid patient patientid patid pid mrn subject subjectid person personid case caseid "
+        "visit visitid encounter encounterid admission admissionid student studentid examinee "
+        "examineeid respondent respondentid unit unitid device deviceid machine machineid shift "
+        "shiftid rowid rowname rownames rownumber unnamed0"
+    ),
+    "symptom": (
+        "symptoms symptomname finding findings findingname sign signs alarm alarms alarmcode item "
+        "items question questions observation phenotype hpoterm code"
+    ),
+    "state": "status value result present presence response answer score",
+}
+
+
+def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str | None:
+    """Return the column that is asked for by name; that of a default may be missing."""
+    if wanted in columns:
+        return wanted
+    alike = [name for name in columns if name_key(name) == name_key(wanted)]
+    if len(alike) == 1:
+        return alike[0]
+    if wanted != role:
+        raise FindingsError(
+            f"{table} has no column {wanted!r} (--{role}); its columns are "
+            f"{some_of(columns, most=10)}."
+        )
+    return None
+
+
+def _column_called(role: str, columns: list[str], table: TableNames) -> str | None:
+    """Return the column that has one of the names which people give to its role."""
+    if role == "record" and table.index_name in columns:
+        return table.index_name
+    known = _OTHER_NAMES[role].split()
+    found = [name for name in columns if re.sub(r"[^0-9a-z]", "", name_key(name)) in known]
+    if len(found) > 1:
+        raise FindingsError(
+            f"{table.name}: the columns {some_of(found)} can each be {ROLES[role]}; say which one "
+            f"is: {role}={found[0]!r} (--{role} {found[0]!r})."
+        )
+    if not found and role == "record" and "" in columns:  # the row names that R and pandas write
+        return ""
+    return found[0] if found else None
+
+
+def _read_meanings(source: Any) -> dict[str, str | None]:
+    """Read what other names of symptoms mean."""
+    table = open_table(source)
+    need_columns(table, ["name", "meaning"])
+    kinds = {"name": ColumnKind.ID_TEXT, "meaning": ColumnKind.ID_TEXT}
+    found: dict[str, str | None] = {}
+    row = 0
+    for batch in table.batches(kinds):
+        for name, meaning in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if name in found:
+                raise FindingsError(f"{table.location(row)}: {name!r} was given before.")
+            found[str(name)] = meaning or None
+            row += 1
+    return found
+
+
 DEFAULT_FORMAT = RecordFormat()
+
+
+class WatchedBlocks(Iterator[Block]):
+    """Blocks on their way; those of the last stream tell what was noted of all."""
+
+    def __init__(self, blocks: Iterator[Block], watch: "Watch", number: int) -> None:
+        self._blocks = watch.notes.watched(blocks, number)
+        self._watch = watch
+
+    def __next__(self) -> Block:
+        try:
+            return next(self._blocks)
+        except StopIteration:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """No more blocks are read."""
+        self._watch.close(self)
+
+
+class Watch:
+    """Waits for the end of all streams, to tell what was noted of them."""
+
+    def __init__(self, notes: Notes, matcher: NameMatcher) -> None:
+        self.notes, self._matcher = notes, matcher
+        self._open: set[int] = set()
+
+    def over(self, streams: list["RecordStream"]) -> list["RecordStream"]:
+        """Return the same streams, watched."""
+        watched = [
+            stream._replace(blocks=WatchedBlocks(stream.blocks, self, number))
+            for number, stream in enumerate(streams)
+        ]
+        self._open = {id(stream.blocks) for stream in watched}
+        return watched
+
+    def close(self, blocks: WatchedBlocks) -> None:
+        """Take note that a stream has ended."""
+        is_open = id(blocks) in self._open
+        self._open.discard(id(blocks))
+        if is_open and not self._open:
+            self.notes.tell(self._matcher)
 
 
 class RecordStream(NamedTuple):
@@ -125,6 +348,11 @@ class RecordStream(NamedTuple):
     n_records: int | None
     """How many records there are, where that is known beforehand."""
     blocks: Iterator[Block]
+
+    def pass_over(self) -> None:
+        """Say that the records will not be read."""
+        if isinstance(self.blocks, WatchedBlocks):
+            self.blocks.close()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -143,17 +371,23 @@ def total_records(streams: Iterable[RecordStream]) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
+def id_kind(tables: Iterable[tuple[Table, str | None]]) -> ColumnKind:
+    """Return the kind of ids that all tables can have: texts, unless all are numbers."""
+    has_texts = any(table.has_text_ids(column) for table, column in tables if column is not None)
+    return ColumnKind.ID_TEXT if has_texts else ColumnKind.ID
+
+
 def blocks_with_like_ids(streams: Iterable[RecordStream]) -> Iterator[Block]:
     """Give all blocks; their records have ids of one type, or none has any."""
-    first: tuple[Any, str] | None = None
+    first: tuple[bool, str] | None = None
     for stream in streams:
         for block in stream.blocks:
-            id_type = None if block.record_ids is None else block.record_ids.type
-            first = first or (id_type, stream.name)
-            if id_type != first[0]:
+            has_ids = block.record_ids is not None
+            first = first or (has_ids, stream.name)
+            if has_ids != first[0]:
+                one, other = (stream.name, first[1]) if has_ids else (first[1], stream.name)
                 raise FindingsError(
-                    f"the record ids of {stream.name} are of another kind than those of "
-                    f"{first[1]} (numbers, texts, or none at all); write them alike, or read the "
-                    "files apart."
+                    f"{one} has a column of record ids and {other} has none; give both one, or "
+                    "neither."
                 )
             yield block

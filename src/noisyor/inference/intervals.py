@@ -11,7 +11,7 @@ import numpy as np
 from noisyor.errors import ParameterError
 from noisyor.inference.flat import Floats, Records
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Parameters
+from noisyor.parameters import Booleans, Parameters
 
 
 @runtime_checkable
@@ -45,24 +45,36 @@ def network_of(source: NoisyOrNetwork | LearnedNetwork) -> NoisyOrNetwork:
     raise ParameterError(f"expected a NoisyOrNetwork or an Estimate, not {type(source).__name__}.")
 
 
-def draw_networks(
-    estimate: LearnedNetwork, records: Records, draws: int, seed: int
-) -> tuple[list[NoisyOrNetwork], int]:
-    """Return networks drawn around an estimate, and how many parameters have no error.
+class Drawn(NamedTuple):
+    """Networks drawn around an estimate, and what could not be drawn."""
+
+    networks: list[NoisyOrNetwork]
+    n_without_error: int
+    """How many parameters that matter have no standard error."""
+    has_errors: Booleans
+    """Whether the prior of each disease has an error, and its failures that matter have."""
+
+
+def draw_networks(estimate: LearnedNetwork, records: Records, draws: int, seed: int) -> Drawn:
+    """Draw networks around an estimate.
 
     Only parameters that matter for the records are drawn and counted: all priors, and the failures
     and leaks of findings that are known.
     """
     network = estimate.network
-    structure, errors = network.structure, Parameters(*estimate.standard_errors).vector
+    structure, errors = network.structure, Parameters(*estimate.standard_errors)
+    owners, symptoms = structure.edges.T
     is_known = np.isin(np.arange(structure.n_symptoms), records.symptoms)
     everything = np.ones(structure.n_diseases, dtype=np.bool_)
-    matters = Parameters(everything, is_known[structure.edges[:, 1]], is_known).vector
-    n_without = int((np.isnan(errors) & matters).sum())
+    matters = Parameters(everything, is_known[symptoms], is_known)
+    is_without = errors.map(lambda error, here: np.isnan(error) & here, matters)
+    has_errors = ~is_without.priors
+    has_errors[owners[is_without.failures]] = False
     rng = np.random.default_rng(seed)
-    values, errors = network.parameters.vector, np.where(matters, errors, 0.0)
-    drawn = (Parameters.split(structure, _drawn(values, errors, rng)) for _ in range(draws))
-    return [NoisyOrNetwork(structure, *each) for each in drawn], n_without
+    values, spread = network.parameters.vector, np.where(matters.vector, errors.vector, 0.0)
+    drawn = (Parameters.split(structure, _drawn(values, spread, rng)) for _ in range(draws))
+    networks = [NoisyOrNetwork(structure, *each) for each in drawn]
+    return Drawn(networks, int(is_without.vector.sum()), has_errors)
 
 
 def _drawn(values: Floats, errors: Floats, rng: np.random.Generator) -> Floats:

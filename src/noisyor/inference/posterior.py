@@ -12,7 +12,8 @@ from noisyor.errors import FindingsError, NoisyOrError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
-from noisyor.findings.reading import ReadOptions, RecordFormat
+from noisyor.findings.reading import ReadOptions, record_format
+from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
@@ -60,10 +61,21 @@ class Posterior(EqualByValue):
     """With "gibbs": as many independent draws would say as much, of the disease of which
     they say least; NaN with other methods, and where no disease is in doubt."""
     interval_lower: Floats | None = None
-    """95% intervals from the standard errors of the parameters, where an estimate was asked..."""
+    """95% intervals from the standard errors of the parameters, where an estimate was asked; NaN
+    for diseases that rest on a parameter with a flag or without an error..."""
     interval_upper: Floats | None = None
     n_without_error: int = 0
     """... in which so many parameters that matter here have none and were fixed."""
+    flags: NDArray[np.uint16] | None = None
+    """What is doubtful of the parameters that each disease rests on here, its prior and its
+    failures of known findings: sums of `Flag`; None where the network has no flags."""
+
+    @property
+    def is_flagged(self) -> NDArray[np.bool_]:
+        """True for the diseases that rest on flagged parameters: they may be far off."""
+        if self.flags is None:
+            return np.zeros(len(self.probabilities), dtype=np.bool_)
+        return np.asarray(self.flags != 0)
 
     def table(self) -> pa.Table:
         """Return one row per disease, the most probable first, as an Arrow table."""
@@ -73,12 +85,14 @@ class Posterior(EqualByValue):
             "prior": self.priors, "interval_lower": self.interval_lower,
             "interval_upper": self.interval_upper,
         }  # fmt: skip
+        if self.flags is not None:
+            columns["flags"] = np.array([Flag(each).codes for each in self.flags.tolist()], object)
         order = np.argsort(-self.probabilities, kind="stable")
         return pa.table({name: x[order] for name, x in columns.items() if x is not None})
 
     def __repr__(self) -> str:
         top = [
-            f"{row['disease']} {row['probability']:.3g}"
+            f"{row['disease']} {row['probability']:.3g}{' (flagged)' if row.get('flags') else ''}"
             for row in self.table().slice(0, 3).to_pylist()
         ]
         return f"Posterior({self.method}: {', '.join(top)}{', ...' if len(self.lower) > 3 else ''})"
@@ -149,7 +163,7 @@ def posterior(
     ----------
     network
         A network, or an `Estimate`: then intervals say what its standard errors mean for the
-        posterior.
+        posterior. Diseases that rest on flagged parameters are marked, and have none.
     present, absent
         The findings, by name or number. Those not mentioned are unknown, and drop out exactly.
         Or one mapping, such as `{"fever": 1, "cough": 0, "rash": None}` or a row of a frame.
@@ -181,29 +195,37 @@ def posterior(
         raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
     answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
-    intervals: tuple[Any, ...] = ()
+    flags = known.disease_flags(np.concatenate(parts))
+    more: tuple[Any, ...] = None, None, 0
     if network is not known and draws:
-        intervals = posterior_intervals(network, list_records([parts]), request, draws)
+        more = posterior_intervals(network, list_records([parts]), request, draws, flags)
+    more = *more, flags
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
         answers.upper[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
         float(answers.log_evidences[0]), float(answers.log_uppers[0]), known.priors,
-        float(answers.n_effective[0]), *intervals,
+        float(answers.n_effective[0]), *more,
     )  # fmt: skip
 
 
 def posterior_intervals(
-    estimate: Any, records: Records, request: Request, draws: int
-) -> tuple[Floats, Floats, int]:
-    """Return 95% intervals over networks drawn around an estimate, one record only."""
-    networks, n_without = draw_networks(estimate, records, draws, request.seed)
+    estimate: Any, records: Records, request: Request, draws: int,
+    flags: NDArray[np.uint16] | None,
+) -> tuple[Floats, Floats, int]:  # fmt: skip
+    """Return 95% intervals over networks drawn around an estimate, one record only.
+
+    There is none for diseases that rest on something doubtful: it would look far too sure.
+    """
+    drawn = draw_networks(estimate, records, draws, request.seed)
     rows = []
-    for drawn in networks:
-        answers = answer_all(drawn, records, request)
+    for network in drawn.networks:
+        answers = answer_all(network, records, request)
         if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
             rows.append(answers.probabilities[0])
-    lower, upper = np.quantile(rows, [0.025, 0.975], axis=0)
-    return lower, upper, n_without
+    intervals = np.quantile(rows, [0.025, 0.975], axis=0)
+    is_sure = drawn.has_errors if flags is None else drawn.has_errors & (flags == 0)
+    lower, upper = np.where(is_sure, intervals, np.nan)
+    return lower, upper, drawn.n_without_error
 
 
 def posteriors(
@@ -233,9 +255,9 @@ def posteriors(
     """
     known = network_of(network)
     structure = known.structure
-    source = as_source(records, structure)
+    source, form = as_source(records, structure), record_format(options)
     if not isinstance(source, Findings):
-        source = read_findings(source, structure, RecordFormat(**options))
+        source = read_findings(source, structure, form)
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
     found = iter_posteriors(

@@ -1,6 +1,7 @@
 """Posteriors of many records as tables: a row per record, or per record and top disease."""
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from noisyor.errors import FileError
 from noisyor.findings.blocks import Block
+from noisyor.flags import Flag
 from noisyor.inference.posterior import Posteriors, iter_posteriors
 from noisyor.network import NoisyOrNetwork
 
@@ -43,8 +45,21 @@ class MethodCounts:
         return ", ".join(f"{n:,} {name}" for name, n in self.counts.most_common()) or "none"
 
 
+def flagged_diseases(network: NoisyOrNetwork) -> dict[str, str]:
+    """Return the diseases that rest on flagged parameters, with the codes of the flags."""
+    flags = network.disease_flags()
+    if flags is None:
+        return {}
+    pairs = zip(network.structure.diseases, flags.tolist(), strict=True)
+    return {name: Flag(flag).codes for name, flag in pairs if flag}
+
+
 class PosteriorWriter:
-    """Turns posteriors into Arrow batches: a row per record, or per record and top disease."""
+    """Turns posteriors into Arrow batches: a row per record, or per record and top disease.
+
+    Where the network has flags, the schema's metadata says which diseases rest on flagged
+    parameters; so do the rows, if they are of one disease each.
+    """
 
     def __init__(self, network: NoisyOrNetwork, id_type: Any, top: int | None) -> None:
         self._network, self._top = network, top
@@ -60,7 +75,12 @@ class PosteriorWriter:
         middle = dict.fromkeys(diseases, pa.float64())
         if top is not None:
             middle = {"rank": pa.int32(), "disease": pa.string(), "probability": pa.float64()}
-        self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details)
+            if network.flags is not None:
+                middle["flags"] = pa.string()
+        flagged = flagged_diseases(network)
+        self._codes = pa.array([flagged.get(name, "") for name in diseases])
+        metadata = {"flagged_diseases": json.dumps(flagged)} if network.flags is not None else None
+        self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details, metadata)
 
     def batches(
         self, blocks: Iterator[Block], counts: MethodCounts, first: int = 0, **request: Any
@@ -92,11 +112,13 @@ class PosteriorWriter:
         rows = pa.array(np.repeat(np.arange(len(found)), k))
         names = pa.array(self._network.structure.diseases)
         no_answer = np.repeat(np.isnan(found.probabilities).any(axis=1), k)
+        chosen = pa.array(order.ravel(), mask=no_answer)
         arrays = [
             ids.take(rows),
             pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), len(found))),
-            names.take(pa.array(order.ravel(), mask=no_answer)),
+            names.take(chosen),
             pa.array(np.take_along_axis(found.probabilities, order, 1).ravel(), from_pandas=True),
+            *([] if self._network.flags is None else [self._codes.take(chosen)]),
             *(column.take(rows) for column in self._details(found)),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

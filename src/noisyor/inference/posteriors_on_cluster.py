@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from noisyor.cluster import Cluster, Job
-from noisyor.errors import FileError, ParameterError
-from noisyor.findings.cluster_reading import job_blocks, split_records, with_counted_rows
+from noisyor.errors import FileError
+from noisyor.findings.cluster_reading import Reading, job_blocks, split_records, with_counted_rows
+from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 from noisyor.io.parts import Part
+from noisyor.io.paths import replaced_folder
 from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
-Settings = tuple[NoisyOrNetwork, RecordFormat, int | None, dict[str, Any]]
+Settings = tuple[NoisyOrNetwork, int | None, dict[str, Any]]
+NOT_LONG = (
+    "records with a row per finding are not diagnosed on a cluster: do it on one machine, or write "
+    "them with a column per symptom."
+)
 
 
 def diagnose_on_cluster(
@@ -31,38 +37,29 @@ def diagnose_on_cluster(
     """Write the posteriors of files of records into a folder that all workers can reach.
 
     A file for each job, in the order of the records; together the rows that one machine writes.
+    They are written beside the folder, which has all of them, or none.
     """
     cluster = Cluster(client)
-    split = split_records(cluster, source, network.structure, form, skip_broken=False)
-    if split.is_long:
-        raise ParameterError(
-            "records with a row per finding are not diagnosed on a cluster: do it on one machine, "
-            "or write them with a column per symptom."
-        )
-    _make_folder(folder)
-    shared = [cluster.share((network, form, top, request))]
-    numbered = list(_numbered(with_counted_rows(cluster, split.jobs), folder.resolve()))
-    total = MethodCounts()
-    for job, counts in cluster.in_order(_diagnose, numbered, shared):
-        total.add(counts)
-        if progress is not None:
-            progress(job.size)
-    _remove_halves(folder)
+    _check_folder(folder)
+    records = split_records(cluster, source, network.structure, form, must_be_wide=NOT_LONG)
+    shared = [cluster.share((network, top, request)), records.shared]
+    jobs = with_counted_rows(cluster, records.jobs)
+    total, notes = MethodCounts(), Notes()
+    with replaced_folder(folder) as beside:
+        for job, (counts, noted) in cluster.in_order(_diagnose, _numbered(jobs, beside), shared):
+            total.add(counts)
+            notes.add(noted)
+            if progress is not None:
+                progress(job.size)
+        records.end_pass(total.n_records, notes=notes)
+        for half in beside.glob(".part-*.part"):  # of workers that were killed
+            half.unlink(missing_ok=True)
     return total
 
 
-def _remove_halves(folder: Path) -> None:
-    """Remove what workers that were killed have left behind."""
-    for half in folder.glob(".part-*.part"):
-        half.unlink(missing_ok=True)
-
-
-def _make_folder(folder: Path) -> None:
-    if folder.is_dir():
-        _remove_halves(folder)
+def _check_folder(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileError(f"{folder} exists: on a cluster a new or empty folder is written to.")
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _numbered(jobs: list[Job], folder: Path) -> Iterator[Job]:
@@ -74,15 +71,17 @@ def _numbered(jobs: list[Job], folder: Path) -> Iterator[Job]:
         first += job.size
 
 
-def _diagnose(settings: Settings, parts: list[Part], first: int, path: str) -> dict[str, int]:
+def _diagnose(
+    settings: Settings, reading: Reading, parts: list[Part], first: int, path: str
+) -> tuple[dict[str, int], Notes]:
     """Write the posteriors of some parts; return how many were found in which way."""
-    network, form, top, request = settings
-    counts = MethodCounts()
-    blocks = job_blocks(network.structure, form, parts)
+    network, top, request = settings
+    counts, notes = MethodCounts(), Notes()
+    blocks = job_blocks(reading, notes, parts)
     start = next(blocks, None)
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)
     remaining = blocks if start is None else itertools.chain([start], blocks)
     batches = writer.batches(remaining, counts, first, n_jobs=1, **request)
     write_batches(path, writer.schema, batches, "parquet")
-    return dict(counts.counts)
+    return dict(counts.counts), notes

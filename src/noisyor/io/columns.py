@@ -5,24 +5,27 @@ kind       becomes
 =========  ============================================================================
 text       a dictionary of strings (few different ones, as names are)
 name       text, or int64 where the column holds whole numbers (a name or an index)
-id         int64 or string (many different ones)
-flag       boolean; 0, 1, true and false in any type; null and NaN stay null
-state      int8: ABSENT, PRESENT or UNKNOWN, from these words or from flags
+id         int64 or string (many different ones); id text: always a string
+state      int8: ABSENT, PRESENT or UNKNOWN, from the words for them in any type
+flag       the same as boolean, null where unknown
 number     float64
 =========  ============================================================================
 """
 
+import itertools
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, some_of
+from noisyor.errors import FileError, FindingsError, ParameterError, quoted, some_of
 from noisyor.io.paths import one_line
 
 
@@ -32,33 +35,174 @@ class ColumnKind(Enum):
     TEXT = "a text"
     NAME = "a name or a whole number"
     ID = "a text or a whole number"
-    FLAG = "0, 1, true or false"
+    ID_TEXT = "an id"
+    FLAG = "0 or 1, absent or present"
     STATE = "present, absent or unknown"
     NUMBER = "a number"
 
 
-TRUE_TEXTS = ("1", "1.0", "true", "True", "TRUE")
-FALSE_TEXTS = ("0", "0.0", "false", "False", "FALSE")
-NULL_TEXTS = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-
 ABSENT, PRESENT, UNKNOWN = 0, 1, 2
 STATE_NAMES = ("absent", "present", "unknown")
+NULL_TEXTS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 _STATE_TEXTS = {
-    **dict.fromkeys(FALSE_TEXTS, ABSENT),
-    **dict.fromkeys(TRUE_TEXTS, PRESENT),
-    **dict.fromkeys(NULL_TEXTS, UNKNOWN),
-    **{name: state for state, name in enumerate(STATE_NAMES)},
+    **dict.fromkeys(("0", "false", "no", "n", "-", "absent"), ABSENT),
+    **dict.fromkeys(("1", "true", "yes", "y", "+", "present"), PRESENT),
+    **dict.fromkeys((*NULL_TEXTS, "unknown"), UNKNOWN),
 }
-_FLAG_TEXTS = {text: _STATE_TEXTS[text] for text in (*FALSE_TEXTS, *TRUE_TEXTS, *NULL_TEXTS)}
+
+
+def spellings(texts: Iterable[str]) -> list[str]:
+    """Return texts in small letters as people write them, for parsers that know no case."""
+    special = {"nan": "NaN", "n/a": "N/A"}
+    forms = (
+        [text, text.upper(), text.capitalize(), special.get(text, text)]
+        + [f"{text}.0"] * text.isdecimal()
+        for text in texts
+    )
+    return list(dict.fromkeys(itertools.chain.from_iterable(forms)))
+
+
+class Words:
+    """Which texts and numbers stand for present, absent and unknown; case does not matter.
+
+    >>> Words({"pos": "present", "neg": "absent"}).state_of(" POS ")
+    1
+    >>> Words(invert=True).state_of("1")
+    0
+
+    Parameters
+    ----------
+    values
+        What is not understood by itself, or is meant otherwise: text to state.
+    invert
+        What is written as present means absent, and the other way round.
+    """
+
+    __slots__ = ("_codes", "_given", "is_inverted")
+
+    def __init__(self, values: Mapping[str, str] | None = None, invert: bool = False) -> None:
+        self.is_inverted = invert
+        self._given = {fold(str(text)): str(state) for text, state in (values or {}).items()}
+        wrong = {state for state in self._given.values() if state not in STATE_NAMES}
+        if wrong:
+            raise ParameterError(
+                f"values: {some_of(sorted(wrong))} is none of {', '.join(STATE_NAMES)}."
+            )
+        states = {text: STATE_NAMES.index(state) for text, state in self._given.items()}
+        codes = _STATE_TEXTS | states
+        swapped = {ABSENT: PRESENT, PRESENT: ABSENT, UNKNOWN: UNKNOWN}
+        self._codes = {text: swapped[code] if invert else code for text, code in codes.items()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Words) and self._codes == other._codes
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._codes.items()))
+
+    def state_of(self, text: str) -> int:
+        """Return the state that a text stands for, or -1."""
+        return self._codes.get(fold(text), -1)
+
+    def spellings_of(self, state: int) -> list[str]:
+        """Return texts of a state as a parser may meet them; signs, which are ambiguous, not."""
+        texts = [text for text, code in self._codes.items() if code == state]
+        return spellings(text for text in texts if text not in SIGNS)
+
+    def numbers(self) -> dict[float, int]:
+        """Return the states of numbers."""
+        return {
+            float(text): code
+            for text, code in self._codes.items()
+            if re.fullmatch(r"-?\d+(\.\d+)?", text)
+        }
+
+    @property
+    def keep_booleans(self) -> bool:
+        """Whether true means present, and false absent."""
+        usual = "true", "false", ""
+        return [self._codes[text] for text in usual] == [PRESENT, ABSENT, UNKNOWN]
+
+    @property
+    def knows_minus(self) -> bool:
+        """Whether it was said what a minus means."""
+        return "-" in self._given
+
+
+SIGNS = ("+", "-")
+DEFAULT_WORDS = Words()
+
+
+def fold(text: str) -> str:
+    """Return a text without blanks around it, in small letters, and a whole number without zeros.
+
+    >>> fold(" Yes"), fold("1.0"), fold("0,00")
+    ('yes', '1', '0')
+    """
+    whole = re.fullmatch(r"(-?\d+)[.,]0+", text.strip())
+    return whole[1] if whole else text.strip().casefold()
+
+
+class Signs:
+    """Watches a table for minus signs without plus signs: they may mean absent, or unknown."""
+
+    def __init__(self) -> None:
+        self.has_plus = False
+        self.minus: tuple[int, str] | None = None
+
+    def look(self, texts: Any, row: int, column: str) -> None:
+        """Take note of the texts of a column."""
+        folded = [fold(text or "") for text in texts.dictionary.to_pylist()]
+        self.has_plus = self.has_plus or "+" in folded
+        if "-" in folded and self.minus is None:
+            is_minus = pc.is_in(texts.indices, pa.array(np.flatnonzero(np.array(folded) == "-")))
+            self.minus = row + pc.index(is_minus, True).as_py(), column
+
+    def check(self, table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> None:
+        """Raise an error where nobody can know what a minus means."""
+        if self.minus is None or self.has_plus or words.knows_minus:
+            return
+        whole = table.whole()
+        if whole is not None and _has_plus(whole, columns, words):
+            return
+        row, column = self.minus
+        raise FileError(
+            f"{table.location(row)}, column {column!r}: '-' can mean absent or unknown, and "
+            "there is no '+' that would tell; say which: values={'-': 'unknown'} "
+            '(--values "-=unknown").'
+        )
+
+
+def _has_plus(table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> bool:
+    """Return True if there is a plus sign in a table, of which someone else reads a part."""
+    signs = Signs()
+    states = {name: kind for name, kind in columns.items() if kind in _STATES}
+    for batch in table._raw_batches(states, words):
+        for name in states:
+            if is_text_like(batch.column(name).type):
+                signs.look(_dictionary(batch.column(name)), 0, name)
+        if signs.has_plus:
+            return True
+    return False
+
+
+def unnamed(at: int) -> str:
+    """Return what a column without a name is called: the first one holds row names."""
+    return f"{UNNAMED}{at + 1}, which has no name)" if at else ""
+
+
+UNNAMED = "(column "
+"""How the names of columns begin that have none."""
 
 
 class BadCellError(Exception):
     """A value that is not of the wanted kind, with its row in the batch."""
 
-    def __init__(self, row: int, value: Any) -> None:
-        super().__init__(row, value)
+    def __init__(self, row: int, value: Any, others: Sequence[Any] = ()) -> None:
+        super().__init__(row, value, others)
         self.row = row
         self.value = value
+        self.others = others
+        """More values that are not, further down."""
 
 
 class Table:
@@ -74,9 +218,31 @@ class Table:
     """The number of the first row, where this is a part of a larger table."""
     n_rows: int | None = None
     """How many rows there are, where that is known beforehand."""
+    index_name: str | None = None
+    """The column that was the named index of a frame."""
+    has_final_flags = False
+    """Whether booleans were made of texts by the parser, so that words have been applied."""
 
-    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Mapping[str, ColumnKind], words: Words = DEFAULT_WORDS
+    ) -> Iterator[pa.RecordBatch]:
         """Give some columns, converted to their kinds, in batches of rows."""
+        row, signs = 0, Signs()
+        for batch in self._raw_batches(columns, words):
+            yield convert_batch(batch, columns, row, self, words, signs)
+            row += batch.num_rows
+        signs.check(self, columns, words)
+
+    def _raw_batches(self, columns: Mapping[str, ColumnKind], words: Words) -> Iterator[Any]:
+        """Give some columns as they stand, or as far converted as a parser can."""
+        raise NotImplementedError
+
+    def whole(self) -> "Table | None":
+        """Return the table of which this is a part, if it is one."""
+        return None
+
+    def has_text_ids(self, column: str) -> bool:
+        """Return True if ids in a column are texts, not whole numbers."""
         raise NotImplementedError
 
     def location(self, row: int) -> str:
@@ -91,24 +257,55 @@ class Table:
 
 
 def convert_batch(
-    batch: Any, columns: Mapping[str, ColumnKind], first_row: int, table: Table
+    batch: Any,
+    columns: Mapping[str, ColumnKind],
+    first_row: int,
+    table: Table,
+    words: Words = DEFAULT_WORDS,
+    signs: Signs | None = None,
 ) -> Any:
     """Bring the columns of a batch to their kinds; errors name row, column and value."""
     arrays = []
     for name, kind in columns.items():
+        column = batch.column(name)
+        if kind is ColumnKind.FLAG and table.has_final_flags and column.type == pa.bool_():
+            arrays.append(column)
+            continue
+        if signs is not None and kind in _STATES and is_text_like(column.type):
+            column = _dictionary(column)
+            signs.look(column, first_row, name)
         try:
-            arrays.append(converted(batch.column(name), kind))
+            arrays.append(converted(column, kind, words))
         except BadCellError as error:
+            remedy = _say_values(error) if kind in _STATES else ""
             raise FileError(
                 f"{table.location(first_row + error.row)}, column {name!r}: "
-                f"{error.value!r} is not {kind.value}."
+                f"{quoted(error.value)} is not {kind.value}{remedy or '.'}"
             ) from None
         except TypeError as error:
             raise FileError(f"{table.name}, column {name!r} {error}.") from None
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def converted(column: Any, kind: ColumnKind) -> Any:
+_STATES = ColumnKind.FLAG, ColumnKind.STATE
+
+
+_LONGEST_WORD = 40
+"""A longer text is no word for a state."""
+
+
+def _say_values(error: BadCellError) -> str:
+    text = str(error.value).strip()
+    if len(text) > _LONGEST_WORD or not text.isprintable() or '"' in text:
+        return ""
+    also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
+    return (
+        f"{also}. Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
+        "or absent, or unknown."
+    )
+
+
+def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> Any:
     """Return an Arrow array of the wanted kind, or raise `BadCellError` or `TypeError`.
 
     >>> converted(pa.array([1.0, 0.0, float("nan")]), ColumnKind.FLAG).to_pylist()
@@ -116,13 +313,31 @@ def converted(column: Any, kind: ColumnKind) -> Any:
     """
     if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
         column = column.dictionary_decode()
-    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    if is_number and kind in (ColumnKind.NAME, ColumnKind.ID):
-        return _whole_numbers(column, kind)
     try:
+        if kind is ColumnKind.FLAG and column.type == pa.bool_() and words.keep_booleans:
+            return column
+        if kind in _STATES:
+            states = _states(column, words)
+            return states if kind is ColumnKind.STATE else _flags(states)
+        if kind in (ColumnKind.ID, ColumnKind.ID_TEXT, ColumnKind.NAME) and not has_text_ids(
+            column.type
+        ):
+            numbers = _whole_numbers(column, kind)
+            return numbers.cast(pa.string()) if kind is ColumnKind.ID_TEXT else numbers
+        if kind in (ColumnKind.ID, ColumnKind.ID_TEXT):
+            return pc.utf8_trim_whitespace(_texts(column))
         return _CONVERSIONS[kind](column)
     except TypeError as error:
         raise TypeError(f"{error}; expected {kind.value}") from None
+
+
+def has_text_ids(type_: Any) -> bool:
+    """Return True if ids of an Arrow type are taken as texts; others are whole numbers."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_uint64(type_):  # they may lie outside of int64
+        return True
+    return not (pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
 def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
@@ -131,7 +346,7 @@ def _whole_numbers(column: Any, kind: ColumnKind) -> Any:
         values = column.to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(~np.isnan(values) & (values != np.floor(values)))
         if wrong.size or np.isinf(values).any():
-            raise TypeError(f"has the type {column.type}; expected {kind.value}")
+            raise TypeError(f"has the type {column.type} with numbers that are not whole")
         column = pa.array(values, from_pandas=True)
     return _cast(column, pa.int64())
 
@@ -154,7 +369,8 @@ def _dictionary(column: Any) -> Any:
 def _texts(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if is_text(column.type) or pa.types.is_null(column.type) or pa.types.is_integer(column.type):
+    kinds = pa.types.is_null, pa.types.is_integer, pa.types.is_temporal, pa.types.is_boolean
+    if is_text(column.type) or any(check(column.type) for check in kinds):
         return _cast(column, pa.string())
     raise TypeError(f"has the type {column.type}")
 
@@ -165,38 +381,64 @@ def is_text(type_: Any) -> bool:
     return any(check(type_) for check in kinds)
 
 
+def is_text_like(type_: Any) -> bool:
+    """Return True if an Arrow type is text, or a dictionary of texts."""
+    return is_text(type_.value_type if pa.types.is_dictionary(type_) else type_)
+
+
 def _numbers(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if is_text(column.type):
-        raise TypeError("holds text, not numbers")
+        return pa.array([_number(row, text) for row, text in enumerate(column.to_pylist())])
     return _cast(column, pa.float64())
 
 
-def _flags(column: Any) -> Any:
-    if pa.types.is_boolean(column.type):
-        return column
-    states = _states(column, _FLAG_TEXTS).to_numpy()
-    return pa.array(states == PRESENT, mask=states == UNKNOWN)
+def _number(row: int, text: str | None) -> float:
+    """Return the number that a text is, with a decimal point or comma; NaN where it is empty."""
+    if text is None or fold(text) in NULL_TEXTS:
+        return float("nan")
+    try:
+        return float(text.replace(",", ".") if text.count(",") == 1 else text)
+    except ValueError:
+        raise BadCellError(row, text) from None
 
 
-def _states(column: Any, words: Mapping[str, int] = _STATE_TEXTS) -> Any:
-    if pa.types.is_dictionary(column.type) or is_text(column.type):
+def _flags(states: Any) -> Any:
+    codes = states.to_numpy()
+    return pa.array(codes == PRESENT, mask=codes == UNKNOWN)
+
+
+def _states(column: Any, words: Words) -> Any:
+    if is_text_like(column.type):
         return _states_from_texts(_dictionary(column), words)
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+        return _states_from_texts(_dictionary(column), words)
+    if pa.types.is_boolean(column.type):
+        column = pa.DictionaryArray.from_arrays(column.cast(pa.int8()), pa.array(["false", "true"]))
+        return _states_from_texts(column, words)
+    if pa.types.is_temporal(column.type):
+        raise TypeError(f"has the type {column.type}")
     values = _cast(column, pa.float64()).to_numpy(zero_copy_only=False)  # null becomes NaN
-    wrong = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
-    if wrong.size:
-        raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
-    return pa.array(np.where(np.isnan(values), UNKNOWN, values == 1).astype(np.int8))
-
-
-def _states_from_texts(column: Any, words: Mapping[str, int]) -> Any:
-    codes = [words.get(text, -1) for text in column.dictionary.to_pylist()]
-    indices = column.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
-    states = np.array([*codes, UNKNOWN], dtype=np.int8)[indices]
+    states = np.full(len(values), -1, dtype=np.int8)
+    for number, state in words.numbers().items():
+        states[values == number] = state
+    states[np.isnan(values)] = words.state_of("")
     wrong = np.flatnonzero(states < 0)
     if wrong.size:
         raise BadCellError(int(wrong[0]), column[int(wrong[0])].as_py())
+    return pa.array(states)
+
+
+def _states_from_texts(column: Any, words: Words) -> Any:
+    codes = [-1 if text is None else words.state_of(text) for text in column.dictionary.to_pylist()]
+    indices = column.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+    states = np.array([*codes, words.state_of("")], dtype=np.int8)[indices]
+    wrong = np.flatnonzero(states < 0)
+    if wrong.size:
+        first, *others = pc.unique(column.take(pa.array(wrong)).cast(pa.string())).to_pylist()
+        raise BadCellError(int(wrong[0]), first, others)
     return pa.array(states)
 
 
@@ -210,9 +452,6 @@ def _cast(column: Any, type_: Any) -> Any:
 _CONVERSIONS = {
     ColumnKind.TEXT: _dictionary,
     ColumnKind.NAME: _dictionary,
-    ColumnKind.ID: _texts,
-    ColumnKind.FLAG: _flags,
-    ColumnKind.STATE: _states,
     ColumnKind.NUMBER: _numbers,
 }
 

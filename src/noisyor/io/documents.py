@@ -9,7 +9,9 @@ The schema's metadata has `format` and `version`. Compressed with zstd, written 
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -42,7 +44,8 @@ def read_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, Any]:
     """Read a document whose format is one of `kinds` (each with its newest known version)."""
     file = existing_file(path)
     try:
-        document = json.loads(file.read_text(encoding="utf-8-sig"))
+        text = file.read_text(encoding="utf-8-sig")
+        document = json.loads(text, object_pairs_hook=partial(_object, str(file)))
     except UnicodeDecodeError as error:
         raise FileError(f"{file} is not UTF-8 text: byte {error.start} is invalid.") from None
     except json.JSONDecodeError as error:
@@ -54,6 +57,15 @@ def read_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, Any]:
         raise unreadable(file, error) from None
     check_format(str(file), document, kinds)
     return dict(document)
+
+
+def _object(file: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a key that it has twice is refused: nobody knows which one counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise FileError(f"{file}: the key {twice!r} is given more than once; leave one of them.")
+    return found
 
 
 def check_format(file: str, document: Any, kinds: Mapping[str, int]) -> None:

@@ -1,14 +1,13 @@
 """Parts of files: row groups of Parquet, bytes of CSV; each can be read on another machine."""
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.csv_files import CsvFile, Span
+from noisyor.io.manifest import FileState, check_unchanged, state_of
 from noisyor.io.paths import FileSource, is_uri
 from noisyor.io.tables import ParquetFile, open_table
 
@@ -27,66 +26,45 @@ class Part(NamedTuple):
     """The first row group and the one after the last, of a part of a Parquet file."""
     span: Span | None = None
     """The bytes of a part of a CSV file."""
+    state: FileState | None = None
+    """The file as it was when it was split; None: not known."""
+    file_number: int = 0
+    """The number of the file, among those that are read together."""
 
     def open(self) -> Table:
-        """Return a table of these rows."""
+        """Return a table of these rows; the file must be as it was."""
+        self.check()
         if self.groups is not None:
             return ParquetFile(self.source, self.groups)
         if self.span is not None:
             return CsvFile(self.source, self.span._replace(first_row=self.first_row))
         return open_table(self.source)
 
-
-def read_columns(part: Part, columns: list[str]) -> Any:
-    """Return some columns of a part as they stand there, text as text."""
-    table = part.open()
-    wanted = [name for name in columns if name in table.column_names]
-    if isinstance(table, ParquetFile):
-        read = table.read_groups(wanted)
-        return pa.table({name: _plain(read.column(name)) for name in wanted})
-    assert isinstance(table, CsvFile)
-    return pa_csv.read_csv(
-        table.open_bytes(),
-        parse_options=pa_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(
-            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
-        ),
-    )
-
-
-def _plain(column: Any) -> Any:
-    """Return texts and numbers in the one type that other files have for them, too."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        return column.cast(pa.string())
-    return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
+    def check(self) -> None:
+        """Raise an error if the file is not as it was when it was split."""
+        if self.state is not None:
+            check_unchanged(self.source, self.state)
 
 
 class SplitFile(NamedTuple):
     """A file and its parts; the rows of spans are not counted yet."""
 
     source: str
-    column_names: tuple[str, ...]
-    id_type: str
-    """What the column of ids holds, numbers or texts; empty where there is none."""
     parts: list[Part]
 
 
-def split_file(source: str, id_column: str) -> SplitFile:
-    """Split a file into parts that can be read apart from each other."""
+def split_file(source: str, file_number: int = 0) -> tuple[SplitFile, Table]:
+    """Split a file into parts that can be read apart from each other; also return it opened."""
+    state = state_of(source)
     table = open_table(source)
-    has_ids = id_column in table.column_names
     if isinstance(table, ParquetFile):
         parts = _split_groups(source, table.group_rows)
-        is_number = has_ids and pa.types.is_integer(table.column_type(id_column))
-        id_type = "numbers" if is_number else "texts"
+    elif isinstance(table, CsvFile):
+        parts = _split_bytes(source, table)
     else:
-        assert isinstance(table, CsvFile)
-        parts = _split_bytes(source, len(table.column_names))
-        id_type = "texts"
-    ids = id_type if has_ids else ""
-    return SplitFile(source, table.column_names, ids, parts)
+        parts = [Part(source, table.n_rows)]
+    parts = [part._replace(state=state, file_number=file_number) for part in parts]
+    return SplitFile(source, parts), table
 
 
 def _split_groups(source: str, group_rows: list[int]) -> list[Part]:
@@ -117,46 +95,64 @@ def joined(parts: list[Part]) -> list[Part]:
     return found
 
 
-def _split_bytes(source: str, n_columns: int) -> list[Part]:
-    """Cut a CSV file into spans, unless it is gzipped, small, or has one column.
+def _split_bytes(source: str, table: CsvFile) -> list[Part]:
+    """Cut a CSV file into spans, unless it is compressed, small, or has one column.
 
     In a file with one column an empty line is a row.
     """
     whole = FileSource(source)
     size = whole.size
-    if whole.is_gzipped or size <= LARGEST_SPAN or n_columns == 1:
+    if whole.packing or size <= LARGEST_SPAN or len(table.column_names) == 1:
         return [Part(source)]
     with whole.open() as file:
         beginning = bytes(file.read(1 << 22))
-    header_end = _end_of_header(beginning)
-    if header_end is None:
+    header = _lines_of_header(beginning, table)
+    if header is None:
         return [Part(source)]
-    header = beginning[:header_end]
-    starts = range(header_end, size, LARGEST_SPAN)
-    spans = [Span(at, min(at + LARGEST_SPAN, size), header) for at in starts]
-    return [Part(source, span=span) for span in spans]
+    starts = range(len(header), size, LARGEST_SPAN)
+    ends = (min(at + LARGEST_SPAN, size) for at in starts)
+    return [
+        Part(source, span=Span(start, end, header, table.delimiter))
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
-def _end_of_header(beginning: bytes) -> int | None:
-    """Return where the line of the names ends; None where that is not in sight."""
-    at = 0
-    while (end := beginning.find(b"\n", at)) >= 0:
-        line = beginning[at : end + 1]
-        if line.strip(b"\xef\xbb\xbf \t\r\n"):
-            return end + 1 if line.count(b'"') % 2 == 0 else None
-        at = end + 1
-    return None
+def _lines_of_header(beginning: bytes, table: CsvFile) -> bytes | None:
+    """Return all up to the end of the names; None where its lines are not those of the table."""
+    lines = beginning.split(b"\n", table.header_line)
+    header = b"\n".join([*lines[:-1], b""])
+    is_whole = len(lines) == table.header_line + 1
+    return header if is_whole and are_lines_rows(header, table.delimiter) else None
+
+
+def are_lines_rows(content: bytes, delimiter: str) -> bool:
+    """Return True if no value contains an end of line, and each line ends in a line feed.
+
+    A carriage return alone ends a row, too. A quote that is not one of a pair around a value may
+    begin a value that goes on in the next line, or none: nobody can tell without all lines above.
+
+    >>> are_lines_rows(b'1,"a, b"\\r\\n2,c\\n', ","), are_lines_rows(b'1,"a\\nb"\\n', ",")
+    (True, False)
+    """
+    if re.search(rb"\r(?!\n)", content):
+        return False
+    if b'"' not in content:
+        return True
+    ends = re.escape(delimiter.encode())
+    if not delimiter.isascii():  # of several bytes
+        return False
+    pairs = rb'(?<=[\n%b])"(?:[^"\r\n]|"")*"(?=[\r\n%b])' % (ends, ends)
+    return b'"' not in re.sub(pairs, b"", b"\n" + content + b"\n")
 
 
 def scan_span(part: Part) -> int | None:
-    """Count the rows of a span; None where a value contains an end of line, so that lines say none.
-
-    A carriage return alone ends a row, too.
-    """
+    """Count the rows of a span; None where its lines are not its rows."""
     assert part.span is not None
-    lines = part.span.read(FileSource(part.source)).split(b"\n")
-    is_safe = all(line.count(b'"') % 2 == 0 and b"\r" not in line[:-1] for line in lines)
-    return sum(1 for line in lines if line.strip(b"\r")) if is_safe else None
+    part.check()
+    content = part.span.read(FileSource(part.source))
+    if not are_lines_rows(content, part.span.delimiter):
+        return None
+    return sum(1 for line in content.split(b"\n") if line.strip(b"\r"))
 
 
 def with_rows(file: SplitFile, n_rows: list[int | None]) -> SplitFile:
@@ -164,7 +160,9 @@ def with_rows(file: SplitFile, n_rows: list[int | None]) -> SplitFile:
     parts, row = [], 0
     for part, n in zip(file.parts, n_rows, strict=True):
         if n is None:
-            return file._replace(parts=[Part(file.source)])
+            first = file.parts[0]
+            whole = Part(file.source, state=first.state, file_number=first.file_number)
+            return file._replace(parts=[whole])
         parts.append(part._replace(n_rows=n, first_row=row))
         row += n
     return file._replace(parts=parts)

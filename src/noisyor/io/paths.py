@@ -1,26 +1,38 @@
 """Where files are, opening and replacing them, and what must not be left behind half-written."""
 
+import gzip
+import io
+import lzma
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from noisyor.errors import FileError, NoisyOrError
+from noisyor.errors import FileAccessError, FileError, NoisyOrError
 
 PathLike = str | os.PathLike[str]
 
 
+def as_path(path: PathLike) -> Path:
+    """Return a path, or say what was given in place of one."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise FileError(f"expected the path of a file, not {type(path).__name__}.") from None
+
+
 def existing_file(path: PathLike) -> Path:
     """Return the path of a readable, non-empty file, or say what is wrong with it."""
-    file = Path(path)
+    file = as_path(path)
     try:
         if file.is_dir():
             raise FileError(f"{file} is a directory; give a file.")
         if not file.exists():
-            raise FileError(f"{file} does not exist.")
+            raise FileAccessError(f"{file} does not exist.")
         if file.is_file() and file.stat().st_size == 0:
             raise FileError(f"{file} is empty; was it written to the end?")
         with file.open("rb"):
@@ -35,7 +47,10 @@ def existing_file(path: PathLike) -> Path:
 
 def unreadable(file: Path | str, error: BaseException) -> FileError:
     """Turn an operating system's or library's complaint about reading into one sentence."""
-    return FileError(f"{file} cannot be read: {one_line(error)}")
+    is_damaged = isinstance(error, gzip.BadGzipFile)  # though it is an OSError
+    may_pass = isinstance(error, OSError) and not is_damaged
+    kind = FileAccessError if may_pass else FileError
+    return kind(f"{file} cannot be read: {one_line(error)}")
 
 
 def unwritable(file: Path | str, error: BaseException) -> FileError:
@@ -83,7 +98,7 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
     ['greeting.txt']
     """
     check_writable([path])
-    target = Path(path).resolve()  # a link stays a link to the file that is replaced
+    target = as_path(path).resolve()  # a link stays a link to the file that is replaced
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     keep_in_mind(part)
     try:
@@ -100,6 +115,28 @@ def replaced_when_done(path: PathLike) -> Iterator[Path]:
         forget(part)
 
 
+@contextmanager
+def replaced_folder(path: PathLike) -> Iterator[Path]:
+    """Give a new folder beside the target to write to; rename it to the target only on success.
+
+    The target must not exist, or be an empty folder.
+    """
+    target = Path(path).resolve()
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    keep_in_mind(part)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if target.is_dir():
+            target.rmdir()
+        part.rename(target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        forget(part)
+
+
 def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
     """Raise an error where a file cannot be written, or would overwrite an input or another."""
     read: set[Path] = set()
@@ -108,7 +145,7 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
         read |= {file.resolve() for file in (source.iterdir() if source.is_dir() else [source])}
     seen: set[Path] = set()
     for path in paths:
-        target = Path(path)
+        target = as_path(path)
         if target.is_dir():
             raise FileError(f"{target} is a directory; give a file to write.")
         if target.exists() and not target.is_file():
@@ -124,12 +161,29 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
         seen.add(target.resolve())
 
 
+def check_differ(files: Iterable[PathLike]) -> None:
+    """Raise an error where a file is given twice, also by a link."""
+    seen: dict[object, PathLike] = {}
+    for file in files:
+        status = None if is_uri(file) else Path(file).stat()
+        key = str(file) if status is None else (status.st_dev, status.st_ino)
+        before = seen.setdefault(key, file)
+        if before is not file:
+            also = "more than once" if str(before) == str(file) else f"also by the link {file}"
+            raise FileError(f"{before} is named {also}; it would be counted twice.")
+
+
 # --- files on this machine or behind a pyarrow file system (s3://, gs://, hdfs://) ---
 
 
 def is_uri(source: object) -> bool:
     """Return True if a text names a file by a scheme, as in s3://bucket/records.parquet."""
     return isinstance(source, str) and "://" in source
+
+
+_ARROW_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+PACKINGS = (*_ARROW_CODECS, ".xz", ".zip")
+"""Endings of compressed files."""
 
 
 class FileSource:
@@ -149,15 +203,28 @@ class FileSource:
         self.name = str(self.path or source)
         self.file_name = PurePath(self.name).name
         """The name without its directories."""
-        self.is_gzipped = self.file_name.lower().endswith(".gz")
+        self.packing = next((end for end in PACKINGS if self.file_name.lower().endswith(end)), "")
+        """The ending that says how it is compressed, or nothing."""
 
     @property
     def size(self) -> int:
         """How many bytes it has."""
-        if self.path is not None:
-            return self.path.stat().st_size
-        system, path = self._system()
-        return int(system.get_file_info(path).size or 0)
+        return self.state[0]
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """How many bytes it has, and when it was written to, in nanoseconds since 1970."""
+        try:
+            if self.path is not None:
+                status = self.path.stat()
+                return status.st_size, status.st_mtime_ns
+            system, path = self._system()
+            info = system.get_file_info(path)
+        except OSError as error:
+            raise unreadable(self.name, error) from None
+        if info.size is None:
+            raise FileAccessError(f"{self.name} does not exist, or is not a file.")
+        return int(info.size), int(info.mtime_ns or 0)
 
     def open(self) -> Any:
         """Open for reading at any position, as a pyarrow file."""
@@ -169,6 +236,38 @@ class FileSource:
         try:
             return system.open_input_file(path)
         except (OSError, pa.ArrowException) as error:
+            raise unreadable(self.name, error) from None
+
+    def open_stream(self) -> Any:
+        """Open for reading from the beginning, decompressed, as a pyarrow file."""
+        import pyarrow as pa
+
+        if self.packing in _ARROW_CODECS or not self.packing:
+            return pa.input_stream(self.open(), compression=_ARROW_CODECS.get(self.packing))
+        return pa.PythonFile(self.open_unpacked(), "r")
+
+    def open_unpacked(self) -> Any:
+        """Open for reading from the beginning, decompressed, as a Python file."""
+        if self.packing == ".gz":  # unlike Arrow's, it notices a file that was cut off
+            return gzip.open(self.open(), "rb")
+        if self.packing == ".xz":
+            return lzma.open(self.open(), "rb")
+        if self.packing == ".zip":
+            return self._open_zipped()
+        return io.BufferedReader(self.open_stream())
+
+    def _open_zipped(self) -> Any:
+        try:
+            archive = zipfile.ZipFile(io.BufferedReader(self.open()))
+            members = [each for each in archive.namelist() if not each.endswith("/")]
+            if len(members) != 1:
+                raise FileError(
+                    f"{self.name} holds {len(members)} files; give one that holds a single table."
+                )
+            return archive.open(members[0])
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+            if isinstance(error, FileError):
+                raise
             raise unreadable(self.name, error) from None
 
     def _system(self) -> tuple[Any, str]:

@@ -12,21 +12,21 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from noisyor.errors import FileError, NoisyOrError, some_of
-from noisyor.io.columns import ColumnKind, Table, convert_batch, is_text
+from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, is_text
 from noisyor.io.csv_files import CsvFile
+from noisyor.io.excel import ExcelSheet
 from noisyor.io.paths import (
+    PACKINGS,
     FileSource,
     PathLike,
     damage_named,
@@ -41,6 +41,8 @@ from noisyor.io.paths import (
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
+
+TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab")
 
 _REPETITIVE = ColumnKind.TEXT, ColumnKind.NAME, ColumnKind.STATE
 
@@ -63,7 +65,8 @@ class RowLocation:
 def open_table(source: Any) -> Table:
     """Open a CSV or Parquet file by its path, or wrap an object that streams Arrow.
 
-    The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv` and their `.gz` are text.
+    The ending decides: `.parquet` and `.pq` are Parquet; `.csv`, `.tsv`, `.txt` and `.tab` are
+    text, also compressed; `.xlsx` is a sheet of Excel.
     """
     if hasattr(source, "__arrow_c_stream__"):
         return ArrowTable(source)
@@ -76,9 +79,15 @@ def open_table(source: Any) -> Table:
     name = str(file).lower()
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(file)
-    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+    packed = next((end for end in PACKINGS if name.endswith(end)), "")
+    if name.removesuffix(packed).endswith(TEXT_ENDINGS) or packed == ".zip":
         return CsvFile(file)
-    raise FileError(f"{file}: unknown kind of file; use .csv, .tsv, .csv.gz, .tsv.gz or .parquet.")
+    if name.endswith((".xlsx", ".xlsm")):
+        return ExcelSheet(file)
+    raise FileError(
+        f"{file}: unknown kind of file; use .csv, .tsv, .txt or .tab (also as .gz, .bz2, .zst, .xz "
+        "or .zip), .xlsx or .parquet."
+    )
 
 
 def need_columns(table: Table, wanted: Iterable[str]) -> None:
@@ -89,22 +98,6 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
             f"{table.name} has no column {some_of(missing)}; its columns are "
             f"{some_of(table.column_names, most=10)}."
         )
-
-
-def read_flags(source: Any, columns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return columns of 0, 1, true and false as an array, rows x columns; no cell may be empty."""
-    table = open_table(source)
-    need_columns(table, columns)
-    parts = [np.empty((0, len(columns)), dtype=np.bool_)]
-    row = 0
-    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG)):
-        for name, column in zip(columns, batch.columns, strict=True):
-            if column.null_count:
-                location = table.location(row + column.is_null().index(True).as_py())
-                raise FileError(f"{location}, column {name!r}: the cell is empty.")
-        parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
-        row += batch.num_rows
-    return np.concatenate(parts)
 
 
 class ParquetFile(Table):
@@ -128,17 +121,17 @@ class ParquetFile(Table):
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._file.open(), **options)
 
-    def read_groups(self, columns: list[str]) -> pa.Table:
-        """Return some columns of the row groups as they stand there."""
-        with damage_named(self.name, "Parquet"), self._open() as file:
-            return file.read_row_groups(list(self._groups), columns)
+    def whole(self) -> "ParquetFile | None":
+        """Return the file of which this is a part."""
+        is_part = len(self._groups) < len(self.group_rows)
+        return ParquetFile(self.path or self.name) if is_part else None
 
-    def column_type(self, name: str) -> Any:
-        """Return the Arrow type of a column as it stands in the file."""
-        return self._schema.field(name).type
+    def has_text_ids(self, column: str) -> bool:
+        """Return True if ids in a column are texts, not whole numbers."""
+        return has_text_ids(self._schema.field(column).type)
 
-    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give some columns, converted to their kinds, in batches of rows."""
+    def _raw_batches(self, columns: Mapping[str, ColumnKind], words: Words) -> Iterator[Any]:
+        """Give some columns as they stand, in batches of rows."""
         # Text is repetitive: as a dictionary it is decoded once per row group, not once per row.
         texts = [
             name
@@ -147,14 +140,12 @@ class ParquetFile(Table):
         ]
         # The Parquet library takes some 20 bytes a cell while it decodes.
         rows = max(1, min(BATCH_ROWS, (1 << 25) // max(1, len(columns))))
-        row = 0
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
         options = {"read_dictionary": texts, "pre_buffer": False}
         with damage_named(self.name, "Parquet"), self._open(**options) as file:
             for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
                 batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
-                yield convert_batch(batch, columns, row, self)
-                row += batch.num_rows
+                yield batch
 
 
 class ArrowTable(Table):
@@ -167,6 +158,7 @@ class ArrowTable(Table):
             self._source = _rereadable(source)
             names = self._reader().schema.names
         self.column_names = _without_pandas_index(names)
+        self.index_name = _index_name(source)
         self._check_no_duplicates()
 
     def _reader(self) -> Any:
@@ -174,16 +166,17 @@ class ArrowTable(Table):
             return pa.RecordBatchReader.from_batches(self._source.schema, self._source)
         return pa.RecordBatchReader.from_stream(self._source)
 
-    def batches(self, columns: Mapping[str, ColumnKind]) -> Iterator[pa.RecordBatch]:
-        """Give some columns, converted to their kinds, in batches of rows."""
-        row = 0
+    def _raw_batches(self, columns: Mapping[str, ColumnKind], words: Words) -> Iterator[Any]:
+        """Give some columns as they stand, in batches of rows."""
         with self._stream_errors():
             for batch in self._reader():
                 wanted = batch.select(list(columns))
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    part = wanted.slice(start, BATCH_ROWS)
-                    yield convert_batch(part, columns, row, self)
-                    row += part.num_rows
+                    yield wanted.slice(start, BATCH_ROWS)
+
+    def has_text_ids(self, column: str) -> bool:
+        """Return True if ids in a column are texts, not whole numbers."""
+        return has_text_ids(self._reader().schema.field(column).type)
 
     @contextmanager
     def _stream_errors(self) -> Iterator[None]:
@@ -199,6 +192,13 @@ class ArrowTable(Table):
 def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
     """Leave out the column as which pandas writes an index that has no name."""
     return tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
+
+
+def _index_name(source: Any) -> str | None:
+    """Return the name of a pandas frame's index, if it has one name."""
+    index = getattr(source, "index", None)
+    names = list(getattr(index, "names", []))
+    return names[0] if len(names) == 1 and isinstance(names[0], str) else None
 
 
 def _rereadable(source: Any) -> Any:

@@ -64,6 +64,19 @@ def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
     return depths
 
 
+NEARLY_ALL = 0.9
+
+
+def doubt_about(flags: NDArray[np.uint16]) -> str:
+    """Return a warning where all or nearly all that was to be learned is flagged, else nothing."""
+    n_doubtful = int(np.count_nonzero(flags & Flag.DOUBTFUL))
+    n_asked = int(np.count_nonzero((flags & Flag.FIXED) == 0))
+    if not n_asked or n_doubtful < NEARLY_ALL * n_asked:
+        return ""
+    share = f"all {n_asked:,}" if n_doubtful == n_asked else f"{n_doubtful:,} of {n_asked:,}"
+    return f"Beware: {share} parameters that were to be learned are flagged."
+
+
 class Explained(NamedTuple):
     """How well the best explanation of a part fits the moments, and the next best one."""
 
@@ -173,7 +186,8 @@ class Estimate(EqualByValue):
     @property
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
-        return NoisyOrNetwork(self.structure, *self.values)
+        priors, failures, leaks = self.values
+        return NoisyOrNetwork(self.structure, priors, failures, leaks, self.flags)
 
     @property
     def parts(self) -> dict[str, Learned]:
@@ -188,6 +202,11 @@ class Estimate(EqualByValue):
     def is_complete(self) -> bool:
         """True if every parameter was learned."""
         return not (self.flags.vector & Flag.NOT_LEARNED).any()
+
+    @property
+    def doubt(self) -> str:
+        """A warning where all or nearly all that was to be learned is flagged, else empty."""
+        return doubt_about(self.flags.vector)
 
     def misfits(self, moments: Moments | None = None, *, level: float = 0.05) -> Misfits:
         """Return the pairs of symptoms that the learned network does not explain.
@@ -274,4 +293,5 @@ class Estimate(EqualByValue):
             f"{int(part.is_learned.sum()):,} of {len(part.values):,} {name}s"
             for name, part in self.parts.items()
         )
-        return f"Estimate({self.method}: {parts} learned)"
+        doubt = f"; {self.doubt[0].lower()}{self.doubt[1:-1]}" if self.doubt else ""
+        return f"Estimate({self.method}: {parts} learned{doubt})"

@@ -107,8 +107,9 @@ def learn_variational_em(
     >>> from noisyor.learning import EMSettings, learn_variational_em
     >>> network = datasets.figure1(rng=0)
     >>> findings = network.sample(500, rng=1)
-    >>> learn_variational_em(findings, network.structure, settings=EMSettings(n_init=2))
-    Estimate(variational_em: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    >>> estimate = learn_variational_em(findings, network.structure, settings=EMSettings(n_init=2))
+    >>> estimate.is_complete, estimate.doubt  # there are no standard errors
+    (True, 'Beware: all 14 parameters that were to be learned are flagged.')
     """
     fixed = _checked(findings, structure, fixed)
     limits = settings.limits(max_iter=500, tol=1e-6)
@@ -149,7 +150,7 @@ def learn_observed(
     if method not in get_args(ObservedMethod):
         raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
     limits = settings.limits(max_iter=200, tol=1e-7)
-    seen = check_diseases(diseases, findings.n_records, structure)
+    seen = check_diseases(diseases, findings)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)
     network, errors = expectation.ratios(fixed)
     (progress or _ignore)(findings.n_records)
@@ -216,7 +217,8 @@ def _estimate(
     """Return an estimate, with flags.
 
     By default on what the findings alone cannot identify. Values at a bound, and those of symptoms
-    that no record knows, are flagged always, and have no standard errors.
+    that no record knows, are flagged always, and have no standard errors; and so are those without
+    a standard error, of which nobody knows how exact they are.
     """
     structure = network.structure
     schedule = find_schedule(structure, fixed=fixed)
@@ -239,11 +241,14 @@ def _estimate(
     clipped = flags.map(clip, network.parameters).map(
         lambda flags, here: np.where(here, flags | np.uint16(Flag.WEAK), flags), unseen
     )
+    flagged = clipped.map(
+        lambda flags, error: np.where((flags == 0) & np.isnan(error), Flag.NO_ERROR, flags), errors
+    ).map(lambda flags: flags.astype(np.uint16))
     n_iter = 1 if trace is None else max(len(trace.values) - 1, 1)
     estimate = Estimate(
         structure, method, findings.n_records, network.parameters,
-        clipped.map(lambda flag, error: np.where(flag == 0, error, np.nan), errors),
-        Parameters.full(structure, -1), clipped, schedule,
+        flagged.map(lambda flag, error: np.where(flag == 0, error, np.nan), errors),
+        Parameters.full(structure, -1), flagged, schedule,
         sources=Parameters.full(structure, "records", object), trace=trace, n_iter=n_iter,
     )  # fmt: skip
     return Cleaned.nothing(structure, swaps).marked(estimate).fixing(fixed)

@@ -5,20 +5,25 @@ its source for counts, for all records in memory or for a sampler of diseases; e
 can.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from noisyor.cluster import Cluster
+from noisyor.cluster import Cluster, Skipped
 from noisyor.em.information import MOST_TOGETHER
+from noisyor.em.observed import check_diseases
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
-from noisyor.em.sampled_on_cluster import ClusterSampler
-from noisyor.errors import ParameterError
+from noisyor.em.sampled_on_cluster import NOT_LONG, ClusterSampler
+from noisyor.errors import ParameterError, collected_notices, give_notice
 from noisyor.findings import Findings
+from noisyor.findings.cluster_reading import ClusterRecords, split_records
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import RecordFormat
+from noisyor.io.columns import Words
+from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.likelihood import (
@@ -33,7 +38,7 @@ from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 from noisyor.moments import MomentPlan, Moments
-from noisyor.moments.counting import CountRequest, count_records
+from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
 from noisyor.moments.groups import N_GROUPS
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
@@ -55,6 +60,9 @@ class RecordSource:
     """Of a Dask cluster, if the records are to be looked at there."""
     skip_broken: bool = False
     """On a cluster: leave out files that cannot be read."""
+    _manifest: Manifest | None = field(default=None, init=False, repr=False, compare=False)
+    _split: ClusterRecords | None = field(default=None, init=False, repr=False, compare=False)
+    _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.records = as_source(self.records, self.structure)
@@ -70,12 +78,23 @@ class RecordSource:
         """The moments, where they are all there is."""
         return self.records if isinstance(self.records, Moments) else None
 
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The files that were left out because they cannot be read, with the reasons."""
+        return [] if self._split is None else self._split.skipped
+
     def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
-        """Count moments of all records."""
-        return count_records(
-            self.records, CountRequest(plan, self.form, n_groups), n_jobs=n_jobs,
-            progress=self.progress, client=self.client, skip_broken=self.skip_broken,
-        )  # fmt: skip
+        """Count moments of all records; in each pass they must be the same ones."""
+        request = CountRequest(plan, self.form, n_groups)
+        if self.client is not None:
+            return count_on_cluster(self.on_cluster(), request, self.progress)
+        with self._one_pass() as manifest:
+            moments = count_records(
+                self.records, request, n_jobs=n_jobs, progress=self.progress, client=None,
+                skip_broken=False,
+            )  # fmt: skip
+            manifest.end_pass(moments.n_records)
+        return moments
 
     def findings(self) -> Findings:
         """Return all records, in memory from now on."""
@@ -85,17 +104,45 @@ class RecordSource:
                 "with 'refined', 'pooled' or 'sequential'."
             )
         if not isinstance(self.records, Findings):
-            self.records = read_findings(self.records, self.structure, self.form)
+            with self._one_pass() as manifest:
+                found = read_findings(self.records, self.structure, self.form)
+                manifest.end_pass(found.n_records)
+            self.records, self._manifest = found, None
             self.form = RecordFormat()  # what it says of files has been done
         return self.records
 
+    @contextmanager
+    def _one_pass(self) -> Iterator[Manifest]:
+        """Give what holds the files to be as they were; tell what earlier passes have not told."""
+        if self._manifest is None:
+            sources = self.records if isinstance(self.records, list | tuple) else [self.records]
+            self._manifest = Manifest(sources)
+        self._manifest.check_files()
+        notices: list[str] = []
+        try:
+            with collected_notices() as notices:
+                yield self._manifest
+        finally:
+            new = [each for each in dict.fromkeys(notices) if each not in self._told]
+            self._told.update(new)
+            for notice in new:
+                give_notice(notice)
+
+    def on_cluster(self, must_be_wide: str = "") -> ClusterRecords:
+        """Return the records as jobs of the cluster, split at the first call.
+
+        Where they must have a column per symptom, `must_be_wide` says why.
+        """
+        if self._split is None:
+            self._split = split_records(
+                Cluster(self.client), self.records, self.structure, self.form, self.skip_broken,
+                must_be_wide=must_be_wide,
+            )  # fmt: skip
+        return self._split
+
     def sampler(self) -> Findings | Sampler:
         """Return the records themselves, or a sampler of those that are on a cluster."""
-        if self.client is None:
-            return self.findings()
-        return ClusterSampler(
-            Cluster(self.client), self.records, self.structure, self.form, self.skip_broken
-        )
+        return self.findings() if self.client is None else ClusterSampler(self.on_cluster())
 
 
 @dataclass(frozen=True)
@@ -198,6 +245,7 @@ def fit(
             f"method {method!r} learns from records, not from moments; give the records, or learn "
             "with 'pooled' or 'sequential'."
         )
+    check_labels(chosen, labels)
     schedule = settings.schedule(structure, fixed)
     return chosen.learn(Problem(source, schedule, fixed, settings, labels))
 
@@ -207,6 +255,16 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ParameterError(f"there is no method {name!r}; known: {', '.join(METHODS)}.")
     return METHODS[name]
+
+
+def check_labels(method: Method, labels: Any) -> None:
+    """Refuse labels for a method that would not look at them."""
+    if labels is not None and not method.needs_labels:
+        seeing = [each.name for each in METHODS.values() if each.needs_labels]
+        raise ParameterError(
+            f"method {method.name!r} does not use y, which says which diseases each record had: "
+            f"leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
+        )
 
 
 def plan_for(
@@ -273,6 +331,8 @@ def _refined(problem: Problem) -> Estimate:
         return _pooled(problem)
     if problem.source.client is None:
         problem.source.findings()  # once, for all passes
+    else:
+        problem.source.on_cluster(must_be_wide=NOT_LONG)
     fitted, triplets = _count_pairs_and_triplets(problem)
     # The errors say what of it a start can keep; on large networks they take long.
     has_errors = problem.structure.n_parameters <= MOST_TOGETHER
@@ -289,10 +349,11 @@ def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool 
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
+        words = Words(problem.source.form.values)  # of labels none are inverted
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        seen = [problem.labels] if needs_labels else []
+        seen = [check_diseases(problem.labels, findings, words)] if needs_labels else []
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
         estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)

@@ -148,6 +148,7 @@ class FittedPairs:
                 "(plan_triplets, or `noisyor plan-triplets MOMENTS -o FILE`, with the same fixed "
                 "values) and count all records again with that plan."
             )
+        _check_same_records(self.moments, triplets)
         moments, triplets = _in_fewer_groups(self.moments), _in_fewer_groups(triplets)
         table = triplet_table(structure, triplets.plan, self.pairs.table)
         third = LambdaFit(triplets, table, self.fixed)
@@ -254,6 +255,22 @@ class PooledFit:
         if not self.groups:
             return np.zeros(len(whole))  # not known; flagged, unless the moments are exact
         return jackknife_errors(whole, replicates, self.moments.group_records[self.groups])
+
+
+def _check_same_records(pairs: Moments, triplets: Moments) -> None:
+    """Raise an error where triplets were counted over other records than pairs."""
+    if pairs.is_exact and triplets.is_exact:
+        return
+    if pairs.n_records != triplets.n_records:
+        raise ParameterError(
+            f"the triplets were counted over {triplets.n_records:,} records and the pairs over "
+            f"{pairs.n_records:,}: count both over the same ones."
+        )
+    if not np.array_equal(pairs.group_records, triplets.group_records):
+        raise ParameterError(
+            "the triplets and the pairs were counted over other records, or in other groups of "
+            "them: count both over the same records, with the same n_groups (--groups)."
+        )
 
 
 def _in_fewer_groups(moments: Moments) -> Moments:

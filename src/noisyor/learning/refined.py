@@ -5,9 +5,11 @@ It uses moments of all orders, which the records hold and the counts of pairs an
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals
@@ -19,17 +21,18 @@ from noisyor.em.information import (
 )
 from noisyor.em.maximum import find_maximum
 from noisyor.em.runs import EMSettings, Trace, best_run
-from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
-from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.starts import even_network
 from noisyor.learning.trust import rests_on_few, rests_on_priors
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
+from noisyor.structure import Structure
 
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
@@ -79,31 +82,44 @@ def learn_refined(
     Estimate(refined: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure
-    is_other = isinstance(records, Findings) and records.structure.symptoms != structure.symptoms
+    is_other = records.structure.symptoms != structure.symptoms
     if is_other or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
-    fixed, share = as_fixed(fixed, structure), 1.0 if shrink else UNSHRUNK
-    found = _refine(records, start, fixed, share, settings, progress or (lambda _: None))
-    learned, totals = found.network, found.totals
-    errors = at_least_if_seen(found.errors, learned, totals)
-    flags = _flags(found, errors, found.priors.sizes)
+    fixed = as_fixed(fixed, structure)
+    found = _refine(records, start, fixed, shrink, settings, progress or (lambda _: None))
     cleaned = cleaned or Cleaned.nothing(structure)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
     is_open[structure.edges[depths.failures < 0, 1]] = True
     beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
+
+    def flag(flags: NDArray[np.uint16], here: Booleans) -> NDArray[np.uint16]:
+        is_learned = (flags & Flag.NOT_LEARNED) == 0
+        return np.where(here & is_learned, flags | Flag.UNCERTIFIED, flags).astype(np.uint16)
+
     estimate = Estimate(
-        structure, "refined", int(totals.n_records), learned.parameters,
-        beyond.map(lambda here, error: np.where(here, np.nan, error), errors), depths,
-        beyond.map(lambda here, f: (here * Flag.UNCERTIFIED | f).astype(np.uint16), flags),
-        schedule, sources=Parameters.full(structure, "records", object), trace=found.trace,
+        structure, "refined", found.n_records, found.values,
+        beyond.map(lambda here, error: np.where(here, np.nan, error), found.errors), depths,
+        found.flags.map(flag, beyond), schedule,
+        sources=Parameters.full(structure, "records", object), trace=found.trace,
         n_iter=found.n_iter,
     )  # fmt: skip
     return cleaned.marked(estimate).fixing(fixed)
 
 
 class Refined(NamedTuple):
-    """What was found, and how well."""
+    """What the records say of all parameters."""
+
+    n_records: int
+    values: Parameters
+    errors: Parameters
+    flags: Parameters
+    n_iter: int
+    trace: Trace | None
+
+
+class Climbed(NamedTuple):
+    """What was found of diseases with symptoms, and how well."""
 
     network: NoisyOrNetwork
     errors: Parameters
@@ -117,9 +133,39 @@ class Refined(NamedTuple):
 
 
 def _refine(
-    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, shrink: bool,
     settings: EMSettings, progress: Callable[[int], None],
 ) -> Refined:  # fmt: skip
+    """Refine what records say something of; a disease without symptoms has a neutral prior."""
+    whole, structure = start.structure, with_children(start.structure)
+    kept = [whole.disease_index(name) for name in structure.diseases]
+    start = NoisyOrNetwork(structure, start.priors[kept], start.failures, start.leaks)
+    priors, failures, leaks = fixed.values
+    fixed = Fixed(structure, priors=priors[kept], failures=failures, leaks=leaks)
+    share = 1.0 if shrink else UNSHRUNK
+    found = _climb(records, start, fixed, share, settings, progress)
+    errors = at_least_if_seen(found.errors, found.network, found.totals)
+    fill = partial(_with_childless, whole, kept)
+    return Refined(
+        int(found.totals.n_records), fill(found.network.parameters, NEUTRAL_VALUES[0]),
+        fill(errors, np.nan), fill(_flags(found, errors), Flag.NOT_SCHEDULED), found.n_iter,
+        found.trace,
+    )  # fmt: skip
+
+
+def _with_childless(
+    whole: Structure, kept: list[int], found: Parameters, value: float
+) -> Parameters:
+    """Return what was found of the diseases that were kept, and a value for the others."""
+    priors = np.full(whole.n_diseases, value, dtype=found.priors.dtype)
+    priors[kept] = found.priors
+    return Parameters(priors, found.failures, found.leaks)
+
+
+def _climb(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Climbed:  # fmt: skip
     """Sum the records up exactly where that can be done, otherwise sample them."""
     structure = start.structure
     if isinstance(records, Findings):
@@ -129,14 +175,14 @@ def _refine(
         if structure.n_parameters <= MOST_TOGETHER:
             exact = ExactExpectation(records, may_cut=True, n_jobs=settings.n_jobs)
             if exact.is_affordable:
-                return _refine_exactly(exact, start, fixed, share, settings, progress)
-    return _refine_by_sampling(records, start, fixed, share, settings, progress)
+                return _climb_exactly(exact, start, fixed, share, settings, progress)
+    return _sample(records, start, fixed, share, settings, progress)
 
 
-def _refine_exactly(
+def _climb_exactly(
     expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Fixed, share: float,
     settings: EMSettings, progress: Callable[[int], None],
-) -> Refined:  # fmt: skip
+) -> Climbed:  # fmt: skip
     """Find the maximum of the penalised likelihood."""
     totals = expectation.totals
     frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
@@ -147,43 +193,44 @@ def _refine_exactly(
     errors = information_errors(run.network, information, fixed, priors)
     network, trace = best_run([run], "penalised log likelihood")
     nobody = np.zeros(start.structure.n_diseases, dtype=np.bool_)
-    return Refined(network, errors, totals, nobody, priors, max(len(run.values) - 1, 1), trace)
+    return Climbed(network, errors, totals, nobody, priors, max(len(run.values) - 1, 1), trace)
 
 
-def _refine_by_sampling(
+def _sample(
     records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
     settings: EMSettings, progress: Callable[[int], None],
-) -> Refined:  # fmt: skip
+) -> Climbed:  # fmt: skip
     """Make rounds of stochastic EM."""
     structure = start.structure
     rounds = StochasticSettings.of(structure, settings.max_iter)
-    sampler = (
-        RecordSampler(structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs)
-        if isinstance(records, Findings)
-        else records
-    )
-    totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
-    learned, n_rounds = stochastic_em(sampler, start, settings.rng, fixed, share, rounds, progress)
+    if isinstance(records, Findings):
+        records = RecordSampler(
+            structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs
+        )
+    totals = RecordTotals(int(records.starts[-1]), records.known)
+    if not totals.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    learned, n_rounds = stochastic_em(records, start, settings.rng, fixed, share, rounds, progress)
     unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
     if is_small(structure):
-        learned, errors = fisher_scoring(sampler, learned, settings.rng, fixed, share)
+        learned, errors = fisher_scoring(records, learned, settings.rng, fixed, share)
     else:
-        information = sampler.inform(learned, rounds.information_sweeps, settings.rng)
+        information = records.inform(learned, rounds.information_sweeps, settings.rng)
         errors = disease_errors(learned, information, totals, fixed, share)
         if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
         # Records should say half of what they would say of a prior if the disease was seen: EM
         # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
         unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     weak = BetaPriors.weak(learned, share)
-    return Refined(learned, errors, totals, unidentified, weak, n_rounds)
+    return Climbed(learned, errors, totals, unidentified, weak, n_rounds)
 
 
-def _flags(found: Refined, errors: Parameters, sizes: Parameters) -> Parameters:
+def _flags(found: Climbed, errors: Parameters) -> Parameters:
     """Mark what rests on too few cases, and what may not have settled."""
     network, totals = found.network, found.totals
     structure = network.structure
     few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
-    return rests_on_priors(network.parameters, errors, sizes).map(
+    return rests_on_priors(network.parameters, errors, found.priors.sizes).map(
         lambda is_weak, is_few, other: (
             (is_weak | is_few) * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED
         ),

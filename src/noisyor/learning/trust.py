@@ -28,7 +28,10 @@ def intervals_of(
     if not by_log_odds:
         return np.maximum(values - margin, 0.0), np.minimum(values + margin, 1.0)
     center, margin = log_odds(values, 1e-12), margin / np.maximum(values * (1.0 - values), 1e-12)
-    return from_log_odds(center - margin, 700.0), from_log_odds(center + margin, 700.0)
+    ends = from_log_odds(center - margin, 700.0), from_log_odds(center + margin, 700.0)
+    # What is certain stays as it is, to the last digit.
+    lower, upper = (np.where(errors == 0.0, values, end) for end in ends)
+    return lower, upper
 
 
 def rests_on_priors(values: Parameters, errors: Parameters, sizes: Parameters) -> Parameters:

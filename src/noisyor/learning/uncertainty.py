@@ -129,16 +129,18 @@ def _shrink(
 ) -> Shrunk:
     """Return the posterior of each parameter; its values predict what is observed of it."""
     usable = np.flatnonzero(np.isfinite(observed) & np.isfinite(errors))
-    prior = _fit(family, predicted, observed[usable], errors[usable])
-    mean = float(prior @ family.grid)
-    prior_spread = float(np.sqrt(prior @ (family.grid - mean) ** 2))
+    prior, common = _fit(family, predicted, observed[usable], errors[usable])
+    mean, prior_spread = (float(each[0]) for each in _moments(prior[np.newaxis], family.grid))
     values, spreads = np.full(len(raw), mean), np.full(len(raw), prior_spread)
+    is_common = np.full(len(raw), True)
+    usual, usual_spread = (float(each[0]) for each in _moments(common[np.newaxis], family.scale))
     for rows in np.array_split(usable, len(usable) // MOST_FITTED + 1):
         weights = prior * _likelihood(predicted, observed[rows], errors[rows])
         weights /= weights.sum(axis=1, keepdims=True)
-        values[rows] = weights @ family.grid
-        around = (family.grid - values[rows, np.newaxis]) ** 2
-        spreads[rows] = np.sqrt((weights * around).sum(axis=1))
+        values[rows], spreads[rows] = _moments(weights, family.grid)
+        centers, scaled = _moments(weights, family.scale)
+        is_near = np.abs(centers - usual) < usual_spread
+        is_common[rows] = is_near & (scaled > 0.8 * usual_spread)
     steps = np.gradient(family.grid)
     # An observation far beyond the grid has no width there: it contradicts the others.
     at_edge = spreads < np.interp(values, family.grid, steps) / 2.0
@@ -148,12 +150,23 @@ def _shrink(
     inside = (raw > family.grid[0]) & (raw < family.grid[-1])
     sharp = inside & (errors * derivatives < 1.5 * np.interp(raw, family.grid, steps))
     values[sharp], spreads[sharp] = raw[sharp], (errors * derivatives)[sharp]
-    # Weak are estimates whose data leave most of the prior's standard deviation.
-    return Shrunk(values, spreads, ~sharp & (at_edge | ~(spreads <= 0.8 * prior_spread)))
+    # Weak are estimates whose data leave most of the prior's standard deviation; or most of that
+    # without outliers, whose far tails any datum cuts off, and that stay near the usual value.
+    is_weak = at_edge | is_common | ~(spreads <= 0.8 * prior_spread)
+    return Shrunk(values, spreads, ~sharp & is_weak)
 
 
-def _fit(family: Family, predicted: Floats, observed: Floats, errors: Floats) -> Floats:
-    """Return the distribution that the observations come from, with some room for outliers."""
+def _moments(weights: Floats, points: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the points under each row of weights."""
+    means = weights @ points
+    around = (points - means[:, np.newaxis]) ** 2
+    return means, np.sqrt((weights * around).sum(axis=1))
+
+
+def _fit(
+    family: Family, predicted: Floats, observed: Floats, errors: Floats
+) -> tuple[Floats, Floats]:
+    """Return the distribution that the observations come from, with and without outliers."""
     rows = np.linspace(0, len(observed) - 1, min(len(observed), MOST_FITTED)).astype(np.int64)
     likelihood = _likelihood(predicted, observed[rows], errors[rows])
     mean, variance = family.mean, family.variance
@@ -169,7 +182,7 @@ def _fit(family: Family, predicted: Floats, observed: Floats, errors: Floats) ->
         total /= total.sum()
         mean = float(total @ family.scale)
         variance = float(total @ (family.scale - mean) ** 2)
-    return prior
+    return prior, density
 
 
 def _likelihood(predicted: Floats, observed: Floats, errors: Floats) -> Floats:

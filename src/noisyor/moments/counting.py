@@ -3,7 +3,6 @@
 On a cluster the same integers are counted, wherever the records are.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Unpack
 
@@ -11,14 +10,21 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.cluster import Cluster, Job, Skipped
-from noisyor.errors import FileError, FindingsError, ParameterError
+from noisyor.errors import FileError, ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
-from noisyor.findings.cluster_reading import job_blocks, split_records, warn_of_skipped
+from noisyor.findings.cluster_reading import ClusterRecords, Reading, job_blocks, split_records
 from noisyor.findings.findings import as_source, open_records
-from noisyor.findings.reading import ReadOptions, RecordFormat
-from noisyor.io.columns import hash_ids, ids_array
-from noisyor.io.parts import Part, read_columns
+from noisyor.findings.long import tell_shared
+from noisyor.findings.long_on_cluster import (
+    bucket_blocks,
+    deal_rows,
+    file_blocks,
+    shared_record,
+)
+from noisyor.findings.notes import Notes
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
+from noisyor.io.parts import Part
 from noisyor.moments.counter import MomentCounter, Progress
 from noisyor.moments.groups import N_GROUPS
 from noisyor.moments.moments import Margins, Moments, sum_moments
@@ -68,7 +74,7 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
-    request = CountRequest(plan, RecordFormat(**options), n_groups)
+    request = CountRequest(plan, record_format(options), n_groups)
     return count_records(
         source, request, n_jobs=n_jobs, progress=progress, client=client, skip_broken=skip_broken
     )
@@ -79,21 +85,13 @@ def count_records(
     client: Any, skip_broken: bool,
 ) -> Moments:  # fmt: skip
     """Do as `count_moments`, with the options of reading as one value."""
+    _check(request)
     plan, form, n_groups = request
-    if not isinstance(plan, MomentPlan):
-        raise ParameterError(
-            f"expected a MomentPlan, such as MomentPlan.coupled(structure), not "
-            f"{type(plan).__name__}."
-        )
-    if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
-        raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
     source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:
-        moments, _ = count_on_cluster(
-            client, source, request, progress=progress, skip_broken=skip_broken
-        )
-        return moments
+        records = split_records(Cluster(client), source, plan.structure, form, skip_broken)
+        return count_on_cluster(records, request, progress)
     if skip_broken:
         raise ParameterError("skip_broken is for files on a cluster: give paths and a client.")
     counter = MomentCounter(plan, n_groups, n_jobs)
@@ -102,115 +100,143 @@ def count_records(
     return counter.take()
 
 
+def _check(request: CountRequest) -> None:
+    plan, _, n_groups = request
+    if not isinstance(plan, MomentPlan):
+        raise ParameterError(
+            f"expected a MomentPlan, such as MomentPlan.coupled(structure), not "
+            f"{type(plan).__name__}."
+        )
+    if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
+        raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
+
+
 # --- on a cluster ---
 
 
 class PartialCounts(NamedTuple):
-    """Moments without their plan, which all workers have."""
+    """Moments without their plan, which all workers have, and what was noted of the records."""
 
     group_records: Any
     present: tuple[Any, ...]
     margins: Margins | None
+    notes: Notes
+    shared: Any = None
+    """A record with rows in two files, if there is one."""
 
-    @classmethod
-    def of(cls, moments: Moments) -> "PartialCounts":
-        """Leave out the plan."""
-        return cls(moments.group_records, moments.present, moments.margins)
+    def moments(self, plan: MomentPlan) -> Moments:
+        """Return the counts with their plan."""
+        return Moments(plan, self.group_records, self.present, self.margins)
 
 
 def count_on_cluster(
-    client: Any,
-    source: Any,
-    request: CountRequest,
-    *,
-    progress: Progress | None = None,
-    skip_broken: bool = False,
-) -> tuple[Moments, list[Skipped]]:
-    """Count a plan's sets over files that the workers of a cluster can read.
-
-    Also returns the files that were left out.
-    """
-    cluster = Cluster(client)
-    plan, form, n_groups = request
-    split = split_records(cluster, source, plan.structure, form, skip_broken)
-    work: Callable[..., PartialCounts] = _count_job
-    jobs, skipped = split.jobs, split.skipped
-    if split.is_long:
-        work, jobs, broken = _long_jobs(cluster, jobs, form, skip_broken)
-        skipped = skipped + broken
-    total, broken = cluster.merged(
-        work, jobs, merge_counts, shared=[cluster.share(request)], progress=progress,
-        skip_broken=skip_broken,
-    )  # fmt: skip
-    skipped = skipped + broken
-    warn_of_skipped(skipped)
-    if total is None and skipped:
-        raise FileError(f"no file can be read: {skipped[0].reason}")
-    if total is None:
-        return MomentCounter(plan, n_groups, 1).take(), skipped
-    return Moments(plan, *total), skipped
+    records: ClusterRecords, request: CountRequest, progress: Progress | None = None
+) -> Moments:
+    """Count a plan's sets over files that the workers of a cluster can read."""
+    _check(request)
+    cluster = records.cluster
+    with records.passing():
+        jobs = (
+            _long_jobs(records)
+            if records.is_long
+            else CountJobs(_count_job, records.jobs, [], Notes())
+        )
+        total, broken = cluster.merged(
+            jobs.work, jobs.jobs, merge_counts, shared=[cluster.share(request), records.shared],
+            progress=progress, skip_broken=records.may_skip,
+        )  # fmt: skip
+    broken = [*jobs.broken, *broken]
+    if total is None and broken:
+        records.leave_out(broken)
+        raise FileError(f"no file can be read: {records.skipped[0].reason}")
+    plan = request.plan
+    moments = MomentCounter(plan, request.n_groups, 1).take()
+    if total is not None:
+        jobs.notes.add(total.notes)
+        moments = total.moments(plan)
+        if total.shared is not None and records.n_records is None:
+            tell_shared(total.shared)
+    records.end_pass(moments.n_records, broken, jobs.notes)
+    return moments
 
 
-def _long_jobs(
-    cluster: Cluster, split: list[Job], form: RecordFormat, skip_broken: bool
-) -> tuple[Callable[..., PartialCounts], list[Job], list[Skipped]]:
+class CountJobs(NamedTuple):
+    """Jobs that count, and what happened while they were made."""
+
+    work: Callable[..., PartialCounts]
+    jobs: list[Job]
+    broken: list[Skipped]
+    notes: Notes
+
+
+def _long_jobs(records: ClusterRecords) -> CountJobs:
     """Have the rows of each record come together; whole files where ids are of one file each."""
-    if form.ids_per_file:
-        sizes: Counter[str] = Counter()
-        for job in split:
-            for part in job.arguments[0]:
-                sizes[part.source] += part.n_rows or 0
-        return _count_source, [Job((source,), size, source) for source, size in sizes.items()], []
-    n_rows = max(sum(job.size for job in split), 1)
+    if records.reading.form.ids_per_file:
+        return CountJobs(_count_file, _whole_files(records.jobs), [], Notes())
+    cluster = records.cluster
+    n_rows = max(sum(job.size for job in records.jobs), 1)
     n_buckets = -(-n_rows // ROWS_OF_BUCKET)
-    columns = [form.record, form.symptom, form.state]
-    dealing = [job._replace(arguments=(*job.arguments, columns, n_buckets)) for job in split]
-    buckets, skipped = cluster.dealt(deal_rows, dealing, n_buckets, skip_broken=skip_broken)
+    dealing = [
+        job._replace(arguments=(records.shared, *job.arguments, n_buckets)) for job in records.jobs
+    ]
+    dealt, broken = cluster.dealt(deal_rows, dealing, n_buckets + 1, skip_broken=records.may_skip)
+    *buckets, noted = dealt
+    notes = Notes()
+    for each in cluster.fetch(noted):
+        notes.add(each)
     jobs = [
         Job((pieces,), n_rows // n_buckets, f"records {number + 1} of {n_buckets}")
         for number, pieces in enumerate(buckets)
         if pieces
     ]
-    return _count_bucket, jobs, skipped
+    return CountJobs(_count_bucket, jobs, broken, notes)
 
 
-def deal_rows(parts: list[Part], columns: list[str], n_buckets: int) -> list[Any]:
-    """Deal rows with a finding each to buckets, by their records' ids."""
-    tables = [read_columns(part, columns) for part in parts]
-    table = pa.concat_tables(tables).combine_chunks()
-    ids = ids_array(table.column(columns[0]).combine_chunks(), columns[0])
-    hashes = hash_ids(ids) // np.uint64(1 << 20)  # other bits than those of the groups
-    bucket = (hashes % np.uint64(n_buckets)).astype(np.int64)
-    return [table.take(pa.array(np.flatnonzero(bucket == each))) for each in range(n_buckets)]
+def _whole_files(jobs: list[Job]) -> list[Job]:
+    """Return a job for each file, all of it."""
+    files: dict[str, Job] = {}
+    for part in (part for job in jobs for part in job.arguments[0]):
+        whole = Part(part.source, state=part.state, file_number=part.file_number)
+        size = files[part.source].size if part.source in files else 0
+        files[part.source] = Job((whole,), size + (part.n_rows or 0), part.source)
+    return list(files.values())
 
 
-def _count_bucket(request: CountRequest, pieces: list[Any]) -> PartialCounts:
+# --- what workers do ---
+
+
+def _count_bucket(request: CountRequest, reading: Reading, pieces: list[Any]) -> PartialCounts:
     """Count the records of a bucket, whose rows come from many files."""
-    if len({piece.schema for piece in pieces}) > 1:
-        raise FindingsError(
-            "the columns of record, symptom and state hold different kinds of values in different "
-            "files (numbers, texts, true and false); write them alike."
-        )
-    return _count_source(request, pa.concat_tables(pieces).sort_by(request.form.record))
+    notes = Notes()
+    table = pa.concat_tables(pieces).sort_by("id")
+    counts = _count_blocks(request, bucket_blocks(reading, notes, table), notes)
+    return counts._replace(shared=shared_record(table))
 
 
-def _count_source(request: CountRequest, source: Any) -> PartialCounts:
-    """Count the records of a table, or of a file whose ids mean nothing in other files."""
-    streams = open_records(source, request.plan.structure, request.form)
-    return _count_blocks(request, (block for each in streams for block in each.blocks))
+def _count_file(request: CountRequest, reading: Reading, part: Part) -> PartialCounts:
+    """Count the records of a file whose ids mean nothing in other files."""
+    notes = Notes()
+    return _count_blocks(request, file_blocks(reading, notes, part), notes)
 
 
-def _count_job(request: CountRequest, *arguments: Any) -> PartialCounts:
+def _count_job(request: CountRequest, reading: Reading, *arguments: Any) -> PartialCounts:
     """Count the records of some parts of files, or of a part of a frame."""
-    return _count_blocks(request, job_blocks(request.plan.structure, request.form, *arguments))
+    notes = Notes()
+    return _count_blocks(request, job_blocks(reading, notes, *arguments), notes)
 
 
-def _count_blocks(request: CountRequest, blocks: Iterable[Block]) -> PartialCounts:
+def _count_blocks(request: CountRequest, blocks: Iterable[Block], notes: Notes) -> PartialCounts:
     counter = MomentCounter(request.plan, request.n_groups, n_jobs=1)
     counter.add_blocks(blocks)
-    return PartialCounts.of(counter.take())
+    found = counter.take()
+    return PartialCounts(found.group_records, found.present, found.margins, notes)
 
 
-def merge_counts(request: CountRequest, parts: list[PartialCounts]) -> PartialCounts:
+def merge_counts(request: CountRequest, _: Reading, parts: list[PartialCounts]) -> PartialCounts:
     """Add up the counts of some jobs."""
-    return PartialCounts.of(sum_moments([Moments(request.plan, *part) for part in parts]))
+    total = sum_moments([part.moments(request.plan) for part in parts])
+    notes = Notes()
+    for part in parts:
+        notes.add(part.notes)
+    shared = next((part.shared for part in parts if part.shared is not None), None)
+    return PartialCounts(total.group_records, total.present, total.margins, notes, shared)

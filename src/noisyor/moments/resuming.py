@@ -7,12 +7,11 @@ moments = counting.run(left)
 
 import tempfile
 import time
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from noisyor.errors import FileError, NoisyOrError, NoisyOrWarning
+from noisyor.errors import FileError, NoisyOrError, give_notice
 from noisyor.findings.findings import open_records
 from noisyor.findings.reading import RecordStream
 from noisyor.io import documents
@@ -55,9 +54,15 @@ class ResumableCount:
         if resume:
             self._restore(files)
         elif self.checkpoint.exists():
-            _give_notice(f"{self.checkpoint} of an earlier run is not used without --resume.")
+            give_notice(f"{self.checkpoint} of an earlier run is not used without --resume.")
         streams = self._open_records(files)
-        return [stream for stream in streams if not self._is_finished(stream)]
+        left = []
+        for stream in streams:
+            if self._is_finished(stream):
+                stream.pass_over()
+            else:
+                left.append(stream)
+        return left
 
     def run(self, streams: Iterable[RecordStream], progress: Progress | None = None) -> Moments:
         """Count, and return the moments of these records and of those counted before."""
@@ -138,14 +143,14 @@ class ResumableCount:
                 documents.write_arrow_document(self.checkpoint, FORMAT, VERSION, columns)
                 self._n_written = len(files)
             except FileError as error:
-                _give_notice(f"{error} The counting goes on, but could not be resumed.")
+                give_notice(f"{error} The counting goes on, but could not be resumed.")
         end = time.monotonic()
         self._next_writing = end + max(SHORTEST_PAUSE, 10 * (end - start))
 
     @property
     def _options(self) -> list[str]:
         form = self._request.form
-        return [f"{form.layout} {form.ignore_unknown} {form.ids_per_file}"]
+        return [repr(form)]
 
     def _restore(self, files: list[Path]) -> None:
         """Take up what an earlier run finished, if it still holds."""
@@ -188,7 +193,3 @@ def _identities(files: Iterable[Path]) -> dict[str, str]:
     """Return for each file what differs after a change."""
     status = {str(file.resolve()): file.stat() for file in files}
     return {file: f"{each.st_size} {each.st_mtime_ns}" for file, each in status.items()}
-
-
-def _give_notice(message: str) -> None:
-    warnings.warn(message, NoisyOrWarning, stacklevel=3)

@@ -1,7 +1,7 @@
 """A network as three CSV files: edges, priors and leaks (docs/formats.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,51 +21,48 @@ def write_network(
     structure: Structure, parameters: Parameters, edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> None:
     """Write the three files, each whole or not at all."""
-    probabilities = 1.0 - parameters.failures
-    write_csv(edges, pa.table({**structure.edge_names(), "probability": probabilities}))
+    write_csv(edges, pa.table({**structure.edge_names(), "failure": parameters.failures}))
     write_csv(priors, pa.table({"disease": list(structure.diseases), "prior": parameters.priors}))
     write_csv(leaks, pa.table({"symptom": list(structure.symptoms), "leak": parameters.leaks}))
 
 
-def read_network(
-    edges: PathLike, priors: PathLike, leaks: PathLike
-) -> tuple[Structure, Parameters]:
-    """Read the three files; those of priors and leaks list all names, in their order."""
-    found, failures = read_edge_failures(edges, may_be_none=True)
-    prior_of = read_values(priors, "disease", "prior")
-    leak_of = read_values(leaks, "symptom", "leak")
-    values_for(found.diseases, prior_of, priors)
-    values_for(found.symptoms, leak_of, leaks)
-    rows = np.column_stack(
-        [
-            _positions(found.diseases, prior_of)[found.edges[:, 0]],
-            _positions(found.symptoms, leak_of)[found.edges[:, 1]],
-        ]
-    )
-    structure = Structure(prior_of, leak_of, rows)
-    canonical = np.lexsort((rows[:, 1], rows[:, 0]))
-    numbers = (np.array(list(values.values())) for values in (prior_of, leak_of))
-    return structure, Parameters(next(numbers), failures[canonical], next(numbers))
+class NetworkTables(NamedTuple):
+    """What the files of a network hold, or those of them that there are."""
+
+    structure: Structure
+    failures: Floats | None
+    priors: Floats | None
+    leaks: Floats | None
 
 
-def read_edge_failures(path: PathLike, *, may_be_none: bool = False) -> tuple[Structure, Floats]:
-    """Read the structure and the failures of a file of edges."""
-    table = open_table(path)
-    diseases, symptoms, edges = read_edges(table, may_be_none=may_be_none)
-    canonical = np.lexsort((edges[:, 1], edges[:, 0]))
-    return Structure(diseases, symptoms, edges), _failure_column(table)[canonical]
+def read_tables(
+    edges: PathLike, priors: PathLike | None, leaks: PathLike | None, *, failures: bool = True
+) -> NetworkTables:
+    """Read the files that there are; those of priors and leaks list all names, in their order."""
+    table = open_table(edges)
+    may_be_none = priors is not None and leaks is not None
+    is_network = failures or priors is not None or leaks is not None
+    diseases, symptoms, rows = read_edges(table, may_be_none=may_be_none, exact=is_network)
+    prior_of = None if priors is None else read_values(priors, "disease", "prior")
+    leak_of = None if leaks is None else read_values(leaks, "symptom", "leak")
+    layers = (diseases, prior_of, priors), (symptoms, leak_of, leaks)
+    rows = np.column_stack([_indices(*each)[rows[:, k]] for k, each in enumerate(layers)])
+    structure = Structure(prior_of or diseases, leak_of or symptoms, rows)
+    found = _failure_column(table)[np.lexsort((rows[:, 1], rows[:, 0]))] if failures else None
+    numbers = (None if of is None else np.array(list(of.values())) for _, of, _ in layers)
+    return NetworkTables(structure, found, *numbers)
 
 
-def values_for(names: Iterable[str], values: Mapping[str, float], source: PathLike) -> Floats:
-    """Return the values of the names, or an error that says which of them the file lacks."""
+def _indices(
+    names: list[str], values: Mapping[str, float] | None, source: PathLike | None
+) -> NDArray[np.int64]:
+    """Return where the names of edges stand in a file with all names, if there is one."""
+    if values is None:
+        return np.arange(len(names))
     missing = sorted(set(names) - set(values))
     if missing:
         raise FileError(f"{source} has no row for {some_of(missing)}, which the edges name.")
-    return np.array([values[name] for name in names], dtype=np.float64)
-
-
-def _positions(names: Sequence[str], among: Iterable[str]) -> NDArray[np.int64]:
-    index = {name: number for number, name in enumerate(among)}
+    index = {name: number for number, name in enumerate(values)}
     return np.array([index[name] for name in names], dtype=np.int64)
 
 

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError
 from noisyor.findings import Findings
+from noisyor.flags import Flag
 from noisyor.immutable import Immutable
-from noisyor.io.documents import numbers_of, read_document, write_document
+from noisyor.io.documents import names_of, numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name, sorted_sets
-from noisyor.network.csv_files import read_network, write_network
+from noisyor.network.csv_files import read_tables, write_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import KINDS, Fixed, Parameters, sizes_of
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,9 @@ class NoisyOrNetwork(Immutable):
         structure's edge order.
     leaks
         P(symptom present without any disease), one per symptom: the paper's noise, 1 - f_0.
+    flags
+        What is doubtful of each parameter (sums of `Flag`), where the network was learned. Two
+        networks with the same parameters are equal, whatever their flags.
 
     Examples
     --------
@@ -46,16 +50,25 @@ class NoisyOrNetwork(Immutable):
     array([0.0892, 0.0975])
     """
 
-    __slots__ = ("failures", "leaks", "priors", "structure")
+    __slots__ = ("failures", "flags", "leaks", "priors", "structure")
 
     structure: Structure
     priors: Floats
     failures: Floats
     leaks: Floats
+    flags: Parameters | None
+    """None where nobody knows, as of a network that was not learned."""
 
     def __init__(
-        self, structure: Structure, priors: ArrayLike, failures: ArrayLike, leaks: ArrayLike
+        self,
+        structure: Structure,
+        priors: ArrayLike,
+        failures: ArrayLike,
+        leaks: ArrayLike,
+        flags: Parameters | None = None,
     ) -> None:
+        if not isinstance(structure, Structure):
+            raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         self.structure = structure
         self.priors = _probabilities(
             "priors", priors, structure.n_diseases, lambda i: f"disease {structure.diseases[i]!r}"
@@ -66,6 +79,7 @@ class NoisyOrNetwork(Immutable):
         self.leaks = _probabilities(
             "leaks", leaks, structure.n_symptoms, lambda j: f"symptom {structure.symptoms[j]!r}"
         )
+        self.flags = None if flags is None else _checked_flags(structure, flags)
         self._seal()
 
     # --- exact moments ---
@@ -178,8 +192,8 @@ class NoisyOrNetwork(Immutable):
     # --- files ---
 
     def save(self, path: PathLike) -> None:
-        """Write as a JSON document (docs/formats.md); every digit is kept."""
-        content = {
+        """Write as a JSON document (docs/formats.md); every digit is kept, and all flags."""
+        content: dict[str, Any] = {
             "diseases": self.structure.diseases,
             "priors": self.priors.tolist(),
             "symptoms": self.structure.symptoms,
@@ -187,6 +201,11 @@ class NoisyOrNetwork(Immutable):
             "edges": self.structure.edges.tolist(),
             "failures": self.failures.tolist(),
         }
+        if self.flags is None:  # older readers know all of it
+            write_document(path, NETWORK_FORMAT, 1, content)
+            return
+        codes = self.flags.map(lambda flags: [Flag(flag).codes for flag in flags.tolist()])
+        content["flags"] = dict(zip(KINDS, (each.tolist() for each in codes), strict=True))
         write_document(path, NETWORK_FORMAT, NETWORK_VERSION, content)
 
     @classmethod
@@ -200,25 +219,30 @@ class NoisyOrNetwork(Immutable):
         }
         # A file may list its edges in any order; its failures follow that order.
         given = np.array(document["edges"], dtype=np.int64).reshape(-1, 2)
+        order = np.lexsort((given[:, 1], given[:, 0]))
         if len(numbers["failures"]) == len(given):
-            numbers["failures"] = numbers["failures"][np.lexsort((given[:, 1], given[:, 0]))]
+            numbers["failures"] = numbers["failures"][order]
+        flags = _read_flags(document, structure, order, path)
         try:
-            return cls(structure, **numbers)
+            return cls(structure, **numbers, flags=flags)
         except ParameterError as error:
             raise FileError(f"{path}: {error}") from None
 
     def to_csv(self, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> None:
-        """Write three CSV files: edges (disease, symptom, probability), priors and leaks.
-
-        The probability of an edge is 1 - failure.
-        """
+        """Write three CSV files: edges (disease, symptom, failure), priors and leaks."""
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
     def from_csv(cls, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> Self:
-        """Read what `to_csv` wrote; edges may have a column failure instead of probability."""
-        structure, parameters = read_network(edges, priors, leaks)
-        return cls(structure, *parameters)
+        """Read what `to_csv` wrote; edges may have a probability instead: 1 - failure.
+
+        The files of priors and leaks list all names, in their order. Nothing is changed.
+        """
+        found = read_tables(edges, priors, leaks)
+        assert found.priors is not None
+        assert found.failures is not None
+        assert found.leaks is not None
+        return cls(found.structure, found.priors, found.failures, found.leaks)
 
     # --- what it is ---
 
@@ -226,6 +250,24 @@ class NoisyOrNetwork(Immutable):
     def parameters(self) -> Parameters:
         """Priors, failures and leaks together."""
         return Parameters(self.priors, self.failures, self.leaks)
+
+    def disease_flags(self, symptoms: Indices | None = None) -> NDArray[np.uint16] | None:
+        """Return what is doubtful of the parameters that each disease rests on, or None.
+
+        These are its prior and its failures, of all symptoms or of those that are given.
+        """
+        if self.flags is None:
+            return None
+        owners, caused = self.structure.edges.T
+        matters = np.isin(caused, caused if symptoms is None else symptoms)
+        found = self.flags.priors.copy()
+        np.bitwise_or.at(found, owners[matters], self.flags.failures[matters])
+        return np.asarray(found & np.uint16(Flag.DOUBTFUL))
+
+    def with_flags(self, flags: Parameters) -> Self:
+        """Return the same network, of whose parameters these flags are known too."""
+        both = flags if self.flags is None else self.flags.map(np.bitwise_or, flags)
+        return type(self)(self.structure, self.priors, self.failures, self.leaks, both)
 
     def with_fixed(self, fixed: Fixed) -> Self:
         """Return the network with fixed values put in, a little inside of 0 and 1."""
@@ -253,7 +295,7 @@ class NoisyOrNetwork(Immutable):
         return hash((self.structure, self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, *self.parameters)
+        return type(self), (self.structure, *self.parameters, self.flags)
 
     def __repr__(self) -> str:
         structure = self.structure
@@ -289,6 +331,38 @@ def _probabilities(
         )
     array.flags.writeable = False
     return array
+
+
+def _checked_flags(structure: Structure, flags: Parameters) -> Parameters:
+    lengths = tuple(len(part) for part in flags)
+    if lengths != sizes_of(structure):
+        raise ParameterError(
+            f"the flags are {lengths} in number; the structure has {sizes_of(structure)} priors, "
+            "failures and leaks."
+        )
+    return flags.map(lambda part: part.astype(np.uint16))
+
+
+def _read_flags(
+    document: dict[str, Any], structure: Structure, order: Indices, path: PathLike
+) -> Parameters | None:
+    """Return the flags of a document, where it has them; its edges come in the given order."""
+    if "flags" not in document:
+        return None
+    listed = document["flags"]
+    if not isinstance(listed, dict):
+        raise FileError(f"{path}: 'flags' must be an object with the keys {', '.join(KINDS)}.")
+    found = []
+    for kind, size in zip(KINDS, sizes_of(structure), strict=True):
+        codes = names_of(listed, kind, f"{path}, 'flags'")
+        if len(codes) != size:
+            raise FileError(f"{path}, 'flags': '{kind}' has {len(codes)} entries, not {size}.")
+        try:
+            found.append(np.array([Flag.from_codes(text) for text in codes], dtype=np.uint16))
+        except ParameterError as error:
+            raise FileError(f"{path}, 'flags': '{kind}': {error}") from None
+    priors, failures, leaks = found
+    return Parameters(priors, failures[order], leaks)
 
 
 def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:

@@ -21,7 +21,7 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
-from noisyor.learning.estimate import NEUTRAL_VALUES, leak_depths
+from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.names import Indices
@@ -122,16 +122,18 @@ class Content:
     estimate: Estimate | None = None
     unexplained: Unexplained | None = None
     """What the network does not explain; None where that is not known."""
+    knows_flags: bool = True
+    """True if flags would be known if there were any."""
+
+    @property
+    def doubt(self) -> str:
+        """A warning where all or nearly all that was to be learned is flagged, else empty."""
+        return doubt_about(np.concatenate([part.flags for part in self.parts.values()]))
 
     @property
     def knows_errors(self) -> bool:
         """True if there is any standard error."""
         return any(bool(np.isfinite(part.standard_errors).any()) for part in self.parts.values())
-
-    @property
-    def knows_flags(self) -> bool:
-        """True if flags would be known if there were any."""
-        return self.made_from != NETWORK
 
     @property
     def has_truth(self) -> bool:
@@ -179,7 +181,8 @@ def content_of(
         parts = {kind: replace(part, true_values=true[kind]) for kind, part in parts.items()}
     title = title or f"Noisy-or network of {structure.n_diseases:,} diseases"
     unexplained = _unexplained_by(source, misfits)
-    return Content(title, made_from, structure, parts, schedule, estimate, unexplained)
+    knows_flags = made_from != NETWORK or source.flags is not None
+    return Content(title, made_from, structure, parts, schedule, estimate, unexplained, knows_flags)
 
 
 def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
@@ -216,8 +219,9 @@ def _parts_of_network(
 def _parts(
     network: NoisyOrNetwork, errors: Iterable[Floats], depths: Iterable[Indices]
 ) -> dict[str, Reported]:
-    """Return parameters by kind, without a flag."""
-    flags = (np.zeros(size, dtype=np.uint16) for size in sizes_of(network.structure))
+    """Return parameters by kind, with the flags of the network."""
+    known = network.flags or Parameters.full(network.structure, 0, np.uint16)
+    flags = (part.copy() for part in known)
     parts = map(Reported, network.parameters, errors, depths, flags, (True, False, False))
     return dict(zip(("prior", "failure", "leak"), parts, strict=True))
 
@@ -233,7 +237,8 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
         part = parts[row.kind.removesuffix("s")]
         _check_value(row.location, row.cells["value"], float(part.values[row.index]))
         part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
-        part.flags[row.index], unknown = flags_of_row(row.location, row.cells)
+        flags, unknown = flags_of_row(row.location, row.cells)
+        part.flags[row.index] |= flags
         if unknown:
             part.unknown_flags[row.index] = unknown
         seen.add((row.kind, row.index))

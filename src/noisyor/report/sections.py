@@ -5,12 +5,12 @@ truth, and the rows for print.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from noisyor.errors import some_of
-from noisyor.learning.estimate import Explained
+from noisyor.learning.estimate import Explained, Learned
 from noisyor.report.content import (
     ESTIMATE,
     NETWORK,
@@ -40,7 +40,8 @@ MOST_PARTS = 50
 
 def sentences(content: Content) -> list[str]:
     """Return what is to be known first, in plain sentences."""
-    return [_what(content), *_how_well(content), _fit(content)]
+    doubt = [content.doubt] if content.doubt else []
+    return [*doubt, _what(content), *_how_well(content), _fit(content)]
 
 
 def _what(content: Content) -> str:
@@ -65,7 +66,7 @@ def _what(content: Content) -> str:
 
 def _how_well(content: Content) -> list[str]:
     n_all = content.structure.n_parameters
-    if content.made_from == NETWORK:
+    if not content.knows_flags:
         missing = "flags" if content.knows_errors else "standard errors, intervals and flags"
         return [
             f"How well its {n_all:,} parameters are known is not in the file: {missing} are "
@@ -75,11 +76,30 @@ def _how_well(content: Content) -> list[str]:
     learned = f"All {n_all:,} parameters were learned"
     if n_missing:
         learned = f"{content.n_learned:,} of {n_all:,} parameters were learned"
-    errors = [] if content.knows_errors else ["Standard errors are not known."]
+    errors = widest_in_words(content.parts, content.structure)
+    if not content.knows_errors:
+        errors = ["Standard errors are not known."]
     if not content.n_flagged:
-        return [f"{learned}, none of them with a doubt.", *errors]
+        return [f"{learned}, and none is flagged.", *errors]
     are = "is" if content.n_flagged == 1 else "are"
     return [f"{learned}; {content.n_flagged:,} {are} flagged, for the reasons below.", *errors]
+
+
+def widest_in_words(parts: Mapping[str, Learned | Reported], structure: Structure) -> list[str]:
+    """Return a sentence on the least exact of the parameters without a flag, if there are any."""
+    intervals = [np.array(part.intervals()) for part in parts.values()]
+    is_good = np.concatenate([part.flags == 0 for part in parts.values()])
+    lower, upper = np.concatenate(intervals, axis=1)
+    widths = np.where(is_good, upper - lower, np.nan)
+    if not np.isfinite(widths).any():
+        return []
+    row = int(np.nanargmax(widths))
+    kind, disease, symptom = (names[row] for names in structure.parameter_names().values())
+    name = " on ".join(filter(None, (disease, symptom)))
+    return [
+        f"Of those that are not flagged the {kind} of {name} is known least: its 95% interval is "
+        f"{number(float(lower[row]))} to {number(float(upper[row]))}."
+    ]
 
 
 def _fit(content: Content) -> str:

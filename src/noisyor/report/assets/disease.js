@@ -21,7 +21,8 @@ const percent = (value) => `${(100 * value).toPrecision(value >= 0.0995 ? 3 : 2)
 
 const inWords = (disease) => {
   const [lower, upper] = intervalOf(disease);
-  const interval = Number.isFinite(lower) ? ` (95% interval ${percent(lower)} to ${percent(upper)})`
+  const interval = errors[disease] === 0 ? "" // it was fixed
+    : Number.isFinite(lower) ? ` (95% interval ${percent(lower)} to ${percent(upper)})`
     : data.knows.errors ? " (interval unknown)" : "";
   const reasons = reasonsOf(disease).map(([, reason]) => reason).join("; ");
   const truth = Number.isFinite(truths[disease]) ? ` The truth is ${percent(truths[disease])}.` : "";

@@ -1,0 +1,206 @@
+"""`noisyor check`: what is understood of records, and what is not, before anything is learned."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import check_files, expand_files, read_structure
+from noisyor.cli.output import show, show_json, text_table, working
+from noisyor.errors import FindingsError, count_of
+
+if TYPE_CHECKING:
+    from noisyor.findings import Notes, ReadOptions
+    from noisyor.findings.checking import RecordCheck
+
+
+@options.reads_records
+def check(
+    structure: options.StructureFile,
+    records: Annotated[
+        list[str], typer.Argument(help="Files of records, or patterns such as 'data/*.parquet'.")
+    ],
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="A table of the diseases that records were seen to have."),
+    ] = None,
+    write_mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the names that are not understood, each with the nearest known one (.csv): "
+            "correct it, and give it back with --names."
+        ),
+    ] = None,
+    time_it: Annotated[
+        bool,
+        typer.Option("--time/--no-time", help="Try out on some records how long fit will take."),
+    ] = True,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
+) -> None:
+    """Say what is understood of records, what is not, and what fit would do with them.
+
+    Example: noisyor check clinic.csv visits.csv --write-mapping names.csv
+
+    Ends with the exit code 2 where fit would refuse the records.
+    """
+    from noisyor.findings.checking import check_records
+
+    files = expand_files(records)
+    inputs = [structure, *files, labels]
+    check_files([write_mapping], inputs, tables=[write_mapping], endings={write_mapping: (".csv",)})
+    graph = read_structure(structure)
+    with working("reading records", quiet or as_json):
+        found = check_records(files, graph, labels=labels, **reading)
+    seconds = None
+    if time_it and not found.problems and found.notes.n_records:
+        with working("trying out how long fit takes", quiet or as_json):
+            seconds = seconds_to_fit(found)
+    if write_mapping is not None:
+        found.write_mapping(write_mapping)
+    if as_json:
+        show_json(_facts(found, seconds))
+    elif not quiet:
+        _show(found, seconds)
+        if write_mapping is not None:
+            n_names = count_of(len(found.not_understood), "name")
+            typer.echo(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
+    if found.problems:
+        raise FindingsError(f"fit would refuse these records: {found.problems[0]}")
+
+
+def seconds_to_fit(found: "RecordCheck") -> float:
+    """Return about how long `fit` takes, from its time on a few records and on a few more."""
+    sample = found.sample
+    assert sample is not None
+    sizes = [size for size in (250, 2000) if size < sample.n_records] + [sample.n_records]
+    array, times = sample.to_numpy(), []
+    for size in [sizes[0], *sizes[:2]]:  # the first time it is compiled
+        start = time.perf_counter()
+        noisyor.NoisyOrLearner(found.structure).fit(array[:size])
+        times.append(time.perf_counter() - start)
+    _, least, *more = times
+    if not more or sizes[1] == sizes[0]:
+        return least * found.notes.n_records / sizes[0]
+    a_record = max(0.0, more[0] - least) / (sizes[1] - sizes[0])
+    return max(more[0], least + a_record * (found.notes.n_records - sizes[0]))
+
+
+def _facts(found: "RecordCheck", seconds: float | None) -> dict[str, Any]:
+    notes, structure = found.notes, found.structure
+    return {
+        "files": [
+            {
+                "name": each.name,
+                "layout": each.layout,
+                "columns": dict(each.columns),
+                "delimiter": each.delimiter,
+                "sheet": each.sheet,
+            }
+            for each in notes.files
+        ],
+        "records": notes.n_records,
+        "records without a finding": notes.n_empty,
+        "records of which nothing is known": notes.n_unknown,
+        "findings a record": found.mean_findings,
+        "records by findings": found.by_findings.tolist(),
+        "guessed columns": notes.guessed,
+        "other names": notes.other_names,
+        "not understood": [
+            {"name": name, "nearest": near or None, "rows": n} for name, near, n in found.mapping()
+        ],
+        "labelled records": found.n_labels,
+        "symptoms": {
+            name: {"present": int(n), "known": int(known)}
+            for name, n, known in zip(
+                structure.symptoms, found.n_present, found.n_known, strict=True
+            )
+        },
+        "notices": found.sentences(),
+        "problems": found.problems,
+        "seconds to fit": seconds,
+    }
+
+
+def _show(found: "RecordCheck", seconds: float | None) -> None:
+    notes, structure = found.notes, found.structure
+    show(*understood(found.notes))
+    if found.n_labels is not None:
+        show(f"Labels for {count_of(found.n_labels, 'record')}.")
+    for sentence in found.sentences():
+        show(f"- {sentence}")
+    if not notes.n_records:
+        return
+    order = sorted(range(structure.n_symptoms), key=lambda j: -found.n_present[j])
+    chosen = order if len(order) <= 12 else [*order[:6], *order[-6:]]
+    rows = [
+        [
+            structure.symptoms[j],
+            f"{found.n_present[j]:,}",
+            f"{found.n_present[j] / max(1, found.n_known[j]):.1%}",
+            f"{notes.n_records - found.n_known[j]:,}",
+            str(structure.parent_offsets[j + 1] - structure.parent_offsets[j]),
+        ]
+        for j in chosen
+    ]
+    title = "The most and the least frequent symptoms" if len(order) > 12 else "Symptoms"
+    titles = "symptom", "present", "share", "unknown", "diseases"
+    show(text_table(titles, rows, left=["symptom"], title=title, has_lines=False))
+    show(_plan_in_words(structure))
+    if seconds is not None:
+        show(f"fit with the method refined takes about {_duration(seconds)} on this machine.")
+
+
+def understood(notes: "Notes | None") -> list[str]:
+    """Return in two lines how files were read, and what they hold; none where none were read."""
+    if notes is None or not notes.files:
+        return []
+    kinds = {
+        ", ".join(
+            [
+                each.layout,
+                *[f"{role} in {column!r}" for role, column in each.columns.items()],
+                *[f"delimited by {_DELIMITERS.get(d, repr(d))}" for d in [each.delimiter] if d],
+                *[f"sheet {each.sheet!r}" for _ in [0] if each.sheet],
+            ]
+        )
+        for each in notes.files
+    }
+    per_record = f"{notes.n_empty:,} without a finding that is present"
+    nothing = f", of {notes.n_unknown:,} nothing is known" if notes.n_unknown else ""
+    n_files = count_of(len(notes.files), "file")
+    return [
+        f"Read {n_files}: {'; '.join(sorted(kinds))}.",
+        f"{count_of(notes.n_records, 'record')}, {per_record}{nothing}; "
+        f"{count_of(len(notes.other_names), 'name')} in other letters, "
+        f"{count_of(notes.passed_over.total() or len(notes.columns_passed_over), _unit(notes))} "
+        "passed over.",
+    ]
+
+
+def _unit(notes: "Notes") -> str:
+    return "column" if any(each.layout == "wide" for each in notes.files) else "row"
+
+
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def _plan_in_words(structure: "noisyor.Structure") -> str:
+    """Say what can be learned with this structure, whatever the records."""
+    schedule = noisyor.find_schedule(structure)
+    n_learned = int((schedule.depths >= 0).sum())
+    return (
+        f"Of {structure.n_edges:,} edges triplets and pairs of symptoms teach {n_learned:,}; the "
+        "others are learned from whole records, if at all (noisyor identify says which can be)."
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

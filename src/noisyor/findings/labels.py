@@ -1,0 +1,114 @@
+"""Labels: which diseases records were seen to have, joined to the records by their ids."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from noisyor.errors import FindingsError, count_of, give_notice, nearest_name, some_of
+from noisyor.findings.findings import Findings
+from noisyor.findings.reading import RecordFormat
+from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
+from noisyor.io.tables import open_table
+from noisyor.names import NameMatcher
+from noisyor.structure import Structure
+
+
+def read_labels(
+    source: Any, findings: Findings, structure: Structure, words: Words = DEFAULT_WORDS
+) -> NDArray[np.bool_]:
+    """Return the diseases of each record, records x diseases, from a table with a column for each.
+
+    Rows are joined to the records by their ids, where both have some; else they must be as many,
+    and go by their order, which is told. All diseases must be known.
+
+    >>> structure = Structure.from_edges([("flu", "fever")])
+    >>> findings = Findings.from_numpy([[1], [0]], structure, record_ids=["a", "b"])
+    >>> labels = pa.table({"record": ["b", "a"], "flu": [0, 1]})
+    >>> read_labels(labels, findings, structure).tolist()
+    [[True], [False]]
+    """
+    table = open_table(source)
+    names = Structure([], structure.diseases, [])
+    id_column = RecordFormat().columns_of(table, names).record
+    columns = _disease_columns(table, structure)
+    values = _read_flags(table, columns, words)
+    ids = findings.record_ids
+    is_index = id_column == table.index_name
+    if id_column is None or (ids is None and is_index):
+        return _by_row(values, findings, table)
+    if ids is None:
+        raise FindingsError(
+            f"{table.name} has ids of records (column {id_column!r}), but the records have none: "
+            "give them a column of ids, or remove it from the labels if both are in one order."
+        )
+    labelled = pa.chunked_array(
+        [batch.column(0) for batch in table.batches({id_column: ColumnKind.ID_TEXT})], pa.string()
+    )
+    return values[_joined(labelled, ids.cast(pa.string()), table.name)]
+
+
+def _disease_columns(table: Table, structure: Structure) -> list[str]:
+    """Return the column of each disease; a disease without one is an error."""
+    matcher = NameMatcher(structure.diseases)
+    column_of: dict[int, str] = {}
+    for name in table.column_names:
+        disease = matcher.find(name)
+        before = column_of.setdefault(disease, name)
+        if before != name and disease >= 0:
+            raise FindingsError(f"{table.name}: {before!r} and {name!r} are the same disease.")
+    missing = [name for i, name in enumerate(structure.diseases) if i not in column_of]
+    if missing:
+        others = [name for name in table.column_names if matcher.find(name) < 0]
+        hint = nearest_name(missing[0], others)
+        raise FindingsError(f"{table.name} has no column for {some_of(missing)}{hint or '.'}")
+    return [column_of[i] for i in range(structure.n_diseases)]
+
+
+def _read_flags(table: Table, columns: Sequence[str], words: Words) -> NDArray[np.bool_]:
+    parts = [np.empty((0, len(columns)), dtype=np.bool_)]
+    row = 0
+    for batch in table.batches(dict.fromkeys(columns, ColumnKind.FLAG), words):
+        for name, column in zip(columns, batch.columns, strict=True):
+            if column.null_count:
+                location = table.location(row + column.is_null().index(True).as_py())
+                raise FindingsError(f"{location}, column {name!r}: the cell is empty.")
+        parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
+        row += batch.num_rows
+    return np.concatenate(parts)
+
+
+def _by_row(values: NDArray[np.bool_], findings: Findings, table: Table) -> NDArray[np.bool_]:
+    if len(values) != findings.n_records:
+        raise FindingsError(
+            f"{table.name} has {count_of(len(values), 'row')} for "
+            f"{count_of(findings.n_records, 'record')}; give it a column of the records' ids, or a "
+            "row for each record."
+        )
+    if findings.record_ids is not None:
+        give_notice(
+            f"{table.name} has no column of ids: its rows are taken in the order of the records."
+        )
+    return values
+
+
+def _joined(labelled: Any, ids: Any, name: str) -> NDArray[np.int64]:
+    """Return for each record the row of its labels; both must have the same ids."""
+    if pc.count_distinct(labelled, mode="all").as_py() < len(labelled):
+        counts = labelled.value_counts().to_pylist()
+        twice = [each["values"] for each in counts if each["counts"] > 1]
+        raise FindingsError(f"{name} has more than one row for the records {some_of(twice)}.")
+    rows = pc.index_in(ids, value_set=labelled)
+    without = ids.filter(rows.is_null())
+    unused = labelled.filter(pc.invert(pc.is_in(labelled, value_set=ids)))
+    if len(without) or len(unused):
+        kinds = (without, "records without labels"), (unused, "labels without a record")
+        problems = [
+            f"{len(found):,} {what} ({some_of(found.to_pylist())})" for found, what in kinds
+        ]
+        raise FindingsError(f"{name} has other ids than the records: {', '.join(problems)}.")
+    found: NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found

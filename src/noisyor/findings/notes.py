@@ -1,0 +1,302 @@
+"""What a reading of people's files understood, and what it passed over.
+
+Readers write it down as they go. When all has been read, whatever was not taken as it stands is
+told: guessed columns, names in other letters, rows and columns that were passed over, records that
+a long table cannot show, ids that come twice.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import count_of, give_notice
+from noisyor.findings.blocks import Block
+from noisyor.io.columns import hash_ids
+from noisyor.names import NameMatcher
+
+MOST_NAMED = 10
+"""Names in a sentence."""
+_ENOUGH = 10
+"""Records among which a finding should be absent."""
+_MOST_HASHES = 1 << 22
+"""Hashes of ids that are kept; of more ids, only those are looked at whose hash ends in zeros."""
+
+
+ROLES = {
+    "record": "the record's id",
+    "symptom": "the symptom's name",
+    "state": "the state of the finding",
+}
+"""What columns can hold besides findings."""
+
+
+@dataclass(frozen=True)
+class FileNotes:
+    """How a file was read."""
+
+    name: str
+    layout: str
+    columns: Mapping[str, str]
+    """The columns that are no findings, by what they hold: record, symptom, state."""
+    delimiter: str | None
+    sheet: str | None
+
+
+class IdWatch:
+    """Watches the ids of wide records, in bounded memory, for those that come twice."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[int, list[NDArray[np.uint64]]] = {}
+        self._n_zeros = 0
+        self._n_kept = 0
+
+    def look(self, ids: Any, source: int) -> None:
+        """Take note of the ids of some records of a file."""
+        kept = self._thinned(hash_ids(ids))
+        self._hashes.setdefault(source, []).append(kept)
+        self._n_kept += len(kept)
+        if self._n_kept > _MOST_HASHES:
+            self._n_zeros += 1
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep only those hashes that end in enough zeros, and few enough of them."""
+        while True:
+            for parts in self._hashes.values():
+                parts[:] = [self._thinned(part) for part in parts]
+            self._n_kept = sum(len(part) for parts in self._hashes.values() for part in parts)
+            if self._n_kept <= _MOST_HASHES:
+                return
+            self._n_zeros += 1
+
+    def _thinned(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        is_kept = hashes & np.uint64((1 << self._n_zeros) - 1) == 0
+        return np.asarray(hashes[is_kept])
+
+    def add(self, other: "IdWatch") -> None:
+        """Take the ids that someone else has seen, of the same files or of others."""
+        self._n_zeros = max(self._n_zeros, other._n_zeros)
+        for source, parts in other._hashes.items():
+            self._hashes.setdefault(source, []).extend(parts)
+        self._thin()
+
+    def n_repeated(self) -> tuple[int, int]:
+        """Return about how many ids come twice in one file, and how many in two files."""
+        within, between = 0, 0
+        seen = np.empty(0, dtype=np.uint64)
+        for parts in self._hashes.values():
+            every = np.concatenate(parts)
+            distinct = np.unique(every)
+            within += len(every) - len(distinct)
+            between += len(np.intersect1d(seen, distinct, assume_unique=True))
+            seen = np.union1d(seen, distinct)
+        return within << self._n_zeros, between << self._n_zeros
+
+    def sentences(self) -> list[str]:
+        """Return what must be told."""
+        within, between = self.n_repeated()
+        about = "about " if self._n_zeros else ""
+        found = []
+        if between:
+            found.append(
+                f"{about}{count_of(between, 'id')} in more than one file: are records counted "
+                "twice? Each row is taken as a record of its own."
+            )
+        if within:
+            found.append(
+                f"{about}{count_of(within, 'row')} with an id that another row of the file has: "
+                "each is taken as a record of its own."
+            )
+        return found
+
+
+@dataclass
+class Notes:
+    """What was understood of the records' files, and what was passed over.
+
+    >>> notes = Notes()
+    >>> notes.passed_over["Coughing"] += 12
+    >>> notes.n_rows = 100
+    >>> print(*notes.sentences(NameMatcher(["fever", "cough"])), sep="\\n")
+    passed over 12 of 100 rows, whose names the structure does not have: 'Coughing' (12 rows; did \
+you mean 'cough'?).
+    """
+
+    files: list[FileNotes] = field(default_factory=list)
+    guessed: dict[str, str] = field(default_factory=dict)
+    """Columns that were taken for something by what they are called: column to its role."""
+    other_names: dict[str, str] = field(default_factory=dict)
+    """Names that differ from the structure's in case, blanks or form only, and what they mean."""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """Names of symptoms that the structure does not have, and how many rows (long) have them."""
+    columns_passed_over: list[str] = field(default_factory=list)
+    n_rows: int = 0
+    n_records: int = 0
+    n_empty: int = 0
+    """Records in which no finding is present."""
+    n_unknown: int = 0
+    """Records in which nothing is known."""
+    n_rows_empty: int = 0
+    """Rows of wide tables without an id or a value, which are no records."""
+    has_absent: bool = False
+    """Whether any finding is known to be absent."""
+    vanished: bool = False
+    """Whether records without findings, if there were any, do not show in the files."""
+    are_ids_watched: bool = False
+    """Whether an id that comes twice may be a record that is counted twice."""
+    ids: IdWatch = field(default_factory=IdWatch)
+    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+    def restart(self) -> None:
+        """Forget what an earlier pass over the same files understood."""
+        lock = self._lock
+        self.__init__()  # type: ignore[misc]  # every field as it was at first
+        self._lock = lock
+
+    def add(self, other: "Notes") -> None:
+        """Take what was noted elsewhere, of other parts of the same files."""
+        with self._lock:
+            self.files += other.files
+            self.guessed |= other.guessed
+            self.other_names |= other.other_names
+            self.passed_over.update(other.passed_over)
+            self.columns_passed_over += other.columns_passed_over
+            self.n_rows += other.n_rows
+            self.n_records += other.n_records
+            self.n_empty += other.n_empty
+            self.n_unknown += other.n_unknown
+            self.n_rows_empty += other.n_rows_empty
+            self.has_absent |= other.has_absent
+            self.vanished |= other.vanished
+            self.ids.add(other.ids)
+
+    def file(self, table: Any, layout: str, columns: Mapping[str, str]) -> None:
+        """Note how a file is read."""
+        delimiter, sheet = getattr(table, "delimiter", None), getattr(table, "sheet", None)
+        self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a file is a text or a sheet, which may have rows that are empty by mistake."""
+        return any(each.delimiter or each.sheet for each in self.files)
+
+    def rows(self, n_rows: int, passed_over: Mapping[str, int], other: Mapping[str, str]) -> None:
+        """Note some rows of a long table."""
+        with self._lock:
+            self.n_rows += n_rows
+            self.passed_over.update(passed_over)
+            self.other_names.update(other)
+
+    def watched(self, blocks: Iterable[Block], source: int) -> Iterator[Block]:
+        """Give blocks on, and note their records."""
+        for block in blocks:
+            known = block.present if block.unknown is None else block.present | ~block.unknown
+            with self._lock:
+                self.has_absent = self.has_absent or _has_absent(block)
+                self.n_records += block.n_records
+                self.n_empty += block.n_records - _n_records_with(block.present, block.n_records)
+                if block.unknown is not None:
+                    self.n_unknown += block.n_records - _n_records_with(known, block.n_records)
+                if block.record_ids is not None and self.are_ids_watched:
+                    self.ids.look(block.record_ids, source)
+            yield block
+
+    def sentences(self, matcher: NameMatcher) -> list[str]:
+        """Return what must be told: whatever was not taken as it stands, or may be wrong."""
+        found = []
+        if self.guessed:
+            listed = [f"{column!r} as {ROLES[role]}" for column, role in self.guessed.items()]
+            options = ", ".join(f"--{role}" for role in dict.fromkeys(self.guessed.values()))
+            found.append(
+                f"columns taken for what they are called: {_some(listed)} ({options} if others "
+                "are meant)."
+            )
+        if self.other_names:
+            listed = [f"{given!r} as {name!r}" for given, name in self.other_names.items()]
+            found.append(
+                f"{count_of(len(listed), 'name')} not written as in the structure: {_some(listed)}."
+            )
+        found += self._passed_over(matcher)
+        found += self._about_records()
+        return found
+
+    def _passed_over(self, matcher: NameMatcher) -> list[str]:
+        found = []
+        if self.passed_over:
+            listed = [
+                f"{name!r} ({count_of(n, 'row')}{matcher.hint(name).rstrip('.')})"
+                for name, n in self.passed_over.most_common()
+            ]
+            found.append(
+                f"passed over {self.passed_over.total():,} of {count_of(self.n_rows, 'row')}, "
+                f"whose names the structure does not have: {_some(listed)}."
+            )
+        if self.columns_passed_over:
+            columns = dict.fromkeys(self.columns_passed_over)
+            listed = [
+                f"{name!r}{matcher.hint(name).rstrip('.')}" if name else "the one without a name"
+                for name in columns
+            ]
+            found.append(f"passed over {count_of(len(listed), 'column')}: {_some(listed)}.")
+        return found
+
+    def _about_records(self) -> list[str]:
+        found = []
+        if self.files and not self.n_records:
+            found.append(f"there are no records: no row below the header of {self.files[0].name}.")
+        if self.n_rows_empty:
+            found.append(f"passed over {count_of(self.n_rows_empty, 'empty row')}.")
+        if self.n_unknown and self.is_text:
+            found.append(f"{count_of(self.n_unknown, 'record')} of which nothing is known.")
+        if self.n_records >= _ENOUGH and not self.has_absent:
+            found.append(
+                "no finding of any record is absent: what is empty or not listed is unknown. If "
+                "it means absent, say so: values={'': 'absent'} (--values \"=absent\"), or "
+                "unmentioned='absent' (--unmentioned absent)."
+            )
+        if self.vanished and self.n_records and not self.n_empty:
+            found.append(
+                f"of {count_of(self.n_records, 'record')} none is without a finding: such records "
+                "do not show in a long table, and without them diseases seem more frequent than "
+                "they are. If there were any, say how many records there are (n_records, "
+                "--n-records) or list their ids (all_records, --all-records)."
+            )
+        return found + self.ids.sentences()
+
+    def tell(self, matcher: NameMatcher) -> None:
+        """Warn of what must be told."""
+        for sentence in self.sentences(matcher):
+            give_notice(sentence)
+
+
+def _has_absent(block: Block) -> bool:
+    n_unknown = 0 if block.unknown is None else int(np.bitwise_count(block.unknown).sum())
+    n_present = int(np.bitwise_count(block.present).sum())
+    return n_present + n_unknown < block.n_records * len(block.present)
+
+
+def _some(listed: list[str]) -> str:
+    more = len(listed) - MOST_NAMED
+    return ", ".join(listed[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _n_records_with(planes: NDArray[np.uint64], n_records: int) -> int:
+    """Return in how many records any of the symptoms' bits is set."""
+    if not len(planes):
+        return 0
+    words = np.bitwise_or.reduce(planes, axis=0)
+    if n_records % 64:
+        words = words.copy()
+        words[n_records // 64] &= np.uint64((1 << (n_records % 64)) - 1)
+    return int(np.bitwise_count(words[: -(-n_records // 64)]).sum())

@@ -1,0 +1,62 @@
+"""`noisyor check`."""
+
+import json
+
+import pytest
+
+EDGES = "disease;symptom\nflu;fever\nflu;cough\ncold;cough\ncold;runny nose\n"
+RECORDS = "Patient ID;Finding;Result\n1;Fever;yes\n1;cough;no\n2;Runny Nose;yes\n3;fevr;yes\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    (tmp_path / "records.csv").write_text(RECORDS)
+    return tmp_path
+
+
+def test_names_that_are_not_understood_are_written_and_given_back(run, files):
+    call = "check", "edges.csv", "records.csv"
+    code, out, err = run(*call, "--write-mapping", "names.csv")
+    assert code == 2
+    assert "fit would refuse these records: the structure has no symptoms 'fevr'" in err
+    assert "long, record in 'Patient ID', symptom in 'Finding', state in" in out
+    assert "semicolons" in out
+    assert (files / "names.csv").read_text().splitlines()[1] == '"fevr","fever",1'
+    code, out, err = run(*call, "--names", "names.csv", "--no-time")
+    assert code == 0, err
+    assert "3 records, 0 without a finding that is present" in out
+
+
+def test_facts_for_machines(run, files):
+    code, out, _ = run(
+        "check", "edges.csv", "records.csv", "--json", "--ignore-unknown", "--n-records", "9"
+    )
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["records"] == 9
+    assert facts["records_without_a_finding"] == 7
+    assert facts["symptoms"]["fever"] == {"present": 1, "known": 9}
+    assert facts["not_understood"] == [{"name": "fevr", "nearest": "fever", "rows": 1}]
+    assert facts["seconds_to_fit"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--values", "ja"], "'ja' is not of the form word=state"),
+        (["--values", "ja=perhaps"], "'perhaps' is none of absent, present, unknown"),
+        (["--record", "Visit"], "has no column 'Visit' (--record); its columns are 'Patient ID'"),
+        (["--state", "Sure"], "has no column 'Sure' (--state)"),
+        (["--write-mapping", "names.txt"], "must be .csv"),
+        (["--names", "edges.csv"], "has no column 'name', 'meaning'"),
+        (["--labels", "edges.csv", "--ignore-unknown"], "has no column for 'flu', 'cold'"),
+        (["--layout", "wide"], "no column for any symptom of the structure"),
+    ],
+)
+def test_misuse_is_told(run, files, options, message):
+    code, _, err = run("check", "edges.csv", "records.csv", "--no-time", *options)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
