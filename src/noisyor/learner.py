@@ -56,8 +56,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The diseases, symptoms and edges. None: one hidden disease over all columns, which is a
         mixture of two kinds of records.
     method
-        "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
-        alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
+        "refined": all pairs and the best triplets, then the maximum of the likelihood of the
+        records, or stochastic EM where they cannot be summed up exactly; from moments alone it is
+        "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
         Algorithm 1, one triplet or pair for each edge. Baselines for comparison: "exact_em",
         "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
         diseases (`y` of `fit`); "uniform", which looks at nothing.
@@ -69,10 +70,12 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Keep what the records say little of near the other parameters of its kind ("refined" and
         "pooled"); without, such values can be extreme.
     max_iter
-        Rounds of "refined" over all records (with more than 100,000, after as many over a part,
-        at most 5), or steps of a run of the baselines at most; None: as many as suit the method.
+        Steps at most of "refined" over all records, after some over a part of them, and of a run of
+        the baselines; where "refined" samples, so many rounds are made. None: as many as suit the
+        method.
     tol
-        A run of a baseline ends when the likelihood rises by less than this part of it.
+        A run ends when the likelihood rises, or can rise, by less than this part of it; None: as
+        suits the method.
     n_init
         Random starts of "exact_em", "variational_em" and "maximum_likelihood"; the best is kept.
     n_groups
