@@ -96,7 +96,7 @@ def fit(
     ] = 4,
     max_iter: Annotated[
         int | None,
-        typer.Option(min=1, help="Rounds of refined, or steps of the methods that climb."),
+        typer.Option(min=1, help="Steps of refined and of the other methods that climb, at most."),
     ] = None,
     tol: Annotated[
         float | None,

@@ -1,6 +1,5 @@
 """Networks and structures in any format: which one a file is in, what is kept and what is lost."""
 
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.datasets.folders import from_folder
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, some_of
+from noisyor.errors import (
+    ExchangeError,
+    FileError,
+    ParameterError,
+    give_notice,
+    some_of,
+)
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
@@ -88,9 +93,8 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
         )
     lost = _losses(model, chosen)
     if lost:
-        warnings.warn(
+        give_notice(
             f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",
-            NoisyOrWarning,
             stacklevel=2,
         )
     if isinstance(model, NoisyOrNetwork) and holds is Structure:
@@ -133,10 +137,9 @@ def _read_json(path: PathLike) -> Model:
 def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
-        warnings.warn(
+        give_notice(
             f"{path}: the column {min(ignored)!r} is not read: edges alone give a structure. A "
             "folder with edges.csv, priors.csv and leaks.csv gives a network.",
-            NoisyOrWarning,
             stacklevel=2,
         )
     return Structure.from_arrow(path)
