@@ -25,7 +25,7 @@ SURE = 1e-17
 """A failure below it is as good as 0: what it is subtracted from 1 leaves 1."""
 LOG_IMPOSSIBLE = -1e5
 """The log probability of a finding without a cause: chains may start there, but never stay."""
-ALL_EVERY = 4
+ALL_EVERY = 10
 """Sweeps after which one has blocks of all diseases: a rare explanation that excludes the others
 would not be found again by diseases that are drawn alone."""
 T_OF_8_CHAINS = 2.365 / 1.96
