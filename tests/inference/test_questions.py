@@ -31,3 +31,11 @@ def test_questions_about_a_rare_disease():
         asked = best_questions(network, about="rare", rng=seed)
         assert asked.symptoms[0] == 0
         assert asked.gains[0] == pytest.approx(truth, rel=0.1)
+
+
+def test_questions_where_all_explanations_are_improbable():
+    """Of two that explain a finding the first was always taken: 1 - 1e-20 is 1."""
+    structure = Structure.from_edges([("a", "x"), ("b", "x"), ("b", "y")])
+    network = NoisyOrNetwork(structure, [1e-20, 3e-20], [0.5, 0.5, 0.2], [0.0, 0.0])
+    asked = best_questions(network, present=["x"], draws=4000)
+    assert asked.probabilities == pytest.approx([0.75 * 0.8], abs=0.04)

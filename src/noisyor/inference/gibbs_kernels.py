@@ -26,7 +26,7 @@ SURE = 1e-17
 LOG_IMPOSSIBLE = -1e5
 """The log probability of a finding without a cause: chains may start there, but never stay."""
 ALL_EVERY = 10
-"""Sweeps after which one has blocks of all diseases: a rare explanation that excludes the others
+"""One sweep in so many has blocks of all diseases: a rare explanation that excludes the others
 would not be found again by diseases that are drawn alone."""
 T_OF_8_CHAINS = 2.365 / 1.96
 """How much wider a 95% interval is that rests on the spread of 8 means."""
@@ -247,9 +247,10 @@ def run_chain(piece: Piece, chain: Chain, n_sweeps: int, random: Random) -> None
     chain.marks[:] = -1
     for sweep in range(n_sweeps):
         _multiply(piece, chain)
+        of_all = next_uniform(random) * ALL_EVERY < 1.0
         for disease in chain.order:
             block[0], stamp = disease, sweep * len(piece.on) + disease
-            n = choose_block(piece, chain, stamp, sweep % ALL_EVERY == 0, block, random)
+            n = choose_block(piece, chain, stamp, of_all, block, random)
             draw_block(piece, chain, block[:n], weights, random)
         _add_causes(piece, chain)
 

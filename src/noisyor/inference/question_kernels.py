@@ -46,17 +46,19 @@ def draw_merged(
     them must, and they are asked in turn.
     """
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
-    silent = np.ones(last - first + 1)  # P(none of the merged diseases from here on causes it)
+    # P(one of the merged diseases from here on causes it); added up, as 1 minus it would lose it.
+    causing = np.zeros(last - first + 1)
     others, explained = 1.0 - net.leaks[j], net.leaks[j]
     for index in range(last - 1, first - 1, -1):
         edge, disease = net.parent_edges[index], net.parent_diseases[index]
-        silent[index - first] = silent[index - first + 1]
+        causing[index - first] = causing[index - first + 1]
         if workspace.n_open[disease] == 1 and is_active(net, edge, disease, workspace):
-            silent[index - first] *= 1.0 - workspace.on[disease] * (1.0 - net.failures[edge])
+            chance = workspace.on[disease] * (1.0 - net.failures[edge])
+            causing[index - first] = chance + (1.0 - chance) * causing[index - first + 1]
         elif workspace.piece_of[disease] >= 0 and state[disease]:
             explained += others * (1.0 - net.failures[edge])
             others *= net.failures[edge]
-    is_explained = next_uniform(random) * (explained + others * (1.0 - silent[0])) < explained
+    is_explained = next_uniform(random) * (explained + others * causing[0]) < explained
     for index in range(first, last):
         edge, disease = net.parent_edges[index], net.parent_diseases[index]
         if workspace.n_open[disease] != 1 or not is_active(net, edge, disease, workspace):
@@ -64,7 +66,7 @@ def draw_merged(
         on, f = workspace.on[disease], net.failures[edge]
         chance = on * (1.0 - f)
         uniform = next_uniform(random)
-        if not is_explained and uniform * (1.0 - silent[index - first]) < chance:
+        if not is_explained and uniform * causing[index - first] < chance:
             state[disease] = is_explained = True
             continue
         chance = on if is_explained else on * f / (1.0 - chance)
