@@ -177,3 +177,12 @@ def test_what_is_impossible_is_explained():
         with pytest.raises(NoisyOrError, match="'fever' is present, but nothing"):
             posterior(network, ["fever"], method=method)
         assert posteriors(network, [[1, 1]], method=method).method_names == ["impossible"]
+
+
+def test_what_is_too_improbable_for_numbers_is_refused():
+    """Numbers below 2.2e-308 have few digits: answers were NaN."""
+    structure = Structure.from_edges([("a", "x"), ("a", "y")])
+    network = NoisyOrNetwork(structure, [1e-300], [0.5, 1e-11], [0.0, 0.0])
+    for method in "exact", "gibbs", "auto":
+        with pytest.raises(NoisyOrError, match="less probable than the smallest number"):
+            posterior(network, ["x"], ["y"], method=method)

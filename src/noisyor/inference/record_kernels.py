@@ -19,6 +19,8 @@ from noisyor.inference.flat import (
 from noisyor.inference.piece_kernels import Piece
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
+SMALLEST_NORMAL = 2.3e-308
+"""Numbers below it have few digits, and an infinite inverse: they count as 0."""
 """Methods, and two reasons why there is no answer."""
 
 
@@ -135,6 +137,8 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
         total = p + (1.0 - p) * np.exp(-log_factor)
         return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
     within = p * np.exp(log_factor)
+    if within < SMALLEST_NORMAL:
+        within = 0.0
     total = 1.0 - p + within
     return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
 
@@ -146,7 +150,7 @@ def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> fl
     log_evidence = 0.0
     for j in present:
         if not _has_piece(net, j, workspace):
-            if workspace.present[j] == 0.0:
+            if workspace.present[j] < SMALLEST_NORMAL:
                 return -np.inf
             workspace.if_caused[j], workspace.if_not[j] = 1.0 / workspace.present[j], 0.0
             log_evidence += np.log(workspace.present[j])
@@ -291,7 +295,7 @@ def is_possible(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> b
     present = present_of(evidence)
     open_findings(net, present, workspace)
     for j in present:
-        if workspace.present[j] == 0.0 and not _has_piece(net, j, workspace):
+        if workspace.present[j] < SMALLEST_NORMAL and not _has_piece(net, j, workspace):
             return False
     return True
 
