@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -54,8 +55,8 @@ def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
             "sheet as CSV UTF-8."
         ) from None
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+            sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
     except Exception as error:  # whatever the library says of damaged files
         raise unreadable(path, error) from None
     filled = {title: rows for title, rows in sheets.items() if rows}
