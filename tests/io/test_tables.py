@@ -96,6 +96,13 @@ def test_ids_in_the_index_of_a_pandas_frame_are_ids():
         assert Findings.read(long_frame, LETTERS).record_ids.to_pylist() == ids
 
 
+def test_numbers_and_texts_in_one_column_of_pandas_are_texts():
+    frame = pd.DataFrame({"record": [1, "A2", None], **{letter: [1, 0, "?"] for letter in "abcde"}})
+    findings = Findings.read(frame, LETTERS, values={"?": "unknown"})
+    assert findings.record_ids.to_pylist() == ["1", "A2", None]
+    assert findings.count_unknown().tolist() == [1] * 5
+
+
 def test_an_unnamed_index_of_pandas_in_parquet_is_no_column(tmp_path):
     frame = pd.DataFrame(np.eye(5, dtype=int), columns=list("abcde")).sample(frac=1, random_state=0)
     frame.to_parquet(tmp_path / "records.parquet")
