@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.errors import FileError, ParameterError, StructureError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
@@ -100,7 +100,7 @@ class MomentPlan(ArrowSaved, Immutable):
     def sets(self, order: int) -> Indices:
         """Return the symptoms (as a column), pairs or triplets."""
         if order not in (1, 2, 3):
-            raise ParameterError(f"moments have the orders 1, 2 and 3, not {order!r}.")
+            raise ParameterError(f"moments have the orders 1, 2 and 3, not {quoted(order)}.")
         return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
 
     def rows_of(self, order: int, sets: Indices) -> Indices:
