@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.datasets.folders import from_folder
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, some_of
+from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, quoted, some_of
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
@@ -105,7 +105,7 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
     if file_format is not None:
         if file_format not in MODEL_FORMATS:
             raise ExchangeError(
-                f"there is no format {file_format!r}; formats are {', '.join(MODEL_FORMATS)}."
+                f"there is no format {quoted(file_format)}; formats are {', '.join(MODEL_FORMATS)}."
             )
         return file_format
     file = as_path(path)
@@ -118,7 +118,8 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
         return "folder"
     endings = [ending for known in MODEL_FORMATS.values() for ending in known.endings]
     raise FileError(
-        f"{path}: the ending {file.suffix!r} is unknown; use {', '.join(endings)} or a folder, or "
+        f"{path}: the ending {quoted(file.suffix)} is unknown; use {', '.join(endings)} or a "
+        f"folder, or "
         f"give the format: {', '.join(MODEL_FORMATS)}."
     )
 
@@ -132,7 +133,8 @@ def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
         warnings.warn(
-            f"{path}: the column {min(ignored)!r} is not read: edges alone give a structure. A "
+            f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a "
+            f"structure. A "
             "folder with edges.csv, priors.csv and leaks.csv gives a network.",
             NoisyOrWarning,
             stacklevel=2,
