@@ -9,8 +9,8 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, expand_files, read_structure
-from noisyor.cli.output import show, show_json, text_table, working
-from noisyor.errors import FindingsError, count_of
+from noisyor.cli.output import say, show, show_json, text_table, working
+from noisyor.errors import FindingsError, count_of, quoted
 
 if TYPE_CHECKING:
     from noisyor.findings import Notes, ReadOptions
@@ -69,7 +69,7 @@ def check(
         _show(found, seconds)
         if write_mapping is not None:
             n_names = count_of(len(found.not_understood), "name")
-            typer.echo(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
+            say(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
     if found.problems:
         raise FindingsError(f"fit would refuse these records: {found.problems[0]}")
 
@@ -164,9 +164,9 @@ def understood(notes: "Notes | None") -> list[str]:
         ", ".join(
             [
                 each.layout,
-                *[f"{role} in {column!r}" for role, column in each.columns.items()],
+                *[f"{role} in {quoted(column)}" for role, column in each.columns.items()],
                 *[f"delimited by {_DELIMITERS.get(d, repr(d))}" for d in [each.delimiter] if d],
-                *[f"sheet {each.sheet!r}" for _ in [0] if each.sheet],
+                *[f"sheet {quoted(each.sheet)}" for _ in [0] if each.sheet],
             ]
         )
         for each in notes.files

@@ -20,7 +20,13 @@ def evaluate(
     truth: Annotated[str, typer.Argument(help="What it is compared with, of the same names.")],
     records: Annotated[
         int,
-        typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
+        typer.Option(
+            "--records",
+            "-n",
+            min=0,
+            max=options.MOST_RECORDS,
+            help="New records whose posteriors are compared.",
+        ),
     ] = 1000,
     seed: options.Seed = 0,
     budget: Annotated[

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, give_notice, some_of
+from noisyor.errors import FileError, FindingsError, give_notice, quoted, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, id_kind
@@ -108,8 +108,10 @@ def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
             continue
         if first is not None and ABSENT in first.column(0).to_numpy():
             raise FindingsError(
-                f"{long.table.name}: the column {name!r} holds words for present and absent. If it "
-                f"says whether the finding is there, say state={name!r} (--state {name!r}); if "
+                f"{long.table.name}: the column {quoted(name)} holds words for present and "
+                f"absent. If it "
+                f"says whether the finding is there, say state={quoted(name)} (--state "
+                f"{quoted(name)}); if "
                 "not, state=None (--state none)."
             )
 
@@ -178,8 +180,8 @@ def contradiction(
 ) -> FindingsError:
     """Return what to say of rows that contradict each other."""
     return FindingsError(
-        f"{', '.join(locations)}: record {error.record!r} has the finding "
-        f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+        f"{', '.join(locations)}: record {quoted(error.record)} has the finding "
+        f"{quoted(structure.symptoms[error.symptom])} as {' and as '.join(error.states)}."
     )
 
 
@@ -269,7 +271,9 @@ def check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
         missing = pc.or_kleene(missing, pc.equal(ids, ""))
     if pc.any(missing).as_py():
         location = long.table.location(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{location}, column {long.record!r}: the record's id is missing.")
+        raise FindingsError(
+            f"{location}, column {quoted(long.record)}: the record's id is missing."
+        )
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -300,7 +304,7 @@ def _find_repeated(tables: Sequence[LongTable]) -> object:
 def _give_notice(grouping: Grouping) -> None:
     if grouping.repeated is not None:
         notice = (
-            f"the rows of record {grouping.repeated!r} do not stand together: all "
+            f"the rows of record {quoted(grouping.repeated)} do not stand together: all "
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
             f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
@@ -311,7 +315,9 @@ def _give_notice(grouping: Grouping) -> None:
 
 def tell_shared(record: object) -> None:
     """Tell of a record with rows in two files."""
-    give_notice(f"record {record!r} has rows in two files, which were taken as one record.{_ANEW}")
+    give_notice(
+        f"record {quoted(record)} has rows in two files, which were taken as one record.{_ANEW}"
+    )
 
 
 _ANEW = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
@@ -348,8 +354,8 @@ def indexed_rows(
 def _unknown_symptom(name: object, row: int, long: LongTable, matcher: NameMatcher) -> NoReturn:
     hint = matcher.hint(name) if isinstance(name, str) else ""
     raise FindingsError(
-        f"{long.table.location(row)}, column {long.symptom!r}: the structure has no symptom "
-        f"{name!r}{hint or '.'} Correct it, say what such names mean with names= (--names "
+        f"{long.table.location(row)}, column {quoted(long.symptom)}: the structure has no symptom "
+        f"{quoted(name)}{hint or '.'} Correct it, say what such names mean with names= (--names "
         "names.csv), or pass over such rows with ignore_unknown=True (--ignore-unknown)."
     )
 

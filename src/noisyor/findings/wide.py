@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, Origin, words_for
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, TableNames, id_kind
@@ -117,7 +117,8 @@ def match_columns(
         if symptom in given:
             raise FindingsError(
                 f"{table.name} has more than one column for the symptom "
-                f"{structure.symptoms[symptom]!r}: {given[symptom]!r} and {name!r}; remove or "
+                f"{quoted(structure.symptoms[symptom])}: {quoted(given[symptom])} and "
+                f"{quoted(name)}; remove or "
                 "rename one."
             )
         if symptom >= 0:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference import bound_kernels
 from noisyor.inference.answers import ENTRIES_PER_SECOND, make_request
@@ -109,7 +109,7 @@ def most_probable(
         About how many seconds the search may take; `is_proven` says whether it came to its end.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"k must be a whole number from 1, not {k!r}.")
+        raise ParameterError(f"k must be a whole number from 1, not {quoted(k)}.")
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
