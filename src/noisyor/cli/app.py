@@ -75,8 +75,13 @@ def ending_kindly(command: Command) -> Command:
     return run
 
 
+LONGEST_MESSAGE = 2000
+"""Characters of an error that are shown: names of files and what libraries say have no bound."""
+
+
 def _stop(message: str, code: int) -> NoReturn:
-    typer.echo(f"noisyor: {printable(message)}", err=True)
+    more = "..." if len(message) > LONGEST_MESSAGE else ""
+    typer.echo(f"noisyor: {printable(message[:LONGEST_MESSAGE])}{more}", err=True)
     sys.exit(code)
 
 

@@ -48,7 +48,9 @@ def evaluate(
     if found.posteriors is not None:
         show(_of_posteriors(found.posteriors))
     elif records:
-        show("No posteriors could be compared: to one of the networks all records are impossible.")
+        impossible = "to one of the networks all records are impossible"
+        why = impossible if found.priors.n else "there are no diseases"
+        show(f"No posteriors could be compared: {why}.")
 
 
 def _table(found: "Comparison") -> object:

@@ -45,7 +45,10 @@ def plan(
         ),
     ] = 100_000,
     precision: Annotated[
-        float, typer.Option(min=1e-9, help="With --network: the standard error that is aimed at.")
+        float,
+        typer.Option(
+            min=1e-9, max=1.0, help="With --network: the standard error that is aimed at."
+        ),
     ] = 0.01,
     summary: Annotated[
         Path | None, typer.Option(help="With --network: a row per parameter (.csv, .parquet).")

@@ -185,6 +185,8 @@ class Search:
         if bound == -np.inf:
             return
         self._climb(chosen)
+        if leaf.is_decided.all():
+            return
         with np.errstate(invalid="ignore"):
             margins = np.where(leaf.is_decided, np.inf, np.abs(on - off))
         disease = int(np.argmin(margins))
@@ -201,8 +203,8 @@ class Search:
                 chosen[disease] ^= True
                 self._keep(chosen, log + changes[disease])
                 chosen[disease] ^= True
-            best = int(np.argmax(changes))
-            if not changes[best] > CLOSE:
+            best = int(np.argmax(changes)) if changes.size else -1  # there may be no diseases
+            if best < 0 or not changes[best] > CLOSE:
                 return
             chosen[best] ^= True
 

@@ -9,6 +9,7 @@ The schema's metadata has `format` and `version`. Compressed with zstd, written 
 
 import json
 import math
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -163,7 +164,9 @@ def write_arrow_document(
     flat = [pa.array(values) for values in columns.values()]
     lists = [pa.LargeListArray.from_arrays(pa.array([0, len(each)]), each) for each in flat]
     batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
-    batch = batch.replace_schema_metadata({"format": kind, "version": str(version)})
+    checksum = _checksum({name: _plain(each) for name, each in zip(columns, flat, strict=True)})
+    metadata = {"format": kind, "version": str(version), "checksum": checksum}
+    batch = batch.replace_schema_metadata(metadata)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with replaced_when_done(path) as part:
         try:
@@ -197,7 +200,32 @@ def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, A
             "version": int(version) if version.isdecimal() else version,
         }
         check_format(str(file), document, kinds)
-        return document | {name: _values(table.column(name)) for name in table.column_names}
+        columns = {name: _values(table.column(name)) for name in table.column_names}
+        # Files of older versions have none.
+        if metadata.get("checksum", "") not in ("", _checksum(columns)):
+            raise FileError(f"{file} is damaged: it does not hold what was written.")
+        return ArrowDocument(file, document | columns)
+
+
+class ArrowDocument(dict[str, Any]):
+    """What an Arrow document holds; to ask for a column that it lacks is an error that says so."""
+
+    def __init__(self, file: PathLike, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self._file = file
+
+    def __missing__(self, name: str) -> Any:
+        raise FileError(f"{self._file}: the column {name!r} is missing.")
+
+
+def _checksum(columns: Mapping[str, Any]) -> str:
+    """Return a text that changes with any bit of the names and arrays."""
+    found = 0
+    for name, values in columns.items():
+        is_text = values.dtype == object
+        content = "\0".join(map(str, values)).encode() if is_text else values.view(np.uint8)
+        found = zlib.crc32(content, zlib.crc32(name.encode(), found))
+    return f"{found:08x}"
 
 
 class ArrowSaved:
@@ -236,5 +264,10 @@ def _values(column: Any) -> Any:
         flat = flat.combine_chunks()
     if flat.null_count:
         raise TypeError("a column has empty entries")
+    return _plain(flat)
+
+
+def _plain(flat: Any) -> Any:
+    """Return an Arrow array as numpy has it."""
     values = flat.to_numpy(zero_copy_only=False)
     return values if values.dtype == object else np.ascontiguousarray(values)

@@ -323,8 +323,6 @@ class Moments(ArrowSaved):
             margins = Margins(*arrays["margins"]) if "margins" in arrays else None
             hidden = tuple(each.astype(np.bool_) for each in arrays.get("hidden", ())) or None
             return cls(plan, records, arrays["present"], margins, hidden)
-        except KeyError as error:
-            raise FileError(f"{path}: the column {error} is missing.") from None
         except FileError:
             raise
         except (ValueError, TypeError, IndexError) as error:

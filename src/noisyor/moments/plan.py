@@ -14,6 +14,7 @@ from noisyor.errors import FileError, ParameterError, StructureError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
+from noisyor.memory import announce
 from noisyor.names import Indices, sorted_sets
 from noisyor.structure import Structure
 
@@ -86,6 +87,13 @@ class MomentPlan(ArrowSaved, Immutable):
         """Return the plan of all symptoms and all pairs that share a parent."""
         import scipy.sparse
 
+        degrees = np.diff(structure.child_offsets).astype(np.float64)
+        most = min(float(degrees @ (degrees - 1)), float(structure.n_symptoms) ** 2) / 2
+        announce(
+            _PAIR_BYTES * most,
+            f"listing up to {most:,.0f} pairs of symptoms that share a disease",
+            "leave out diseases that have nearly all symptoms, or symptoms",
+        )
         matrix = structure.sparse_matrix()
         shared = scipy.sparse.triu(matrix @ matrix.T, k=1).tocoo()
         pairs = np.column_stack([shared.coords[0], shared.coords[1]])
@@ -184,10 +192,14 @@ class MomentPlan(ArrowSaved, Immutable):
                 columns["pairs"].reshape(-1, 2),
                 columns["triplets"].reshape(-1, 3),
             )
-        except KeyError as error:
-            raise FileError(f"{path}: the column {error} is missing.") from None
-        except ValueError as error:
+        except FileError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
             raise FileError(f"{path} does not hold a valid plan: {error}") from None
+
+
+_PAIR_BYTES = 60
+"""What listing a pair takes."""
 
 
 def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:
