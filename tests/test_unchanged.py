@@ -444,18 +444,16 @@ def algorithms_2_and_3():
     }
 
 
-MOMENT_METHODS = "sequential", "pooled", "refined"
 LEARNED = {
-    "figure1": ("sequential", "pooled", "refined", "exact_em", "variational_em",
+    "figure1": ("sequential", "exact_em", "variational_em",
                 "maximum_likelihood", "observed", "observed_likelihood", "uniform"),
-    "figure2": ("sequential", "pooled", "refined", "exact_em"),
-    "random": ("sequential", "pooled", "refined", "exact_em", "variational_em", "observed",
+    "figure2": ("sequential", "exact_em"),
+    "random": ("sequential", "exact_em", "variational_em", "observed",
                "observed_likelihood"),
-    "twins": ("sequential", "pooled", "refined"),
-    "clinic": ("sequential", "pooled", "refined", "variational_em", "observed",
+    "twins": ("sequential",),
+    "clinic": ("sequential", "variational_em", "observed",
                "observed_likelihood"),
-    "tcc4e": ("sequential", "pooled", "refined", "variational_em", "observed"),
-    "large": ("pooled", "refined"),
+    "tcc4e": ("sequential", "variational_em", "observed"),
 }  # fmt: skip
 RECORDS = {"clinic": 800, "tcc4e": 500, "large": 1500}
 SLOW = {"exact_em": 150, "maximum_likelihood": 150}
@@ -474,8 +472,6 @@ def learning(title):
     options = {"n_init": 2} if method == "variational_em" else {"n_init": 1}
     estimate = quietly(learn, method, records, structure, diseases=seen, **options)
     facts = estimate_facts(estimate)
-    if name == "large":
-        return facts  # of the others, smaller networks tell enough
     fixed = some_fixed(network, 5)
     held = quietly(learn, method, records, structure, diseases=seen, fixed=fixed, **options)
     facts |= prefixed("fixed", estimate_facts(held))
@@ -484,21 +480,6 @@ def learning(title):
     unknown = with_unknown(records, 4)
     hidden = quietly(learn, method, unknown, structure, diseases=seen, **options)
     facts |= prefixed("unknown", estimate_facts(hidden))
-    if method in ("pooled", "refined"):
-        raw = quietly(learn, method, records, structure, shrink=False, seed=3)
-        facts |= prefixed("raw", estimate_facts(raw))
-    return facts
-
-
-@case("figure1", "clinic", by_steps=True)
-def known_failures_and_leaks(name):
-    network = network_of(name)
-    fixed = fix(network, "failures", "leaks")
-    facts = {}
-    for method in MOMENT_METHODS:
-        found = quietly(learn, method, sample(network, 1000, 8), network.structure, fixed=fixed)
-        facts |= prefixed(method, {"priors": found.priors.values,
-                                   "errors": found.priors.standard_errors})  # fmt: skip
     return facts
 
 
@@ -517,28 +498,7 @@ def cleaning_up(name):
     return facts
 
 
-@case("figure1", "clinic", by_steps=True)
-def other_ways_to_learn(name):
-    network = network_of(name)
-    structure = network.structure
-    schedule = find_schedule(structure)
-    records = [sample(network, 700, seed) for seed in (1, 2)]
-    facts = {}
-    for method in "sequential", "pooled":
-        found = quietly(learn_in_parts, method, records, structure)
-        facts |= prefixed(f"parts {method}", estimate_facts(found))
-    pairs = count(records[0], plan_of(structure, "coupled"), n_groups=30)
-    plan = best_triplets(pairs, schedule)
-    facts |= {"pairs": plan.pairs, "triplets": plan.triplets}
-    found = quietly(learn_pooled, count(records[0], plan, n_groups=30), schedule)
-    facts |= prefixed("two passes", estimate_facts(found))
-    small = count(records[1], plan, n_groups=30).suppressed(8)
-    facts |= prefixed("suppressed", estimate_facts(quietly(learn_pooled, small, schedule)))
-    rarest = quietly(learn, "sequential", records[0], structure, choice="rarest", pairs=False)
-    return facts | prefixed("rarest", estimate_facts(rarest))
-
-
-@case("clinic:pooled", "clinic:refined", "figure2:sequential", "figure1:exact_em", by_steps=True)
+@case("figure2:sequential", "figure1:exact_em", by_steps=True)
 def misfits(title):
     name, method = title.split(":")
     network = network_of(name)
@@ -603,13 +563,6 @@ def posteriors_of_one(name):
             facts |= prefixed(method, posterior_facts(found))
     found = diagnose(network, absent, [], "auto", budget=0.2)
     return facts | prefixed("absent", posterior_facts(found))
-
-
-@case(by_steps=True)
-def posteriors_with_intervals():
-    network = network_of("clinic")
-    estimate = quietly(learn, "refined", sample(network, 1500, 2), network.structure)
-    return posterior_facts(diagnose(estimate, *ASKED["clinic"], "auto", seed=4))
 
 
 @case("clinic:auto", "clinic:gibbs", "clinic:variational", "clinic:mean_field", "tcc4e:auto",

@@ -1,6 +1,5 @@
 """NoisyOrLearner: an estimator in the manner of scikit-learn, from records to a network."""
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,7 +18,7 @@ from sklearn.utils._param_validation import (
 )
 
 from noisyor.em.runs import EMSettings
-from noisyor.errors import FindingsError, NoisyOrWarning, ParameterError
+from noisyor.errors import FindingsError, ParameterError, give_notice
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.inference import Posteriors, posteriors
@@ -57,8 +56,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The diseases, symptoms and edges. None: one hidden disease over all columns, which is a
         mixture of two kinds of records.
     method
-        "refined": all pairs and the best triplets, then stochastic EM on the records; from moments
-        alone it is "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
+        "refined": all pairs and the best triplets, then the maximum of the likelihood of the
+        records, or stochastic EM where they cannot be summed up exactly; from moments alone it is
+        "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
         Algorithm 1, one triplet or pair for each edge. Baselines for comparison: "exact_em",
         "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
         diseases (`y` of `fit`); "uniform", which looks at nothing.
@@ -70,10 +70,12 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Keep what the records say little of near the other parameters of its kind ("refined" and
         "pooled"); without, such values can be extreme.
     max_iter
-        Rounds of "refined" over all records (with more than 100,000, after as many over a part,
-        at most 5), or steps of a run of the baselines at most; None: as many as suit the method.
+        Steps at most of "refined" over all records, after some over a part of them, and of a run of
+        the baselines; where "refined" samples, so many rounds are made. None: as many as suit the
+        method.
     tol
-        A run of a baseline ends when the likelihood rises by less than this part of it.
+        A run ends when the likelihood rises, or can rise, by less than this part of it; None: as
+        suits the method.
     n_init
         Random starts of "exact_em", "variational_em" and "maximum_likelihood"; the best is kept.
     n_groups
@@ -328,10 +330,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         probabilities = self.predict_proba(X, **options)
         n_unknown = int(np.isnan(probabilities).any(axis=1).sum())
         if n_unknown:
-            warnings.warn(
+            give_notice(
                 f"{n_unknown:,} records are impossible under the learned network: no disease is "
                 "predicted for them.",
-                NoisyOrWarning,
                 stacklevel=2,
             )
         return np.asarray(np.nan_to_num(probabilities) > 0.5)
@@ -349,10 +350,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         mean = float(found.log_evidences.mean())
         if n_bounded:
             upper = float(found.log_evidence_uppers.mean())
-            warnings.warn(
+            give_notice(
                 f"the score is a lower bound: {n_bounded:,} of {len(found):,} records are too much "
                 f"work for exact inference. It is at most {upper:.6g}.",
-                NoisyOrWarning,
                 stacklevel=2,
             )
         return mean

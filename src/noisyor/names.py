@@ -3,7 +3,6 @@
 import functools
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import (
-    NoisyOrWarning,
     ParameterError,
     StructureError,
     UnknownNameError,
     count_of,
+    give_notice,
     nearest_name,
     quoted,
     some_of,
@@ -200,10 +199,9 @@ class NameList:
         if self._merged:
             listed = [f"{quoted(name)} is {quoted(first)}" for name, first in self._merged.items()]
             more = f" and {len(listed) - 10:,} more" if len(listed) > 10 else ""
-            warnings.warn(
+            give_notice(
                 f"{where}: {count_of(len(listed), self.kind)} under a second spelling: "
                 f"{', '.join(listed[:10])}{more}.",
-                NoisyOrWarning,
                 stacklevel=3,
             )
 

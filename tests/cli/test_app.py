@@ -31,7 +31,7 @@ def test_help_and_version(run):
     ("arguments", "message"),
     [
         (["info", "nothing.json"], "nothing.json does not exist"),
-        (["info", "."], "edges.csv does not exist"),
+        (["info", "."], "has no edges.csv"),
         (["info", "damaged.json"], "damaged.json, line 1, column 2: not valid JSON"),
         (
             ["info", "other.json"],

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import naive
-from conftest import as_lists, with_unknown
+from conftest import as_lists, network_on, with_unknown
 from em.small_networks import small_network
 from inference.patients import random_patient
 from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
+from noisyor.em import exact
 from noisyor.em.exact import ExactExpectation
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 
 
 def check(network, row, rel=1e-9):
@@ -106,11 +108,120 @@ def test_impossible_records_have_no_likelihood():
 def test_products_of_the_scores_are_the_information(rng):
     network = small_network(rng)
     findings = with_unknown(network.sample(200, rng=1), rng)
-    values = network.parameters.vector
-    one_by_one = np.zeros((len(values), len(values)))
+    n = network.structure.n_parameters
+    one_by_one = np.zeros((n, n))
     for row in findings.to_numpy().astype(float):
         one = ExactExpectation(Findings.from_numpy(row[np.newaxis], network.structure))
-        by_log_odds = one.expect(network).trials.derivatives(network)
-        scores = by_log_odds / (values * (1.0 - values))
+        scores = one.expect(network).trials.derivatives(network)
         one_by_one += np.outer(scores, scores)
-    assert ExactExpectation(findings).information(network) == pytest.approx(one_by_one, rel=1e-8)
+    whole = ExactExpectation(findings)
+    scored, expected = whole.score(network), whole.expect(network)
+    assert scored.information == pytest.approx(one_by_one, rel=1e-8, abs=1e-12)
+    assert scored.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+    derivatives = expected.trials.derivatives(network)
+    assert scored.derivatives == pytest.approx(derivatives, rel=1e-9, abs=1e-9)
+    assert whole.count_present() == pytest.approx(findings.count_present())
+
+
+def test_some_of_the_records_say_in_the_mean_what_all_say(rng):
+    network = small_network(rng)
+    findings = with_unknown(network.sample(3000, rng=1), rng)
+    whole = ExactExpectation(findings)
+    parts = [whole.thinned(1000, seed) for seed in range(60)]
+    for part in parts:
+        known = part.totals.n_records - (part.records.weights @ unknown_of(part))
+        assert part.totals.known == pytest.approx(known)
+    assert np.mean([x.totals.n_records for x in parts]) == pytest.approx(1000, rel=0.02)
+    known = np.mean([x.totals.known for x in parts], axis=0)
+    assert known == pytest.approx(whole.totals.known / 3, rel=0.02)
+    values = [part.expect(network).log_likelihood for part in parts]
+    assert np.mean(values) == pytest.approx(whole.expect(network).log_likelihood / 3, rel=0.02)
+    assert whole.thinned(3000, 0) is whole
+
+
+def unknown_of(expectation):
+    """Return which findings are unknown, records x symptoms."""
+    found = np.zeros((len(expectation.costs), expectation.structure.n_symptoms))
+    for record, row in enumerate(found):
+        here = slice(*expectation.records.offsets[record : record + 2])
+        row[expectation.records.symptoms[here][~expectation.records.is_present[here]]] = 1.0
+    return found
+
+
+# --- records that are too much work ---
+
+
+def cut_networks(rng, monkeypatch):
+    """Yield small networks with records of which many are too much work."""
+    monkeypatch.setattr(exact, "CUT_ABOVE", 40.0)
+    for _ in range(20):
+        network = small_network(rng)
+        findings = with_unknown(network.sample(60, rng=int(rng.integers(1000))), rng)
+        yield network, findings
+
+
+def test_where_diseases_are_cut_the_sums_are_those_without_their_edges(rng, monkeypatch):
+    n_cut = 0
+    for network, findings in cut_networks(rng, monkeypatch):
+        expectation = ExactExpectation(findings, may_cut=True)
+        whole = expectation.counts(network)[1]
+        expectation.cut(network)
+        counts, evidences = expectation.counts(network)
+        assert (evidences <= whole + 1e-9).all()
+        is_cut = expectation.cut_diseases()
+        n_cut += is_cut.any(axis=1).sum()
+        caused = np.zeros(network.structure.n_edges)
+        for row, cut, weight, found in zip(
+            rows_of(expectation), is_cut, expectation.records.weights, evidences, strict=True
+        ):
+            priors, failures, leaks = as_lists(network)
+            for i, j in network.structure.edges.tolist():
+                failures[i][j] = 1.0 if cut[i] and row[j] else failures[i][j]
+            total, _, causes, _ = naive.expectations(priors, failures, leaks, row)
+            assert found == pytest.approx(np.log(total), rel=1e-9)
+            edges = [tuple(edge) for edge in network.structure.edges.tolist()]
+            caused += weight * np.array([causes.get(edge, 0.0) for edge in edges])
+        assert counts.caused == pytest.approx(caused, rel=1e-8, abs=1e-10)
+    assert n_cut > 50
+
+
+def rows_of(expectation):
+    """Return the records as lists of True, False and None."""
+    found = []
+    for record in range(len(expectation.costs)):
+        row = [False] * expectation.structure.n_symptoms
+        for x in range(*expectation.records.offsets[record : record + 2]):
+            is_present = bool(expectation.records.is_present[x])
+            row[expectation.records.symptoms[x]] = True if is_present else None
+        found.append(row)
+    return found
+
+
+def test_derivatives_are_those_of_the_bound(rng, monkeypatch):
+    for network, findings in cut_networks(rng, monkeypatch):
+        expectation = ExactExpectation(findings, may_cut=True)
+        expectation.cut(network)
+        scored = expectation.score(network)
+        derivatives = expectation.expect(network).trials.derivatives(network)
+        assert scored.derivatives == pytest.approx(derivatives, rel=1e-8, abs=1e-8)
+        position = log_odds(network.parameters.vector)
+        for k in rng.choice(len(position), 4, replace=False):
+            values = []
+            for step in (-1e-4, 1e-4):
+                moved = position.copy()
+                moved[k] += step
+                parts = Parameters.split(network.structure, from_log_odds(moved, 30.0))
+                other = network.with_parameters(parts)
+                values.append(expectation.expect(other).log_likelihood)
+            assert derivatives[k] == pytest.approx((values[1] - values[0]) / 2e-4, abs=1e-4)
+
+
+def test_whatever_is_too_much_work_is_cut_until_it_is_not(rng):
+    structure = Structure.from_matrix(np.ones((40, 50)))
+    network = network_on(structure, rng, (0.4, 0.6), (0.9, 0.99), (0.001, 0.002))
+    findings = Findings.from_numpy(np.ones((2, 50)), structure)
+    expectation = ExactExpectation(findings, may_cut=True)
+    assert not expectation.is_affordable
+    expectation.cut(network)
+    assert 0 < expectation.cut_diseases().sum() < 40
+    assert np.isfinite(expectation.expect(network).log_likelihood)

@@ -44,7 +44,10 @@ def test_errors_are_those_of_the_inverse_information(rng):
     whole = information + np.diag(sizes / (values * (1 - values)))
     for chosen, given in (np.arange(7), Fixed(STRUCTURE)), (free, fixed):
         expected = np.sqrt(np.diag(np.linalg.inv(whole[np.ix_(chosen, chosen)])))
-        found = information_errors(NETWORK, information, given).vector[chosen]
+        by_log_odds = information * np.outer(values * (1 - values), values * (1 - values))
+        found = information_errors(NETWORK, by_log_odds, given, BetaPriors.weak(NETWORK)).vector[
+            chosen
+        ]
         assert found == pytest.approx(expected, rel=1e-9)
 
 

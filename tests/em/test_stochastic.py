@@ -5,6 +5,7 @@ import pytest
 
 from noisyor import Fixed, NoisyOrNetwork, datasets
 from noisyor.em.exact import ExactExpectation
+from noisyor.em.expected import BetaPriors
 from noisyor.em.information import information_errors
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
@@ -79,5 +80,7 @@ def test_fisher_scoring_ends_as_high_as_exact_em(share):
     highest = learn_exact_em(findings, network.structure, fixed=fixed).network
     assert exact.expect(found).log_likelihood > exact.expect(highest).log_likelihood - 0.2
     assert exact.expect(network).log_likelihood < exact.expect(highest).log_likelihood - 2.0
-    expected = information_errors(found, exact.information(found), fixed, share)
+    expected = information_errors(
+        found, exact.information(found), fixed, BetaPriors.weak(found, share)
+    )
     assert errors.failures == pytest.approx(expected.failures, rel=0.05)

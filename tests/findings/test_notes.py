@@ -1,6 +1,8 @@
 """Notes: whatever is not taken as it stands is told."""
 
+import dataclasses
 import pickle
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -76,3 +78,32 @@ def test_guessed_columns_are_told():
     assert found.guessed == {"Patient ID": "record", "Finding": "symptom", "Result": "state"}
     assert "'Patient ID' as the record's id" in told
     assert "(--record, --symptom, --state if others are meant)" in told
+
+
+def test_what_workers_note_adds_up_in_every_field():
+    def filled():
+        notes = Notes()
+        for field in dataclasses.fields(Notes):
+            value = getattr(notes, field.name)
+            if isinstance(value, bool):
+                setattr(notes, field.name, True)
+            elif isinstance(value, int):
+                setattr(notes, field.name, 3)
+            elif isinstance(value, Counter):
+                value["rash"] += 3
+            elif isinstance(value, dict):
+                value["A"] = "a"
+            elif isinstance(value, list):
+                value.append("A")
+        notes.ids.look(pa.array([1, 2]), 0)
+        return notes
+
+    total = Notes()
+    total.add(filled())
+    ours = {"are_ids_watched"}  # of one worker, for itself
+    for field in dataclasses.fields(Notes):
+        if field.compare and field.name not in {*ours, "ids"}:
+            assert getattr(total, field.name) == getattr(filled(), field.name), field.name
+    total.add(filled())
+    assert (total.n_rows, total.passed_over["rash"]) == (6, 6)
+    assert total.ids.n_repeated() == (2, 0)

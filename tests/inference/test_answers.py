@@ -22,7 +22,7 @@ def test_auto_keeps_the_better_of_bounds_and_samples():
 def test_answers_do_not_depend_on_threads(method):
     network = datasets.clinic()
     findings = network.sample(150, rng=4)
-    one, two = (posteriors(network, findings, method=method, threads=threads) for threads in (1, 2))
+    one, two = (posteriors(network, findings, method=method, n_jobs=n) for n in (1, 2))
     assert np.array_equal(one.probabilities, two.probabilities)
     assert np.array_equal(one.errors, two.errors)
 

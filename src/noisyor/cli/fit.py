@@ -96,7 +96,9 @@ def fit(
     max_iter: Annotated[
         int | None,
         typer.Option(
-            min=1, max=10**9, help="Rounds of refined, or steps of the methods that climb."
+            min=1,
+            max=10**9,
+            help="Steps of refined and of the other methods that climb, at most.",
         ),
     ] = None,
     tol: Annotated[

@@ -107,9 +107,7 @@ class ExactAscent:
     ) -> NoisyOrNetwork:
         """Return where the likelihood's derivatives and the records' information point at."""
         position = _position(network)
-        scale = 1.0 / (2.0 + 2.0 * np.cosh(position))
         information = self._expectation.information(network)
-        information *= scale * scale[:, np.newaxis]
         diagonal = np.diag(information)
         ridge = 1e-9 * diagonal.max(initial=1e-300)
         information.flat[:: len(position) + 1] += damping * diagonal + ridge

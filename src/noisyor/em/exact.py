@@ -1,16 +1,37 @@
 """ExactExpectation: sums over all that the diseases of each record may be."""
 
+import copy
+from typing import NamedTuple, Self
+
 import numpy as np
 
-from noisyor.em.exact_kernels import cost_of_records, expect_records, score_records
+from noisyor.em.candidate_kernels import SampledRecords
+from noisyor.em.exact_kernels import cost_of_records, cut_records, expect_records, score_records
 from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials, total_of
 from noisyor.em.runs import MAX_OPERATIONS
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.flat import CHUNK, Floats, distinct_records, flatten
+from noisyor.inference.flat import CHUNK, Booleans, Floats, Records, distinct_records, flatten
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
 from noisyor.parameters import Parameters
+
+CUT_ABOVE = 2.0**22
+"""Operations of a record above which implausible diseases are cut, where that is asked for."""
+MOST_CUT, MOST_IN_ALL = 0.02, 2.0**33
+"""The share of records that may be cut, and the operations of a pass, where all is summed up."""
+SCORED_AT_ONCE = 16
+"""Chunks of records whose scores are in memory together."""
+
+
+class ScoredRecords(NamedTuple):
+    """What records say of parameters, by their log odds."""
+
+    log_likelihood: float
+    derivatives: Floats
+    information: Floats
+    """The sum of the products of the records' scores: the information, if the network is right."""
 
 
 class ExactExpectation:
@@ -21,20 +42,25 @@ class ExactExpectation:
         findings: Findings,
         *,
         max_operations: float = MAX_OPERATIONS,
+        may_cut: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.structure = findings.structure
         self.totals = RecordTotals.of(findings)
         self.records = distinct_records(findings)
         self._n_jobs = n_jobs
-        self._check_costs(max_operations)
+        self.costs = np.empty(len(self.records.weights))
+        # In a network in which everything is possible: costs do not depend on parameters.
+        possible = NoisyOrNetwork(self.structure, *Parameters.full(self.structure, 0.999))
+        cost_of_records(flatten(possible), self.records, self.costs)
+        words = (self.structure.n_diseases + 63) // 64
+        self._cuts = np.zeros((0, words), dtype=np.uint64)
+        if not may_cut:
+            self._check_costs(max_operations)
 
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
-        costs = np.empty(len(self.records.weights))
-        # In a network in which everything is possible: costs do not depend on parameters.
-        possible = NoisyOrNetwork(self.structure, *Parameters.full(self.structure, 0.999))
-        cost_of_records(flatten(possible), self.records, costs)
+        costs = self.costs
         if len(costs) and costs.max() > most:
             record = int(np.argmax(costs))
             first, last = self.records.offsets[record : record + 2]
@@ -47,6 +73,78 @@ class ExactExpectation:
                 " Learn with method='refined', 'pooled' or 'variational_em', which need no exact "
                 "inference."
             )
+
+    @property
+    def is_affordable(self) -> bool:
+        """True if nearly all records can be summed up exactly, some dozen times."""
+        share_cut = (
+            self.records.weights @ (self.costs > CUT_ABOVE) / max(self.totals.n_records, 1.0)
+        )
+        n_operations = np.minimum(self.costs, CUT_ABOVE).sum()
+        return bool(share_cut <= MOST_CUT and n_operations <= MOST_IN_ALL)
+
+    def cut(self, network: NoisyOrNetwork) -> None:
+        """Cut diseases that are implausible in a network, in records that are too much work."""
+        numbers = np.flatnonzero(self.costs > CUT_ABOVE)
+        if not len(numbers):
+            return
+        flat, records = flatten(network), self.records
+        states = np.zeros((len(self.costs), self._cuts.shape[1]), dtype=np.uint64)
+        cuts = np.zeros_like(states)
+        is_unknown = ~records.is_present
+        sampled = SampledRecords(records.offsets, records.symptoms, is_unknown, 0, states, cuts)
+
+        def cut_chunk(first: int) -> None:
+            cut_records(flat, records, sampled, CUT_ABOVE, numbers[first : first + CHUNK])
+
+        in_threads(cut_chunk, range(0, len(numbers), CHUNK), self._n_jobs)
+        self._cuts = cuts
+
+    def cut_diseases(self) -> Booleans:
+        """Return which diseases are cut, records x diseases."""
+        n_diseases = self.structure.n_diseases
+        if not len(self._cuts):
+            return np.zeros((len(self.costs), n_diseases), dtype=np.bool_)
+        bits = np.unpackbits(self._cuts.view(np.uint8), axis=1, bitorder="little")
+        return np.asarray(bits[:, :n_diseases].astype(np.bool_))
+
+    def thinned(self, n_records: int, seed: int) -> Self:
+        """Return the expectation of about so many of the records, chosen at random.
+
+        Each distinct record keeps its share of the weight, rounded at random.
+        """
+        share = n_records / max(self.totals.n_records, 1.0)
+        if share >= 1.0:
+            return self
+        rng = np.random.default_rng(seed)
+        weights = rng.binomial(self.records.weights.astype(np.int64), share).astype(np.float64)
+        other = copy.copy(self)
+        other._keep(np.flatnonzero(weights), weights)
+        return other
+
+    def _keep(self, chosen: Indices, weights: Floats) -> None:
+        """Keep some of the records, with new weights."""
+        old = self.records
+        sizes = np.diff(old.offsets)[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        listed = np.repeat(old.offsets[chosen], sizes) + within
+        symptoms, is_present = old.symptoms[listed], old.is_present[listed]
+        new = Records(offsets, symptoms, is_present, old.others_unknown[chosen], weights[chosen])
+        of_unknown = np.repeat(new.weights, sizes)[~is_present]
+        n_symptoms = self.structure.n_symptoms
+        n_unknown = np.bincount(symptoms[~is_present], of_unknown, n_symptoms).astype(np.float64)
+        n_records = float(new.weights.sum())
+        self.records, self.totals = new, RecordTotals(n_records, n_records - n_unknown)
+        self.costs = self.costs[chosen]
+        self._cuts = self._cuts[chosen] if len(self._cuts) else self._cuts
+
+    def count_present(self) -> Floats:
+        """Return, for each symptom, in how many records it is present."""
+        records = self.records
+        weights = np.repeat(records.weights, np.diff(records.offsets)) * records.is_present
+        n_symptoms = self.structure.n_symptoms
+        return np.bincount(records.symptoms, weights, minlength=n_symptoms).astype(np.float64)
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
         """Do an E-step."""
@@ -64,7 +162,7 @@ class ExactExpectation:
         def expect_chunk(first: int) -> ExpectedCounts:
             counts = ExpectedCounts.zeros(self.structure)
             last = min(first + CHUNK, n)
-            expect_records(flat, self.records, first, last, counts, evidences)
+            expect_records(flat, self.records, self._cuts, first, last, counts, evidences)
             return counts
 
         parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._n_jobs)
@@ -72,18 +170,30 @@ class ExactExpectation:
             raise AssertionError("a record was neither solved nor refused")
         return total_of(parts), evidences
 
+    def score(self, network: NoisyOrNetwork) -> ScoredRecords:
+        """Return the log likelihood with its derivatives and the information, in one pass."""
+        flat, records = flatten(network), self.records
+        size, n = self.structure.n_parameters, len(records.weights)
+        information, derivatives, evidences = np.zeros((size, size)), np.zeros(size), np.empty(n)
+        for start in range(0, n, SCORED_AT_ONCE * CHUNK):
+            end = min(start + SCORED_AT_ONCE * CHUNK, n)
+            scores = np.empty((end - start, size))
+
+            def score_chunk(first: int, scores: Floats = scores, start: int = start) -> None:
+                last = min(first + CHUNK, n)
+                rows = scores[first - start : last - start]
+                score_records(flat, records, self._cuts, first, last, rows, evidences)
+
+            in_threads(score_chunk, range(start, end, CHUNK), self._n_jobs)
+            weights = records.weights[start:end]
+            derivatives += weights @ scores
+            scores *= np.sqrt(weights)[:, np.newaxis]
+            information += scores.T @ scores
+        return ScoredRecords(float(records.weights @ evidences), derivatives, information)
+
     def information(self, network: NoisyOrNetwork) -> Floats:
-        """Return the sum of the products of the records' scores.
+        """Return the sum of the products of the records' scores, by the log odds.
 
         What the records say of all parameters, if the network is right.
         """
-        flat, records = flatten(network), self.records
-        size = self.structure.n_parameters
-        information = np.zeros((size, size))
-        n = len(records.weights)
-        for first in range(0, n, 1024):  # scores of so many records are in memory at once
-            last = min(first + 1024, n)
-            scores = np.empty((last - first, size))
-            score_records(flat, records, first, last, scores)
-            information += (scores * records.weights[first:last, np.newaxis]).T @ scores
-        return information
+        return self.score(network).information

@@ -1,5 +1,9 @@
 """Passes over records that are solved exactly: their expected counts and their scores.
 
+Where a record is too much work, the edges of diseases that are hardly possible for it to its
+present findings are cut: they neither explain these nor are they put to the test. What is summed up
+then is a lower bound of the likelihood, with its own derivatives.
+
 And the same counts where the diseases were seen.
 """
 
@@ -7,15 +11,23 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.em import candidate_kernels
+from noisyor.em.candidate_kernels import OpenRecord, SampledRecords
 from noisyor.em.expected import ExpectedCounts
+from noisyor.findings.blocks import Words
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed, Records
+from noisyor.inference.record_kernels import Workspace
+
+LEAST_ODDS = 1e-6
+"""Diseases with smaller odds are cut first; then those with ten times these, and so on."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def expect_records(
     net: FlatNetwork,
     records: Records,
+    cuts: Words,
     first: int,
     last: int,
     counts: ExpectedCounts,
@@ -23,11 +35,13 @@ def expect_records(
 ) -> None:
     """Add the expected counts of records; write the log evidence of each.
 
-    Findings that these records do not list must be absent.
+    Findings that these records do not list must be absent. `cuts` has the diseases that are cut, a
+    row of bits for each record, or no rows.
     """
     workspace = record_kernels.new_workspace(net)
     for record in range(first, last):
         evidence = record_kernels.listed(records, record)
+        read_cuts(cuts, record, workspace)
         evidences[record] = record_kernels.solve_record(net, evidence, workspace)
         weight = records.weights[record]
         for disease in range(len(net.priors)):
@@ -37,38 +51,53 @@ def expect_records(
             if is_present:
                 counts.leaked[j] += weight * workspace.leaked[j]
             for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-                edge = net.parent_edges[index]
-                if is_present:
+                edge, disease = net.parent_edges[index], net.parent_diseases[index]
+                if is_present and not workspace.is_cut[disease]:
                     counts.caused[edge] += weight * workspace.caused[edge]
                 else:
-                    counts.unknown[edge] += weight * workspace.on[net.parent_diseases[index]]
+                    counts.unknown[edge] += weight * workspace.on[disease]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def score_records(
-    net: FlatNetwork, records: Records, first: int, last: int, scores: Floats
+    net: FlatNetwork,
+    records: Records,
+    cuts: Words,
+    first: int,
+    last: int,
+    scores: Floats,
+    evidences: Floats,
 ) -> None:
-    """Write the derivatives of the records' log likelihoods by all parameters, as rows."""
+    """Write the log evidences of records, and the derivatives by all log odds, as rows."""
     workspace = record_kernels.new_workspace(net)
     n_edges, n_diseases = len(net.failures), len(net.priors)
     is_known = np.empty(len(net.leaks), dtype=np.bool_)
     is_there = np.empty(len(net.leaks), dtype=np.bool_)
     for record in range(first, last):
         evidence = record_kernels.listed(records, record)
-        record_kernels.solve_record(net, evidence, workspace)
+        read_cuts(cuts, record, workspace)
+        evidences[record] = record_kernels.solve_record(net, evidence, workspace)
         is_known[:], is_there[:] = True, False
         is_known[evidence.symptoms] = is_there[evidence.symptoms] = evidence.is_present
         row = scores[record - first]
-        row[:n_diseases] = (workspace.on - net.priors) / (net.priors * (1.0 - net.priors))
+        row[:n_diseases] = workspace.on - net.priors
         for j in range(len(net.leaks)):
             leaked = workspace.leaked[j] if is_there[j] else 0.0
-            derivative = leaked / net.leaks[j] - (1.0 - leaked) / (1.0 - net.leaks[j])
-            row[n_edges + n_diseases + j] = derivative if is_known[j] else 0.0
+            row[n_edges + n_diseases + j] = leaked - net.leaks[j] if is_known[j] else 0.0
             for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
-                edge, on = net.parent_edges[index], workspace.on[net.parent_diseases[index]]
-                f, caused = net.failures[edge], workspace.caused[edge] if is_there[j] else 0.0
-                derivative = (on - caused) / f - caused / (1.0 - f)
-                row[n_diseases + edge] = derivative if is_known[j] else 0.0
+                edge, disease = net.parent_edges[index], net.parent_diseases[index]
+                on, caused = workspace.on[disease], workspace.caused[edge] if is_there[j] else 0.0
+                is_tested = is_known[j] and not (is_there[j] and workspace.is_cut[disease])
+                derivative = on * (1.0 - net.failures[edge]) - caused
+                row[n_diseases + edge] = derivative if is_tested else 0.0
+
+
+@numba.njit(nogil=True, cache=True)
+def read_cuts(cuts: Words, record: int, workspace: Workspace) -> None:
+    """Put the diseases that are cut in a record into the workspace."""
+    if len(cuts):
+        for disease in range(len(workspace.is_cut)):
+            workspace.is_cut[disease] = candidate_kernels.has_bit(cuts[record], disease)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -80,6 +109,69 @@ def cost_of_records(net: FlatNetwork, records: Records, costs: Floats) -> None:
         record_kernels.weigh_absent(net, evidence, workspace)
         present = record_kernels.present_of(evidence)
         costs[record] = record_kernels.cost_of_present(net, present, workspace)
+
+
+# --- records that are too much work ---
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def cut_records(
+    net: FlatNetwork, records: Records, sampled: SampledRecords, most: float, numbers: Integers
+) -> None:
+    """Choose the diseases that are cut in some records, so that none takes too many operations.
+
+    `sampled` has the same records; its candidates become the diseases that are cut.
+    """
+    workspace = record_kernels.new_workspace(net)
+    opened, odds = candidate_kernels.new_open_record(net), np.empty(len(net.priors))
+    for record in numbers:
+        sampled.states[record] = 0
+        symptoms = candidate_kernels.open_record(net, sampled, record, opened)
+        candidate_kernels.explain(net, symptoms, opened)
+        find_plausible_odds(net, symptoms, opened, odds)
+        evidence = record_kernels.listed(records, record)
+        record_kernels.weigh_absent(net, evidence, workspace)
+        present = record_kernels.present_of(evidence)
+        least = LEAST_ODDS
+        workspace.is_cut[:] = odds < least
+        while record_kernels.cost_of_present(net, present, workspace) > most and least < 1e6:
+            least *= 10.0
+            workspace.is_cut[:] = odds < least
+        for disease in range(len(odds)):  # those that explain the record, where they are too many
+            if record_kernels.cost_of_present(net, present, workspace) <= most:
+                break
+            workspace.is_cut[disease] = True
+        candidate_kernels.close_record(symptoms, opened, sampled.states[record])
+        for disease in range(len(odds)):
+            candidate_kernels.set_bit(
+                sampled.candidates[record], disease, workspace.is_cut[disease]
+            )
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def find_plausible_odds(
+    net: FlatNetwork, symptoms: Listed, opened: OpenRecord, odds: Floats
+) -> None:
+    """Find the odds of all diseases given those that explain a record, or all but one of them.
+
+    Of two diseases that explain the same findings one is on, which makes the other improbable; so
+    each that is on is left out in turn. Those that are on have infinite odds.
+    """
+    candidate_kernels.find_odds(net, symptoms, opened)
+    odds[:] = opened.odds
+    for disease in range(len(odds)):
+        if not opened.is_on[disease]:
+            continue
+        opened.is_on[disease] = False
+        candidate_kernels.turn(net, disease, opened)
+        candidate_kernels.find_odds(net, symptoms, opened)
+        odds[:] = np.maximum(odds, opened.odds)
+        opened.is_on[disease] = True
+        candidate_kernels.turn(net, disease, opened)
+    odds[opened.is_on] = np.inf
+
+
+# --- diseases that were seen ---
 
 
 @numba.njit(nogil=True, cache=True)

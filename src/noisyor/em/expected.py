@@ -19,7 +19,7 @@ import numpy as np
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Booleans, Fixed, Parameters
 from noisyor.structure import Structure
 
 Sums = TypeVar("Sums", bound=tuple[Any, ...])
@@ -105,16 +105,19 @@ class BetaPriors:
     """In cases: the two parameters of the distribution added up."""
 
     @classmethod
-    def weak(cls, network: NoisyOrNetwork, share: float = 1.0) -> "BetaPriors":
+    def weak(
+        cls, network: NoisyOrNetwork, share: float = 1.0, unknown: float = 0.0
+    ) -> "BetaPriors":
         """Return weak priors around the present estimates, which count for a share of their size.
 
         They keep every value inside of its bounds, and what the records say little of near the
-        others of its kind.
+        others of its kind. `unknown` is the mean variance of the failures' errors: true failures
+        differ by that much more than estimates do that are drawn to their mean.
         """
         causing, mean, size = 1.0 - network.failures, 0.5, 0.5
         if len(causing):
             # Of the Beta distribution with the same moments; in cases, between 0.5 and 20.
-            mean, variance = float(causing.mean()), max(float(causing.var()), 1e-12)
+            mean, variance = float(causing.mean()), max(float(causing.var()) + unknown, 1e-12)
             size = float(np.clip(mean * (1.0 - mean) / variance - 1.0, 0.5, 20.0))
         leak = network.leaks.mean() if len(network.leaks) else 0.0
         structure = network.structure
@@ -122,6 +125,16 @@ class BetaPriors:
             Parameters.full(structure, (0.5, 1.0 - mean, leak)),
             Parameters.full(structure, (share, share * size, share)),
         )
+
+    def log_density(self, network: NoisyOrNetwork, is_counted: Booleans) -> float:
+        """Return the log density of some of the log odds, but for a constant.
+
+        n (m log x + (1 - m) log(1 - x)), what n cases would add to a log likelihood.
+        """
+        values, means = network.parameters.vector, self.means.vector
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = means * np.log(values) + (1.0 - means) * np.log1p(-values)
+        return float((self.sizes.vector * logs)[is_counted].sum())
 
     def derivatives(self, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
         """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""

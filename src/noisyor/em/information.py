@@ -10,6 +10,9 @@ from noisyor.parameters import Fixed, Parameters
 
 Floats = NDArray[np.float64]
 
+MOST_TOGETHER = 1500
+"""Parameters on which the information is looked at, all together, in every step to the maximum."""
+
 
 def scale_of(network: NoisyOrNetwork) -> Floats:
     """Return the derivatives of all parameters by their log odds: x (1 - x)."""
@@ -26,14 +29,13 @@ def without(is_fixed: NDArray[np.bool_], matrix: Floats) -> Floats:
 
 
 def information_errors(
-    network: NoisyOrNetwork, information: Floats, fixed: Fixed, share: float = 1.0
+    network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
 ) -> Parameters:
-    """Invert the information on all parameters; weak priors make the errors smaller."""
-    scale = scale_of(network)
-    _, curvature = BetaPriors.weak(network, share).derivatives(network)
-    whole = scale[:, np.newaxis] * information * scale + np.diag(curvature)
+    """Invert the information, by log odds, on all parameters; weak priors make errors smaller."""
+    _, curvature = priors.derivatives(network)
+    whole = information + np.diag(curvature)
     variances = np.diag(np.linalg.inv(without(fixed.mask.vector, whole)))
-    errors = scale * np.sqrt(np.where(variances > 0, variances, np.nan))
+    errors = scale_of(network) * np.sqrt(np.where(variances > 0, variances, np.nan))
     return Parameters.split(network.structure, errors)
 
 

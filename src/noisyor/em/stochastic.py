@@ -166,6 +166,4 @@ def fisher_scoring(
         if is_short if is_exact else step + 1 == settings.steps:
             break
     network = network_at(position)
-    scale = scale_of(network)
-    plain = information / scale[:, np.newaxis] / scale
-    return network, information_errors(network, plain, fixed, share)
+    return network, information_errors(network, information, fixed, BetaPriors.weak(network, share))

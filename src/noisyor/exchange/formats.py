@@ -1,6 +1,5 @@
 """Networks and structures in any format: which one a file is in, what is kept and what is lost."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.datasets.folders import from_folder
-from noisyor.errors import ExchangeError, FileError, NoisyOrWarning, ParameterError, quoted, some_of
+from noisyor.errors import (
+    ExchangeError,
+    FileError,
+    ParameterError,
+    give_notice,
+    quoted,
+    some_of,
+)
 from noisyor.exchange.bif import read_bif, write_bif
 from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
@@ -86,9 +92,8 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
         )
     lost = _losses(model, chosen)
     if lost:
-        warnings.warn(
+        give_notice(
             f"{path} ({chosen}) does not hold {' and '.join(lost)}: they are lost.",
-            NoisyOrWarning,
             stacklevel=2,
         )
     if isinstance(model, NoisyOrNetwork) and holds is Structure:
@@ -132,11 +137,10 @@ def _read_json(path: PathLike) -> Model:
 def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
-        warnings.warn(
+        give_notice(
             f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a "
             f"structure. A "
             "folder with edges.csv, priors.csv and leaks.csv gives a network.",
-            NoisyOrWarning,
             stacklevel=2,
         )
     return Structure.from_arrow(path)

@@ -6,21 +6,13 @@ disease; a node that is neither is a symptom unless the file says that it is a d
 """
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from noisyor.errors import (
-    ExchangeError,
-    FileError,
-    NoisyOrError,
-    NoisyOrWarning,
-    nearest_name,
-    quoted,
-)
+from noisyor.errors import ExchangeError, FileError, NoisyOrError, give_notice, nearest_name, quoted
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -174,11 +166,10 @@ def names_or_identifiers(
     repeated = {both for both, times in count.items() if times > 1}
     if repeated:
         name, kind = min(repeated)
-        warnings.warn(
+        give_notice(
             f"{source}: {quoted(name)} is the name of {count[name, kind]} nodes; their "
             f"identifiers are "
             "taken instead.",
-            NoisyOrWarning,
             stacklevel=2,
         )
     return [

@@ -9,10 +9,13 @@ from noisyor import datasets
 from noisyor.errors import FileError
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.csv_files import read_tables
+from noisyor.structure import Structure
 
 REAL = ("tcc4e", "plants", "ddxplus", "health_knowledge_graph", "orphanet570")
 NETWORKS = ("clinic", "figure1", "figure2", *REAL[:-1], "qmr_shaped", REAL[-1])
 """As pages list them: the small ones first."""
+WEAK = ("weak20", "weak40", "weak60")
+"""Random networks whose records tell little, by their number of diseases."""
 
 SURE = 0.001
 """Failures of real networks are kept this far from 0 and 1: knowledge bases write these for
@@ -63,6 +66,8 @@ class ExperimentSettings(NamedTuple):
         if name in ("figure1", "figure2", "qmr_shaped"):
             drawn: NoisyOrNetwork = getattr(datasets, name)(0 if name == "qmr_shaped" else seed)
             return drawn
+        if name in WEAK:
+            return weak_network(int(name.removeprefix("weak")), seed)
         folder = self.real_networks().get(name)
         if folder is None:
             raise FileError(f"there is no network {name!r}: give its folder with --structures.")
@@ -85,3 +90,22 @@ class ExperimentSettings(NamedTuple):
     def available(self, *names: str) -> list[str]:
         """Return those of the networks that are built in, or among the real ones."""
         return [name for name in names if name not in REAL or name in self.real_networks()]
+
+
+def weak_network(n_diseases: int, seed: int) -> NoisyOrNetwork:
+    """Return a random network with failures from 0.5 to 0.95, whose diseases overlap heavily.
+
+    Each disease has five of 1.5 symptoms a disease, chosen at random.
+    """
+    rng = np.random.default_rng([seed, n_diseases])
+    n_symptoms = 3 * n_diseases // 2
+    children = np.array([rng.choice(n_symptoms, 5, replace=False) for _ in range(n_diseases)])
+    matrix = np.zeros((n_diseases, n_symptoms), dtype=np.int8)
+    np.put_along_axis(matrix, children, 1, axis=1)
+    structure = Structure.from_matrix(matrix)
+    return NoisyOrNetwork(
+        structure,
+        rng.uniform(0.02, 0.2, n_diseases),
+        rng.uniform(0.5, 0.95, structure.n_edges),
+        rng.uniform(0.001, 0.02, n_symptoms),
+    )

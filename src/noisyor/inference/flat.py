@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Listed = NDArray[np.int32]
 Booleans = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 
 CHUNK = 512
 """Records that a thread takes at a time."""
@@ -118,16 +119,8 @@ def flat_network(network: NoisyOrNetwork) -> FlatNetwork:
 
 def distinct_records(findings: Findings) -> Records:
     """Return records with those that are the same merged into one, with its weight."""
-    parts = []
-    for block in findings.blocks:
-        present, unknown = block.unpacked()
-        if unknown is None:
-            unknown = np.zeros_like(present)
-        parts.append(np.packbits(np.concatenate([present, unknown], axis=1), axis=1))
     n_columns = 2 * findings.structure.n_symptoms
-    width = (n_columns + 7) // 8
-    rows = np.concatenate(parts) if parts else np.empty((0, width), dtype=np.uint8)
-    keys, weights = np.unique(rows, axis=0, return_counts=True)
+    keys, weights = _merged([_distinct_of(block) for block in findings.blocks], n_columns)
     bits = np.unpackbits(keys, axis=1, count=n_columns).astype(np.bool_)
     present, unknown = np.split(bits, 2, axis=1)
     numbers, symptoms = np.nonzero(present | unknown)
@@ -136,6 +129,31 @@ def distinct_records(findings: Findings) -> Records:
         offsets.astype(np.int64), symptoms.astype(np.int32), present[numbers, symptoms],
         np.zeros(len(keys), dtype=np.bool_), weights.astype(np.float64),
     )  # fmt: skip
+
+
+def _distinct_of(block: Block) -> tuple[Bytes, Integers]:
+    """Return the distinct records of a block, a row of bits each, and how often each occurs."""
+    present, unknown = block.unpacked()
+    if unknown is None:
+        unknown = np.zeros_like(present)
+    rows = np.packbits(np.concatenate([present, unknown], axis=1), axis=1)
+    return _merged([(rows, np.ones(len(rows), dtype=np.int64))], 8 * rows.shape[1])
+
+
+def _merged(parts: list[tuple[Bytes, Integers]], n_columns: int) -> tuple[Bytes, Integers]:
+    """Return each row once, in the order of their bits, with its numbers added up."""
+    width = (n_columns + 7) // 8
+    rows = np.concatenate([np.empty((0, width), dtype=np.uint8), *(rows for rows, _ in parts)])
+    numbers = np.concatenate([np.empty(0, dtype=np.int64), *(numbers for _, numbers in parts)])
+    if width <= 8:  # as whole numbers, which are sorted much faster
+        padded = np.zeros((len(rows), 8), dtype=np.uint8)
+        padded[:, :width] = rows
+        keys, owners = np.unique(padded.view(">u8").astype(np.uint64)[:, 0], return_inverse=True)
+        found = keys.astype(">u8")[:, np.newaxis].view(np.uint8)[:, :width]
+    else:
+        found, owners = np.unique(rows, axis=0, return_inverse=True)
+    totals = np.bincount(owners.ravel(), numbers, minlength=len(found))
+    return found, totals.astype(np.int64)
 
 
 def block_records(block: Block) -> Records:

@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.inference import piece_kernels
-from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Integers, Listed, Records
+from noisyor.inference.flat import (
+    Booleans,
+    Evidence,
+    FlatNetwork,
+    Floats,
+    Integers,
+    Listed,
+    Records,
+)
 from noisyor.inference.piece_kernels import Piece
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
@@ -38,6 +46,8 @@ class Workspace(NamedTuple):
     if_not: Floats
     roundings: Floats
     """One number: how often a posterior was rounded at most, in units of 2^-53."""
+    is_cut: Booleans
+    """Diseases that are not to explain a present finding: their edges to those are left out."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -48,7 +58,7 @@ def new_workspace(net: FlatNetwork) -> Workspace:
         np.empty(n_diseases), np.empty(n_diseases), np.empty(n_diseases, np.int64),
         np.empty(n_diseases, np.int64), np.zeros(len(net.failures)), np.zeros(n_symptoms),
         np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms),
-        np.zeros(1),
+        np.zeros(1), np.zeros(n_diseases, np.bool_),
     )  # fmt: skip
 
 
@@ -219,7 +229,8 @@ def leader_of(leaders: Integers, disease: int) -> int:
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def is_active(net: FlatNetwork, edge: int, disease: int, workspace: Workspace) -> bool:
     """Return True if a disease is possible and its edge can fire."""
-    return bool(workspace.on[disease] > 0.0 and net.failures[edge] < 1.0)
+    is_possible = workspace.on[disease] > 0.0 and not workspace.is_cut[disease]
+    return bool(is_possible and net.failures[edge] < 1.0)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

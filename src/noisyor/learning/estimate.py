@@ -13,6 +13,7 @@ from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
+from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -34,6 +35,8 @@ class Learned(NamedTuple):
     standard_errors: Floats
     depths: Indices
     flags: NDArray[np.uint16]
+    by_log_odds: bool = False
+    """True if errors are those of the log odds: of priors, whose likelihood is skewed."""
 
     @property
     def is_learned(self) -> Booleans:
@@ -41,9 +44,11 @@ class Learned(NamedTuple):
         return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
 
     def intervals(self) -> tuple[Floats, Floats]:
-        """Return 95% intervals, of equal length on both sides and cut at 0 and 1."""
-        margin = 1.96 * self.standard_errors
-        return np.maximum(self.values - margin, 0.0), np.minimum(self.values + margin, 1.0)
+        """Return 95% intervals, of equal length on both sides and cut at 0 and 1.
+
+        Those of priors have equal lengths on the scale of log odds.
+        """
+        return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
     def count(self, flag: Flag) -> int:
         """Return how many parameters have a flag."""
@@ -134,7 +139,7 @@ class Estimate(EqualByValue):
     explained: tuple[Explained, ...] = ()
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
-    """How the method converged, where it climbs from random starts (the baselines do)."""
+    """How the method converged, where it climbs the likelihood; None where it samples."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 
@@ -189,7 +194,7 @@ class Estimate(EqualByValue):
         """The three kinds of parameters by name."""
         each = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
         return {
-            kind: Learned(*known)
+            kind: Learned(*known, by_log_odds=kind == "prior")
             for kind, known in zip(("prior", "failure", "leak"), each, strict=True)
         }
 

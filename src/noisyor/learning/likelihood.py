@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.em.ascent import ExactAscent, climb
 from noisyor.em.exact import ExactExpectation
-from noisyor.em.expected import Expected, inside, maximise
+from noisyor.em.expected import BetaPriors, Expected, inside, maximise
 from noisyor.em.information import information_errors
 from noisyor.em.observed import ObservedExpectation, check_diseases
 from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
@@ -88,7 +88,8 @@ def _exactly(
         run, limits = ascent.by_gradients, settings.limits(max_iter=2000, tol=1e-14)
     starts = random_starts(findings, structure, fixed, settings)
     network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
-    errors = information_errors(network, expectation.information(network), fixed, 1e-3)
+    priors = BetaPriors.weak(network, 1e-3)
+    errors = information_errors(network, expectation.information(network), fixed, priors)
     return _estimate(method, network, errors, findings, fixed, trace)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from noisyor.cluster import Cluster, Skipped
+from noisyor.em.information import MOST_TOGETHER
 from noisyor.em.observed import check_diseases
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
@@ -335,7 +336,9 @@ def _refined(problem: Problem) -> Estimate:
     else:
         problem.source.on_cluster(must_be_wide=NOT_LONG)
     fitted, triplets = _count_pairs_and_triplets(problem)
-    pooled = fitted.fit(triplets, standard_errors=False, n_jobs=problem.settings.em.n_jobs)
+    # The errors say what of it a start can keep; on large networks they take long.
+    has_errors = problem.structure.n_parameters <= MOST_TOGETHER
+    pooled = fitted.fit(triplets, standard_errors=has_errors, n_jobs=problem.settings.em.n_jobs)
     estimate = learn_refined(
         problem.source.sampler(), problem.schedule, pooled.start(), fixed=problem.fixed,
         shrink=problem.settings.shrink, cleaned=pooled.cleaned, settings=problem.settings.em,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.em.expected import RecordTotals
+from noisyor.em.information import at_least_if_seen
 from noisyor.errors import ParameterError
 from noisyor.identifiability import Identifiability
 from noisyor.learning.adjust import leaks_from
@@ -23,6 +25,8 @@ from noisyor.learning.lambdas import (
     with_fixed_failures,
 )
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
+from noisyor.learning.starts import even_network, with_well_known
+from noisyor.learning.trust import rests_on_few, widened
 from noisyor.learning.uncertainty import (
     Shrunk,
     jackknife_errors,
@@ -187,9 +191,14 @@ class PooledFit:
     def start(self) -> NoisyOrNetwork:
         """Return a network to start from: all values well inside of their bounds.
 
-        What no schedule reaches starts at the middle of what was learned.
+        Of what is uncertain, where errors are known, the values are even; otherwise what no
+        schedule reaches starts at the middle of what was learned.
         """
         structure, fixed = self.pairs.schedule.structure, self.pairs.fixed
+        if self.groups:
+            present = 1.0 - np.nan_to_num(self.moments.negative_moments(1), nan=0.99)
+            even = even_network(structure, present, fixed)
+            return with_well_known(even, self.estimate()).with_fixed(fixed)
         found = priors_of(self.whole.lambdas)
         usual = float(np.nanmedian(found)) if np.isfinite(found).any() else 0.05
         priors = np.clip(np.where(np.isfinite(found), found, usual), 1e-4, 0.95)
@@ -289,6 +298,12 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
     if not fit.groups:
         errors = Parameters.full(structure, np.nan)
     flag = Flag(0) if fit.groups or moments.is_exact else Flag.NO_ERROR
+    if not moments.is_exact:
+        totals = RecordTotals(moments.n_records, _known(moments))
+        errors = at_least_if_seen(errors, NoisyOrNetwork(structure, *values), totals)
+        counted = structure, values.priors, totals.known, totals.n_records
+        errors, few = widened(errors, *counted), rests_on_few(*counted)
+        is_weak = is_weak.map(np.logical_or, few)
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
     flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
@@ -306,6 +321,14 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         flags.map(lambda each: each.astype(np.uint16)), schedule, sources=sources,
     )  # fmt: skip
     return cleaned.marked(estimate)
+
+
+def _known(moments: Moments) -> Floats:
+    """Return in how many records each symptom is known."""
+    known = np.full(moments.plan.structure.n_symptoms, float(moments.n_records))
+    if moments.margins is not None:
+        known[moments.plan.symptoms] = moments.margins.symptoms.sum(axis=0)
+    return known
 
 
 def _sources(numbers: Indices, kind: str, is_cleaned: Booleans) -> NDArray[np.object_]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noisyor.em.expected import RecordTotals
-from noisyor.em.information import disease_errors, information_errors
+from noisyor.em.expected import BetaPriors, RecordTotals
+from noisyor.em.information import disease_errors, information_errors, scale_of
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError, quoted
@@ -116,7 +116,9 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
     is_rare = inside.priors * n_sampled < 20.0  # of fewer the sample says nothing to rely on
     too_rare = Parameters.of_diseases(structure, is_rare, leaks=False)
     if small:
-        scores = sampler.score(inside, rounds.information_sweeps, seed).information * grown
+        scale = scale_of(inside)
+        scores = sampler.score(inside, rounds.information_sweeps, seed)
+        scored = scores.information * np.outer(scale, scale) * grown
     else:
         information = sampler.inform(inside, rounds.information_sweeps, seed)
         information.matrices[:] *= grown
@@ -124,7 +126,7 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
 
     def errors(share: float) -> Parameters:
         if small:
-            found = information_errors(inside, scores, nothing, share)
+            found = information_errors(inside, scored, nothing, BetaPriors.weak(inside, share))
         else:
             totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
             found = disease_errors(inside, information, totals, nothing, share)

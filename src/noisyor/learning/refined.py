@@ -1,5 +1,6 @@
-"""learn_refined: from the pooled start, stochastic EM on the records.
+"""learn_refined: from the pooled start, the maximum of the penalised likelihood of the records.
 
+Records that can be summed up exactly are; of others the diseases are sampled (stochastic EM).
 It uses moments of all orders, which the records hold and the counts of pairs and triplets do not.
 """
 
@@ -10,17 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals
-from noisyor.em.information import at_least_if_seen, disease_errors
-from noisyor.em.runs import EMSettings
+from noisyor.em.information import (
+    MOST_TOGETHER,
+    at_least_if_seen,
+    disease_errors,
+    information_errors,
+)
+from noisyor.em.maximum import find_maximum
+from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.starts import even_network
+from noisyor.learning.trust import rests_on_few, rests_on_priors
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
+from noisyor.parameters import Booleans, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -39,7 +49,7 @@ def learn_refined(
     settings: EMSettings = EMSettings(),
     progress: Callable[[int], None] | None = None,
 ) -> Estimate:
-    """Refine a good start on the records, by sampling each record's diseases.
+    """Refine a good start on the records: sum them up exactly where that can be done, or sample.
 
     Parameters
     ----------
@@ -56,7 +66,8 @@ def learn_refined(
     cleaned
         What the clean-up has learned beyond the schedule, for the start.
     settings
-        `max_iter`: rounds over all records (10 by default); `rng`; `n_jobs`.
+        `max_iter`: steps over all records at most (100 by default), or rounds where diseases are
+        sampled (10); `tol`; `rng`; `n_jobs`.
     progress
         Called with the number of records sampled since the last call.
 
@@ -90,7 +101,8 @@ def learn_refined(
         structure, "refined", found.n_records, found.values,
         beyond.map(lambda here, error: np.where(here, np.nan, error), found.errors), depths,
         found.flags.map(flag, beyond), schedule,
-        sources=Parameters.full(structure, "records", object), n_iter=found.n_rounds,
+        sources=Parameters.full(structure, "records", object), trace=found.trace,
+        n_iter=found.n_iter,
     )  # fmt: skip
     return cleaned.marked(estimate).fixing(fixed)
 
@@ -99,10 +111,25 @@ class Refined(NamedTuple):
     """What the records say of all parameters."""
 
     n_records: int
-    n_rounds: int
     values: Parameters
     errors: Parameters
     flags: Parameters
+    n_iter: int
+    trace: Trace | None
+
+
+class Climbed(NamedTuple):
+    """What was found of diseases with symptoms, and how well."""
+
+    network: NoisyOrNetwork
+    errors: Parameters
+    totals: RecordTotals
+    unidentified: Booleans
+    """Diseases that the records hardly tell from others."""
+    priors: BetaPriors
+    """The weak priors."""
+    n_iter: int
+    trace: Trace | None = None
 
 
 def _refine(
@@ -115,32 +142,14 @@ def _refine(
     start = NoisyOrNetwork(structure, start.priors[kept], start.failures, start.leaks)
     priors, failures, leaks = fixed.values
     fixed = Fixed(structure, priors=priors[kept], failures=failures, leaks=leaks)
-    rounds = StochasticSettings.of(structure, settings.max_iter)
-    if isinstance(records, Findings):
-        records = RecordSampler(
-            structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs
-        )
-    totals = RecordTotals(int(records.starts[-1]), records.known)
-    if not totals.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
     share = 1.0 if shrink else UNSHRUNK
-    learned, n_rounds = stochastic_em(records, start, settings.rng, fixed, share, rounds, progress)
-    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
-    if is_small(structure):
-        learned, errors = fisher_scoring(records, learned, settings.rng, fixed, share)
-    else:
-        information = records.inform(learned, rounds.information_sweeps, settings.rng)
-        errors = disease_errors(learned, information, totals, fixed, share)
-        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
-        # Records should say half of what they would say of a prior if the disease was seen: EM
-        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
-        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
-    errors = at_least_if_seen(errors, learned, totals)
-    flags = _flags(learned, errors, totals.n_records, share, unidentified)
+    found = _climb(records, start, fixed, share, settings, progress)
+    errors = at_least_if_seen(found.errors, found.network, found.totals)
     fill = partial(_with_childless, whole, kept)
     return Refined(
-        int(totals.n_records), n_rounds, fill(learned.parameters, NEUTRAL_VALUES[0]),
-        fill(errors, np.nan), fill(flags, Flag.NOT_SCHEDULED),
+        int(found.totals.n_records), fill(found.network.parameters, NEUTRAL_VALUES[0]),
+        fill(errors, np.nan), fill(_flags(found, errors), Flag.NOT_SCHEDULED), found.n_iter,
+        found.trace,
     )  # fmt: skip
 
 
@@ -153,21 +162,78 @@ def _with_childless(
     return Parameters(priors, found.failures, found.leaks)
 
 
-def _flags(
-    network: NoisyOrNetwork, errors: Parameters, n_records: float, share: float,
-    unidentified: Booleans,
-) -> Parameters:  # fmt: skip
+def _climb(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Climbed:  # fmt: skip
+    """Sum the records up exactly where that can be done, otherwise sample them."""
+    structure = start.structure
+    if isinstance(records, Findings):
+        if not records.n_records:
+            raise ParameterError("there is nothing to learn from: there are no records.")
+        records = records.with_structure(structure)
+        if structure.n_parameters <= MOST_TOGETHER:
+            exact = ExactExpectation(records, may_cut=True, n_jobs=settings.n_jobs)
+            if exact.is_affordable:
+                return _climb_exactly(exact, start, fixed, share, settings, progress)
+    return _sample(records, start, fixed, share, settings, progress)
+
+
+def _climb_exactly(
+    expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Climbed:  # fmt: skip
+    """Find the maximum of the penalised likelihood."""
+    totals = expectation.totals
+    frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
+    starts = [start, even_network(start.structure, frequencies, fixed)]
+    limits = settings.limits(max_iter=100, tol=0.0)
+    run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
+    information = expectation.information(run.network)
+    errors = information_errors(run.network, information, fixed, priors)
+    network, trace = best_run([run], "penalised log likelihood")
+    nobody = np.zeros(start.structure.n_diseases, dtype=np.bool_)
+    return Climbed(network, errors, totals, nobody, priors, max(len(run.values) - 1, 1), trace)
+
+
+def _sample(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    settings: EMSettings, progress: Callable[[int], None],
+) -> Climbed:  # fmt: skip
+    """Make rounds of stochastic EM."""
+    structure = start.structure
+    rounds = StochasticSettings.of(structure, settings.max_iter)
+    if isinstance(records, Findings):
+        records = RecordSampler(
+            structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs
+        )
+    totals = RecordTotals(int(records.starts[-1]), records.known)
+    if not totals.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
+    learned, n_rounds = stochastic_em(records, start, settings.rng, fixed, share, rounds, progress)
+    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
+    if is_small(structure):
+        learned, errors = fisher_scoring(records, learned, settings.rng, fixed, share)
+    else:
+        information = records.inform(learned, rounds.information_sweeps, settings.rng)
+        errors = disease_errors(learned, information, totals, fixed, share)
+        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
+        # Records should say half of what they would say of a prior if the disease was seen: EM
+        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
+        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
+    weak = BetaPriors.weak(learned, share)
+    return Climbed(learned, errors, totals, unidentified, weak, n_rounds)
+
+
+def _flags(found: Climbed, errors: Parameters) -> Parameters:
     """Mark what rests on too few cases, and what may not have settled."""
-
-    def is_weak(value: Floats, error: Floats, size: float) -> Booleans:
-        """Return True where a weak prior makes up most of the precision, or none is known."""
-        with np.errstate(invalid="ignore"):
-            return ~(error**2 * size <= 0.64 * value * (1.0 - value))
-
-    weak = network.parameters.map(is_weak, errors, BetaPriors.weak(network, share).sizes)
-    are_few = n_records * network.priors < 5.0  # expected cases
-    weak = Parameters(weak.priors | are_few, weak.failures, weak.leaks)
-    return weak.map(
-        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
-        Parameters.of_diseases(network.structure, unidentified),
+    network, totals = found.network, found.totals
+    structure = network.structure
+    few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
+    return rests_on_priors(network.parameters, errors, found.priors.sizes).map(
+        lambda is_weak, is_few, other: (
+            (is_weak | is_few) * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED
+        ),
+        few,
+        Parameters.of_diseases(structure, found.unidentified),
     )

@@ -23,6 +23,7 @@ from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
 from noisyor.learning.misfits import Misfits
+from noisyor.learning.trust import intervals_of
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters, parameter_rows, read_standard_errors, sizes_of
@@ -51,6 +52,8 @@ class Reported:
     depths: Indices
     """-1 where it was not learned."""
     flags: NDArray[np.uint16]
+    by_log_odds: bool = False
+    """True if intervals have equal lengths on the scale of log odds."""
     unknown_flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Sentences of a summary that stand for no flag of this version, by index."""
     true_values: Floats | None = None
@@ -84,9 +87,8 @@ class Reported:
         return {text: n for text, n in (counts | unknown).items() if n}
 
     def intervals(self) -> tuple[Floats, Floats]:
-        """Return 95% intervals, cut at 0 and 1."""
-        margin = 1.96 * self.standard_errors
-        return np.maximum(self.values - margin, 0.0), np.minimum(self.values + margin, 1.0)
+        """Return 95% intervals."""
+        return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
 
 class Unexplained(NamedTuple):
@@ -220,7 +222,7 @@ def _parts(
     """Return parameters by kind, with the flags of the network."""
     known = network.flags or Parameters.full(network.structure, 0, np.uint16)
     flags = (part.copy() for part in known)
-    parts = map(Reported, network.parameters, errors, depths, flags)
+    parts = map(Reported, network.parameters, errors, depths, flags, (True, False, False))
     return dict(zip(("prior", "failure", "leak"), parts, strict=True))
 
 

@@ -1,14 +1,13 @@
 """clean_up: fills in what a schedule leaves, component by component."""
 
 import itertools
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from noisyor.errors import NoisyOrWarning, some_of
+from noisyor.errors import give_notice, some_of
 from noisyor.learning.cleanup.components import Component, Solution
 from noisyor.learning.cleanup.grid_search import GridFit
 from noisyor.learning.cleanup.joint_fit import JointFit
@@ -116,9 +115,8 @@ def _fill_in(
 
 def _warn_of_missing(structure: Structure, component: Component) -> None:
     names = some_of(structure.diseases[disease] for disease in component.diseases.tolist())
-    warnings.warn(
+    give_notice(
         f"no schedule learns {names}, and the moments lack pairs or triplets that the clean-up "
         "needs. Count with the plan of `noisyor plan-triplets`, or NoisyOrLearner.find_plan().",
-        NoisyOrWarning,
         stacklevel=3,
     )

@@ -1,0 +1,231 @@
+"""The maximum of the penalised likelihood, where the records are summed up exactly.
+
+EM steps lead near it. Fisher scoring goes on, because EM crawls where two diseases explain the same
+findings: a step solves (I + damping * C) step = derivatives, with the information I of the records
+and C, which would be theirs if all causes were seen. With much damping it is an EM step made short,
+with none a step to where the information says the maximum is. The damping follows from how much of
+the predicted gain a step brings (Levenberg and Marquardt); a step that loses penalised likelihood
+is not made. All on the scale of log odds, so that every value stays inside of its bounds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from noisyor.em.exact import ExactExpectation
+from noisyor.em.expected import BetaPriors, maximise
+from noisyor.em.information import information_errors
+from noisyor.em.runs import Limits, Run
+from noisyor.inference.flat import Floats
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
+
+SETTLED = 0.05
+"""What is left to gain, by the information: a third of a standard error, if all is in one direction
+of the parameters."""
+LEAST_DAMPING = 0.01
+LONGEST_STEP = 2.0
+"""No log odds change by more in a step: the information is that of here."""
+MOST_LOG_ODDS = 16.0
+MOST_TRIES = 8
+"""Steps that are tried with more and more damping."""
+FIRST_RECORDS, MORE_RECORDS = 5000, 4
+"""The first steps look at so many records, chosen at random, the next ones at so many times more:
+they are cheap, and get past maxima of no account that all records together have."""
+FIRST_SHARE = 0.05
+"""Weak priors count for this share of theirs in the first steps."""
+EM_STEPS, FIRST_STEPS = 5, 12
+"""Steps of EM, and of Fisher scoring, over some of the records."""
+
+
+class Point(NamedTuple):
+    """Some parameters, and what the records and their priors say of them."""
+
+    network: NoisyOrNetwork
+    value: float
+    """The penalised log likelihood."""
+    derivatives: Floats
+    """By the log odds of the free parameters..."""
+    information: Floats
+    """... and the information on them..."""
+    if_seen: Floats
+    """... and its diagonal if all causes were seen."""
+
+
+class PenalisedLikelihood:
+    """The log likelihood of records and the log densities of Beta priors, added up."""
+
+    def __init__(
+        self,
+        expectation: ExactExpectation,
+        priors: BetaPriors,
+        fixed: Fixed,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.expectation = expectation
+        self.priors = priors
+        self.fixed = fixed
+        self.is_free = ~fixed.mask.vector
+        self._progress = progress
+
+    def value_of(self, network: NoisyOrNetwork) -> float:
+        """Return the penalised log likelihood of a network."""
+        return self.em_step(network.with_fixed(self.fixed))[1]
+
+    def em_step(self, network: NoisyOrNetwork) -> tuple[NoisyOrNetwork, float]:
+        """Return the network after a step of EM, and the value before it."""
+        expected = self.expectation.expect(network)
+        self._progress(int(self.expectation.totals.n_records))
+        value = expected.log_likelihood + self.priors.log_density(network, self.is_free)
+        return maximise(expected.trials, network, self.fixed, self.priors), value
+
+    def at(self, network: NoisyOrNetwork) -> Point:
+        """Look at all records."""
+        free, scored = self.is_free, self.expectation.score(network)
+        self._progress(int(self.expectation.totals.n_records))
+        value = scored.log_likelihood + self.priors.log_density(network, free)
+        slope, curvature = self.priors.derivatives(network)
+        if_seen = self._information_if_seen(network, scored.derivatives) + curvature
+        information = scored.information
+        information.flat[:: len(information) + 1] += curvature
+        derivatives = (scored.derivatives + slope)[free]
+        return Point(network, value, derivatives, information[np.ix_(free, free)], if_seen[free])
+
+    def unknown(self, network: NoisyOrNetwork) -> float:
+        """Return the mean variance of the failures' errors."""
+        information = self.expectation.information(network)
+        errors = information_errors(network, information, self.fixed, self.priors)
+        is_free = ~self.fixed.mask.failures
+        variances = np.nan_to_num(errors.failures[is_free] ** 2)
+        return float(variances.mean()) if len(variances) else 0.0
+
+    def _information_if_seen(self, network: NoisyOrNetwork, derivatives: Floats) -> Floats:
+        """Return trials x (1 - x) of all parameters: of a failure its disease's expected cases."""
+        structure, totals = network.structure, self.expectation.totals
+        n_records, known = totals.n_records, totals.known
+        diseases, symptoms = structure.edges.T
+        cases = n_records * network.priors + derivatives[: structure.n_diseases]
+        at_risk = cases[diseases] * known[symptoms] / n_records
+        trials = Parameters(np.full(structure.n_diseases, n_records), at_risk, known).vector
+        values = network.parameters.vector
+        return np.asarray(trials * values * (1.0 - values))
+
+    def moved(self, network: NoisyOrNetwork, position: Floats) -> NoisyOrNetwork:
+        """Return a network whose free parameters have other log odds."""
+        values = network.parameters.vector.copy()
+        values[self.is_free] = from_log_odds(position, MOST_LOG_ODDS)
+        return network.with_parameters(Parameters.split(network.structure, values))
+
+    def position_of(self, network: NoisyOrNetwork) -> Floats:
+        """Return the log odds of the free parameters."""
+        return np.asarray(log_odds(network.parameters.vector, 1e-12)[self.is_free])
+
+
+def climb_penalised(
+    likelihood: PenalisedLikelihood, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
+) -> Run:
+    """Climb to the maximum near a start; the penalised likelihood never falls.
+
+    A run has settled when less than `tol` is left to gain, as a part of the likelihood; with a
+    `tol` of 0, when a third of a standard error is left.
+    """
+    network, values = start.with_fixed(likelihood.fixed), list[float]()
+    for _ in range(min(n_em_steps, limits.max_iter)):
+        network, value = likelihood.em_step(network)
+        values.append(value)
+    point, damping, growth = likelihood.at(network), 0.1, 2.0
+    values.append(point.value)
+    while len(point.derivatives):
+        least = limits.tol * abs(point.value) or SETTLED
+        if _left(point) < least or _has_stalled(values, least):
+            break
+        if len(values) > limits.max_iter:
+            return Run(point.network, values, False)
+        position = likelihood.position_of(point.network)
+        for _ in range(MOST_TRIES):
+            step = _step(point, damping)
+            after = likelihood.at(likelihood.moved(point.network, position + step))
+            if after.value > point.value:
+                break
+            damping, growth = max(damping, 1e-3) * growth, 2.0 * growth
+        else:
+            return Run(point.network, values, False)  # not even a short step gains anything
+        predicted = step @ point.derivatives - step @ point.information @ step / 2.0
+        share = (after.value - point.value) / max(float(predicted), 1e-300)
+        damping *= max(0.2, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 0.2
+        damping, growth = max(damping, 1e-4), 2.0
+        point = after
+        values.append(point.value)
+    return Run(point.network, values, True)
+
+
+def _step(point: Point, damping: float) -> Floats:
+    """Return a step."""
+    matrix = point.information.copy()
+    floor = 1e-9 * point.if_seen.max() + 1e-12
+    matrix.flat[:: len(matrix) + 1] += damping * point.if_seen + floor
+    step = cho_solve(cho_factor(matrix, overwrite_a=True), point.derivatives)
+    return np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+
+
+def _left(point: Point) -> float:
+    """Return what the information says that is left to gain, with hardly any damping."""
+    return float(_step(point, LEAST_DAMPING) @ point.derivatives) / 2.0
+
+
+def _has_stalled(values: list[float], least: float) -> bool:
+    """Return True if three steps together have gained next to nothing.
+
+    Where few records tell little, the information is not the curvature and promises too much.
+    """
+    return len(values) > 3 and values[-1] - values[-4] < least
+
+
+def find_maximum(
+    expectation: ExactExpectation,
+    starts: Sequence[NoisyOrNetwork],
+    fixed: Fixed,
+    share: float,
+    limits: Limits,
+    seed: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> tuple[Run, BetaPriors]:
+    """Return the way to the highest maximum from some starts, and the weak priors.
+
+    The starts climb over some of the records; the one that gets highest goes on over more and more
+    of them. Weak priors, which count for a `share`, are those of where it is, and stay as they are
+    for the last steps. What is returned is not below any of the starts.
+    """
+
+    def likelihood_of(part: ExactExpectation, network: NoisyOrNetwork) -> PenalisedLikelihood:
+        """Return what is maximised next, with priors that follow from where a network is."""
+        part.cut(network)
+        unsure = PenalisedLikelihood(part, BetaPriors.weak(network, share), fixed)
+        priors = BetaPriors.weak(network, share, unsure.unknown(network))
+        return PenalisedLikelihood(part, priors, fixed, progress)
+
+    def climbed(part: ExactExpectation, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        return climb_penalised(likelihood_of(part, start), start, first).network
+
+    def first_climbed(start: NoisyOrNetwork) -> NoisyOrNetwork:
+        part.cut(start)
+        # Where failures are a guess, alike for all, their spread says nothing.
+        hardly_any = BetaPriors.weak(start, FIRST_SHARE * share)
+        likelihood = PenalisedLikelihood(part, hardly_any, fixed, progress)
+        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS).network
+        return climbed(part, climbed(part, near))
+
+    first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
+    part = expectation.thinned(FIRST_RECORDS, seed)
+    found = [first_climbed(start) for start in starts]
+    heights = [part.expect(each).log_likelihood for each in found]
+    network, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
+    while 2 * size < expectation.totals.n_records:
+        network = climbed(expectation.thinned(size, seed), network)
+        size *= MORE_RECORDS
+    likelihood = likelihood_of(expectation, network)
+    candidates = [network, *(start.with_fixed(fixed) for start in starts)]
+    highest = max(candidates, key=likelihood.value_of)
+    return climb_penalised(likelihood, highest, limits), likelihood.priors

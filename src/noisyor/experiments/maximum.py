@@ -1,0 +1,85 @@
+"""Weak networks: whether learning ends at the maximum of the likelihood, and is honest there."""
+
+import numpy as np
+
+from noisyor.em.exact import ExactExpectation
+from noisyor.errors import ParameterError
+from noisyor.experiments.learners import fit_sample
+from noisyor.experiments.measures import coverage
+from noisyor.experiments.results import Cell, Quantities, Results, cells_of
+from noisyor.experiments.settings import WEAK, ExperimentSettings
+from noisyor.experiments.tables import span
+from noisyor.findings import Findings
+from noisyor.inference import posteriors
+from noisyor.network import NoisyOrNetwork
+
+LASTS = "two hours"
+NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", "health_knowledge_graph", *WEAK)
+METHODS = ("refined", "pooled")
+ONLY_SIZES = {"health_knowledge_graph": (3000, 10_000), WEAK[-1]: (3000, 10_000)}
+"""Where a cell takes many minutes."""
+N_TESTED = 3000
+"""New records, on which the likelihood is compared, too."""
+
+
+def cells(settings: ExperimentSettings) -> list[Cell]:
+    """List networks, records and methods, five samples each."""
+    names = settings.pick(settings.available(*NETWORKS), ["figure1", WEAK[0]])
+    seeds = settings.seeds(settings.pick(5, 1))
+    return [
+        cell
+        for n_records in settings.pick((3000, 10_000, 100_000), (1000,))
+        for name in names
+        if n_records in ONLY_SIZES.get(name, (n_records,))
+        for cell in cells_of([name], [n_records], seeds, METHODS)
+    ]
+
+
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
+    """Learn from one sample; compare likelihoods with those of the truth, and intervals with it."""
+    network = settings.network(cell.network, cell.seed)
+    fit_sample(network, cell.method, 200, seed=0)  # compile
+    estimate, found = fit_sample(network, cell.method, cell.n_records, cell.seed + 1)
+    learned, n_parameters = estimate.network, network.structure.n_parameters
+    records = network.sample(cell.n_records, rng=cell.seed + 1)
+    found["gain"] = _gain(learned, network, records)
+    others = network.sample(N_TESTED, rng=10**6 + cell.seed)
+    # Expected: half the number of parameters over the records, as much as it is above on its own.
+    found["test loss"] = -_gain(learned, network, others) / N_TESTED
+    found["expected"] = n_parameters / 2.0
+    found["test loss, expected"] = n_parameters / 2.0 / cell.n_records
+    for kind, part in estimate.parts.items():
+        found[f"flagged {kind}"] = float((part.flags != 0).mean())
+    return found | coverage(estimate, network)
+
+
+def _gain(learned: NoisyOrNetwork, truth: NoisyOrNetwork, records: Findings) -> float:
+    """Return how much larger the log likelihood of what was learned is than that of the truth."""
+    try:
+        exact = ExactExpectation(records)
+        of_learned, of_truth = (exact.expect(each).log_likelihood for each in (learned, truth))
+    except ParameterError:  # some records are too much work: those are left out
+        found = [posteriors(each, records, budget=0.02) for each in (learned, truth)]
+        is_exact = found[0].is_exact & found[1].is_exact
+        of_learned, of_truth = (float(each.log_evidences[is_exact].sum()) for each in found)
+    return float(of_learned - of_truth)
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables, and how often learning ends above the truth."""
+    runs = results.runs("refined")
+    gains = np.concatenate([results.all(*run, "gain") for run in runs])
+    covered = {
+        kind: [results.mean(*run, f"covered {kind}") for run in runs]
+        for kind in ("prior", "failure", "leak")
+    }
+    return {
+        "n_above": int((gains >= 0).sum()),
+        "n_all": len(gains),
+        "least": f"{gains.min():+.1f}",
+        "covered_priors": span(covered["prior"], "{:.1%}"),
+        "covered_failures": span(covered["failure"], "{:.1%}"),
+        "covered_leaks": span(covered["leak"], "{:.1%}"),
+        "refined": runs,
+        "pooled": results.runs("pooled"),
+    }

@@ -1,0 +1,58 @@
+"""Networks to start from: plausible everywhere, and near what is known already.
+
+EM finds the nearest maximum. A prior or failure that nothing supports leads to one that is far off,
+so only what pairs and triplets teach well is kept; the other values are even: every symptom's
+frequency is shared equally among its diseases and its leak.
+"""
+
+import numpy as np
+
+from noisyor.learning.estimate import Estimate
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Floats
+from noisyor.structure import Structure
+
+USUAL_FAILURE = 0.7
+WELL_KNOWN_PRIOR, WELL_KNOWN_FAILURE = 0.3, 0.1
+"""Errors up to which a prior, relative to its value, and a failure are kept."""
+
+
+def even_network(structure: Structure, frequencies: Floats, fixed: Fixed) -> NoisyOrNetwork:
+    """Return a network that explains how often each symptom is present, all diseases alike.
+
+    >>> from noisyor import Structure
+    >>> structure = Structure.from_edges([("A", "a"), ("B", "a")])
+    >>> even_network(structure, np.array([0.09]), Fixed(structure))
+    NoisyOrNetwork(2 diseases, 1 symptoms, 2 edges; 0.09 findings a record)
+    """
+    diseases, symptoms = structure.edges.T
+    n_parents = np.bincount(symptoms, minlength=structure.n_symptoms)
+    part = frequencies / (n_parents + 1.0)
+    n_children = np.bincount(diseases, minlength=structure.n_diseases)
+    caused = np.bincount(diseases, part[symptoms], minlength=structure.n_diseases)
+    priors = caused / np.maximum(n_children, 1) / (1.0 - USUAL_FAILURE)
+    network = NoisyOrNetwork(
+        structure,
+        np.clip(priors, 1e-3, 0.3),
+        np.full(structure.n_edges, USUAL_FAILURE),
+        np.clip(part, 1e-4, 0.3),
+    )
+    return network.with_fixed(fixed)
+
+
+def with_well_known(network: NoisyOrNetwork, estimate: Estimate) -> NoisyOrNetwork:
+    """Return a network with the values of an estimate where their errors are small.
+
+    A failure is kept with its disease's prior only: moments tell the one given the other.
+    """
+    values, errors, flags = estimate.values, estimate.standard_errors, estimate.flags
+    with np.errstate(invalid="ignore"):
+        priors = (flags.priors == 0) & (errors.priors < WELL_KNOWN_PRIOR * values.priors)
+        failures = (flags.failures == 0) & (errors.failures < WELL_KNOWN_FAILURE)
+    failures &= priors[network.structure.edges[:, 0]]
+    return NoisyOrNetwork(
+        network.structure,
+        np.where(priors, values.priors, network.priors),
+        np.where(failures, values.failures, network.failures),
+        network.leaks,
+    )

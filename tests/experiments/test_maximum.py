@@ -1,0 +1,32 @@
+"""The experiment of weak networks: gains are differences of log likelihoods."""
+
+import numpy as np
+import pytest
+
+from noisyor import datasets, posteriors
+from noisyor.experiments import maximum
+from noisyor.experiments.settings import weak_network
+
+
+def test_gains_are_differences_of_log_likelihoods(monkeypatch):
+    truth, other = datasets.figure1(0), datasets.figure1(1)
+    records = truth.sample(300, rng=0)
+    expected = sum(
+        sign * posteriors(each, records).log_evidences.sum()
+        for sign, each in ((1, other), (-1, truth))
+    )
+    assert maximum._gain(other, truth, records) == pytest.approx(expected)
+    assert maximum._gain(other, truth, records) < 0
+
+    def refuse(*_, **__):
+        raise maximum.ParameterError("too much work.")
+
+    monkeypatch.setattr(maximum, "ExactExpectation", refuse)
+    assert maximum._gain(other, truth, records) == pytest.approx(expected)
+
+
+def test_weak_networks_are_as_said():
+    network = weak_network(20, seed=3)
+    assert (np.bincount(network.structure.edges[:, 0]) == 5).all()
+    assert network.failures.min() >= 0.5
+    assert network != weak_network(20, seed=4)

@@ -1,0 +1,88 @@
+"""Rules of intervals and flags: what few cases tell is widened and flagged, alike for all."""
+
+import numpy as np
+import pytest
+
+from noisyor import NoisyOrLearner, Structure, datasets
+from noisyor.evaluation import check_intervals
+from noisyor.learning import Flag
+from noisyor.learning.trust import intervals_of, rests_on_few, rests_on_priors, widened
+from noisyor.parameters import Parameters
+
+STRUCTURE = Structure.from_edges([("A", "a"), ("A", "b"), ("B", "b")])
+
+
+def test_intervals_by_log_odds_stay_inside_and_are_skewed():
+    values, errors = np.array([0.01, 0.5, 0.99, 0.2]), np.array([0.01, 0.1, 0.01, np.nan])
+    lower, upper = intervals_of(values, errors, by_log_odds=True)
+    odds = values / (1 - values)
+    factor = np.exp(1.96 * errors / (values * (1 - values)))
+    assert lower[:3] / (1 - lower[:3]) == pytest.approx((odds / factor)[:3])
+    assert upper[:3] / (1 - upper[:3]) == pytest.approx((odds * factor)[:3])
+    assert np.isnan(lower[3])
+    assert np.isnan(upper[3])
+    lower, upper = intervals_of(values, errors)
+    assert lower[:3] == pytest.approx([0.0, 0.304, 0.9704])
+    assert upper[:3] == pytest.approx([0.0296, 0.696, 1.0])
+
+
+def test_what_is_certain_has_an_interval_of_one_point():
+    values = np.array([0.06, 0.1, 0.3])
+    for by_log_odds in True, False:
+        for end in intervals_of(values, np.zeros(3), by_log_odds=by_log_odds):
+            assert (end == values).all()
+
+
+def test_what_rests_on_few_cases_or_unknown_findings_is_found():
+    few = rests_on_few(STRUCTURE, np.array([0.001, 0.1]), np.array([1000.0, 20.0]), 1000.0)
+    assert few.priors.tolist() == [True, False]
+    assert few.failures.tolist() == [True, True, True]  # of B's 100 cases 2 tell of b
+    assert few.leaks.tolist() == [False, False]
+    few = rests_on_few(STRUCTURE, np.array([0.1, np.nan]), np.array([1000.0, 0.0]), 1000.0)
+    assert few.priors.tolist() == [False, True]
+    assert few.failures.tolist() == [False, True, True]
+    assert few.leaks.tolist() == [False, True]
+
+
+def test_what_weak_priors_say_is_found():
+    values = Parameters([0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5])
+    errors = Parameters([0.1, 0.45], [0.12, 0.1, np.nan], [0.1, 0.1])
+    sizes = Parameters([1.0, 1.0], [10.0, 10.0, 10.0], [1.0, 1.0])
+    found = rests_on_priors(values, errors, sizes)
+    assert found.priors.tolist() == [False, True]
+    assert found.failures.tolist() == [False, False, True]
+    assert not found.leaks.any()
+
+
+def test_errors_from_moments_of_few_cases_are_wider():
+    errors = Parameters([0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1])
+    known = np.array([1000.0, 500.0])
+    found = widened(errors, STRUCTURE, np.array([0.03, 0.5]), known, 1000.0)
+    assert found.priors.tolist() == [0.1, 0.1]
+    expected = 0.1 * np.sqrt(1.0 + 30.0 / np.array([30.0, 15.0, 250.0]))
+    assert found.failures == pytest.approx(expected)
+    assert found.leaks == pytest.approx(expected[[0, 1]])
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_what_no_known_finding_tells_is_flagged(method):
+    network = datasets.clinic()
+    records = network.sample(3000, rng=0).to_numpy().astype(float)
+    emptied = network.structure.symptoms[3]
+    records[:, 3] = np.nan
+    estimate = NoisyOrLearner(network.structure, method=method).fit(records).estimate_
+    of_it = network.structure.edges[:, 1] == 3
+    assert of_it.sum() > 1, emptied
+    assert ((estimate.failures.flags[of_it] & Flag.WEAK) != 0).all()
+    assert estimate.leaks.flags[3] & Flag.WEAK
+    assert (estimate.failures.flags[~of_it] == 0).mean() > 0.9
+
+
+def test_pooled_intervals_of_few_cases_hold_the_truth():
+    network = datasets.clinic()
+    held = []
+    for seed in range(8):
+        learner = NoisyOrLearner(network.structure, method="pooled")
+        found = check_intervals(learner.fit(network.sample(600, rng=seed)).estimate_, network)
+        held.append(found["failure"].holds[found["failure"].is_sound])
+    assert 0.89 < np.concatenate(held).mean() < 0.99  # 0.83 without widening
