@@ -57,7 +57,7 @@ def encode(
             if not isinstance(name, str):
                 raise StructureError(
                     f"edge {number} has the {kind} {quoted(name)}; without {kind}s= it must be a "
-                    f"name."
+                    "name."
                 )
             index.setdefault(name, len(index))
         return tuple(index), np.array([index[str(name)] for name in given], dtype=np.int64)

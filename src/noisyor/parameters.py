@@ -260,7 +260,7 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
         return Fixed(structure, **fixed)
     if not isinstance(fixed, Fixed):
         raise ParameterError(
-            f"fixed must be a Fixed or a mapping of priors, failures and leaks, not "
+            "fixed must be a Fixed or a mapping of priors, failures and leaks, not "
             f"{type(fixed).__name__}."
         )
     if fixed.structure != structure:
@@ -402,9 +402,8 @@ def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
         error = row.cells["standard_error"]
         if error is not None and not 0.0 <= error < np.inf:
             raise FileError(
-                f"{row.location}, column 'standard_error': {quoted(error)} is not a number from "
-                f"0; leave "
-                "the cell empty where there is none."
+                f"{row.location}, column 'standard_error': {quoted(error)} is not a number from 0; "
+                "leave the cell empty where there is none."
             )
         errors[row.kind][row.index] = np.nan if error is None else error
     return Parameters(**errors)

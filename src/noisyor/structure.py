@@ -328,9 +328,9 @@ class Structure(Immutable):
         index = int(edges.start + np.searchsorted(self.edges[edges, 1], j))
         if index == edges.stop or self.edges[index, 1] != j:
             raise UnknownNameError(
-                f"there is no edge from disease "
-                f"{quoted(self.diseases[self.disease_index(disease)])} "
-                f"to symptom {quoted(self.symptoms[j])}."
+                "there is no edge from disease "
+                f"{quoted(self.diseases[self.disease_index(disease)])} to symptom "
+                f"{quoted(self.symptoms[j])}."
             )
         return index
 
@@ -472,8 +472,7 @@ def _check_edges_differ(
         disease, symptom = diseases[edges[first, 0]], symptoms[edges[first, 1]]
         raise StructureError(
             f"{location(int(second))}: the edge from {quoted(disease)} to {quoted(symptom)} was "
-            f"given before "
-            f"({location(int(first))})."
+            f"given before ({location(int(first))})."
         )
 
 

@@ -243,8 +243,7 @@ def _pairs(text: str) -> dict[str, str]:
     if before:
         raise ParameterError(
             f"--values {quoted(text)}: {quoted(before[:-1])} is not of the form word=state; write "
-            f"for example "
-            "'pos=present,neg=absent,?=unknown'."
+            "for example 'pos=present,neg=absent,?=unknown'."
         )
     return found
 

@@ -124,8 +124,7 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
     endings = [ending for known in MODEL_FORMATS.values() for ending in known.endings]
     raise FileError(
         f"{path}: the ending {quoted(file.suffix)} is unknown; use {', '.join(endings)} or a "
-        f"folder, or "
-        f"give the format: {', '.join(MODEL_FORMATS)}."
+        f"folder, or give the format: {', '.join(MODEL_FORMATS)}."
     )
 
 
@@ -138,9 +137,8 @@ def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
         give_notice(
-            f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a "
-            f"structure. A "
-            "folder with edges.csv, priors.csv and leaks.csv gives a network.",
+            f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a structure. "
+            "A folder with edges.csv, priors.csv and leaks.csv gives a network.",
             stacklevel=2,
         )
     return Structure.from_arrow(path)

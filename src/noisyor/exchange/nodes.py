@@ -78,8 +78,7 @@ def check_layers(nodes: Sequence[Node]) -> None:
                 hint = nearest_name(parent, list(known)) or need
                 raise ExchangeError(
                     f"{location}: node {quoted(name)} has the parent {quoted(parent)}, which is "
-                    f"not a "
-                    f"node{hint}"
+                    f"not a node{hint}"
                 )
             if known[parent].parents:
                 raise ExchangeError(
@@ -104,8 +103,7 @@ def present_state(states: Sequence[str], location: str, name: str) -> int:
         known = ", ".join(f"{yes}/{no}" for yes, no in zip(PRESENT, ABSENT, strict=True))
         raise ExchangeError(
             f"{location}: node {quoted(name)} has the states {quoted(states[0])} and "
-            f"{quoted(states[1])}; which of "
-            f"them means present? Rename them to one of {known}."
+            f"{quoted(states[1])}; which of them means present? Rename them to one of {known}."
         )
     return found
 
@@ -124,8 +122,7 @@ def check_binary(states: Sequence[str], location: str, name: str) -> None:
     if len(states) != 2:
         raise ExchangeError(
             f"{location}: node {quoted(name)} has {len(states)} states; nodes of a noisy-or "
-            f"network have "
-            "two, present and absent."
+            "network have two, present and absent."
         )
 
 
@@ -167,9 +164,8 @@ def names_or_identifiers(
     if repeated:
         name, kind = min(repeated)
         give_notice(
-            f"{source}: {quoted(name)} is the name of {count[name, kind]} nodes; their "
-            f"identifiers are "
-            "taken instead.",
+            f"{source}: {quoted(name)} is the name of {count[name, kind]} nodes; their identifiers "
+            "are taken instead.",
             stacklevel=2,
         )
     return [

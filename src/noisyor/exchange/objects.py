@@ -156,9 +156,8 @@ def _parents(model: Any, node: int) -> tuple[str, ...]:
     count = len(model.parents(node))
     if count > MOST_PARENTS_READ:
         raise ExchangeError(
-            f"{PYAGRUM}: node {quoted(model.variable(node).name())} has {count} parents; its "
-            f"table is "
-            f"read and checked row by row for up to {MOST_PARENTS_READ}."
+            f"{PYAGRUM}: node {quoted(model.variable(node).name())} has {count} parents; its table "
+            f"is read and checked row by row for up to {MOST_PARENTS_READ}."
         )
     return tuple(str(name) for name in model.cpt(node).names[1:][::-1])
 

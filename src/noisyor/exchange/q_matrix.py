@@ -39,8 +39,7 @@ def read_q_matrix(path: PathLike) -> Structure:
     if not skills:
         raise FileError(
             f"{path} has one column only, {quoted(first)}: a Q-matrix has a column of items and "
-            f"one for "
-            "each skill, with commas between them (or tabs, in a .tsv)."
+            "one for each skill, with commas between them (or tabs, in a .tsv)."
         )
     if set(table.column_names) <= {"0", "1", "0.0", "1.0"}:
         raise FileError(

@@ -64,9 +64,9 @@ def symptom_table(
     if count > most_parents:
         raise ExchangeError(
             f"symptom {quoted(network.structure.symptoms[symptom])} has {count} parents: {target} "
-            f"holds "
-            f"a table of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
-            "parents. Formats that know noisy-or keep any number: .xdsl, .json, a folder."
+            f"holds a table of 2^{count} rows for it, and noisyor writes tables for up to "
+            f"{most_parents} parents. Formats that know noisy-or keep any number: .xdsl, .json, a "
+            "folder."
         )
     return noisy_or_table(failures, float(network.leaks[symptom]))
 
@@ -157,8 +157,7 @@ def _check_fit(
     if above:
         raise ExchangeError(
             f"{location}: the table of node {quoted(name)} is not a noisy-or: parent "
-            f"{above[0] + 1} "
-            "makes it less probable, and a disease can only cause a symptom."
+            f"{above[0] + 1} makes it less probable, and a disease can only cause a symptom."
         )
 
 

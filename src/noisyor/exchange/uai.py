@@ -126,8 +126,7 @@ def _read_table(tokens: Tokens, size: int, name: str) -> Floats:
     if entries != 2**size:
         raise FileError(
             f"{tokens.location}: the table of {quoted(name)} has {entries} entries; with "
-            f"{size - 1} "
-            f"parents it needs 2^{size}."
+            f"{size - 1} parents it needs 2^{size}."
         )
     expected = "a probability"
     numbers = [tokens.as_number(tokens.next(expected), expected) for _ in range(entries)]

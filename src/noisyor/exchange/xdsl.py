@@ -163,9 +163,8 @@ class XdslNode:
         order = self.strengths[2 * parent : 2 * parent + 2] if self.strengths else ("0", "1")
         if order not in (("0", "1"), ("1", "0")):
             raise ExchangeError(
-                f"{self.location}: node {quoted(self.name)} has strengths that are not an order "
-                f"of two "
-                f"states, '0 1' or '1 0', for the parent {quoted(self.parents[parent])}."
+                f"{self.location}: node {quoted(self.name)} has strengths that are not an order of "
+                f"two states, '0 1' or '1 0', for the parent {quoted(self.parents[parent])}."
             )
         return int(order[1])
 
@@ -207,8 +206,8 @@ def _refuse_pyagrum(root: Element, nodes: list[XdslNode], path: str) -> None:
     if by_pyagrum and wide:
         raise ExchangeError(
             f"{path} was written by pyAgrum, whose tables of several parents (node "
-            f"{quoted(wide[0])}) "
-            "stand in another order than GeNIe's; save the network as .bif there."
+            f"{quoted(wide[0])}) stand in another order than GeNIe's; save the network as .bif "
+            "there."
         )
 
 
@@ -253,9 +252,8 @@ def _present_states(nodes: list[XdslNode]) -> dict[str, int]:
         if node.is_noisy and by_name == 1:
             raise ExchangeError(
                 f"{node.location}: node {quoted(node.name)} has {quoted(node.states[1])} as its "
-                f"last state, "
-                "which is the one without effect in a noisymax; a symptom's last state is its "
-                "absence."
+                "last state, which is the one without effect in a noisymax; a symptom's last "
+                "state is its absence."
             )
         if node.is_noisy:
             present[node.key] = 0
@@ -295,8 +293,7 @@ def _noisy_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, t
         pair = columns[np.flatnonzero(~valid)[0]]
         raise ExchangeError(
             f"{node.location}: node {quoted(node.name)} has the parameters {pair[0]:g} and "
-            f"{pair[1]:g}, "
-            "which are not two probabilities that add up to 1."
+            f"{pair[1]:g}, which are not two probabilities that add up to 1."
         )
     failures = []
     for number, parent in enumerate(node.parents):
@@ -304,7 +301,7 @@ def _noisy_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, t
             raise ExchangeError(
                 f"{node.location}: node {quoted(node.name)} is caused by the absence of its parent "
                 f"{quoted(parent)} (see its strengths); in a noisy-or diseases cause by their "
-                f"presence."
+                "presence."
             )
         failures.append(_failure(node, parent, columns[2 * number : 2 * number + 2, 1]))
     return min(float(columns[-1, 0]), 1.0), tuple(failures)
@@ -315,8 +312,7 @@ def _failure(node: XdslNode, parent: str, absent: Floats) -> float:
     if absent.max() < 1 - TOLERANCE:
         raise ExchangeError(
             f"{node.location}: node {quoted(node.name)} has no column '0 1' for the parent "
-            f"{quoted(parent)}; "
-            "its weakest state must have no effect."
+            f"{quoted(parent)}; its weakest state must have no effect."
         )
     return min(float(absent.min()), 1.0)
 
@@ -328,9 +324,8 @@ def write_xdsl(network: NoisyOrNetwork, path: PathLike) -> None:
         found = NO_XML.search(name)
         if found:
             raise ExchangeError(
-                f"the name {quoted(name)} holds the character {quoted(found[0])}, which XML "
-                f"cannot write; "
-                "rename it."
+                f"the name {quoted(name)} holds the character {quoted(found[0])}, which XML cannot "
+                "write; rename it."
             )
     keys = identifiers([*structure.diseases, *structure.symptoms])
     write_lines(path, _lines(network, keys))

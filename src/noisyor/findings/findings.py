@@ -374,6 +374,5 @@ def _bad_value(value: object, record: int, symptom: int, structure: Structure) -
     shown = value.item() if isinstance(value, np.generic) else value
     raise FindingsError(
         f"record {record}, symptom {quoted(structure.symptoms[symptom])}: {quoted(shown)} is not "
-        f"0, 1, True, "
-        "False or NaN (unknown)."
+        "0, 1, True, False or NaN (unknown)."
     )

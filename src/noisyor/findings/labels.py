@@ -43,8 +43,8 @@ def read_labels(
     if ids is None:
         raise FindingsError(
             f"{table.name} has ids of records (column {quoted(id_column)}), but the records have "
-            f"none: "
-            "give them a column of ids, or remove it from the labels if both are in one order."
+            "none: give them a column of ids, or remove it from the labels if both are in one "
+            "order."
         )
     labelled = pa.chunked_array(
         [batch.column(0) for batch in table.batches({id_column: ColumnKind.ID_TEXT})], pa.string()

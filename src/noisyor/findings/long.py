@@ -108,11 +108,9 @@ def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
             continue
         if first is not None and ABSENT in first.column(0).to_numpy():
             raise FindingsError(
-                f"{long.table.name}: the column {quoted(name)} holds words for present and "
-                f"absent. If it "
-                f"says whether the finding is there, say state={quoted(name)} (--state "
-                f"{quoted(name)}); if "
-                "not, state=None (--state none)."
+                f"{long.table.name}: the column {quoted(name)} holds words for present and absent. "
+                f"If it says whether the finding is there, say state={quoted(name)} (--state "
+                f"{quoted(name)}); if not, state=None (--state none)."
             )
 
 

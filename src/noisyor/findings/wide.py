@@ -118,8 +118,7 @@ def match_columns(
             raise FindingsError(
                 f"{table.name} has more than one column for the symptom "
                 f"{quoted(structure.symptoms[symptom])}: {quoted(given[symptom])} and "
-                f"{quoted(name)}; remove or "
-                "rename one."
+                f"{quoted(name)}; remove or rename one."
             )
         if symptom >= 0:
             given[symptom] = name

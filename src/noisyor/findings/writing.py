@@ -54,8 +54,7 @@ class RecordWriter:
         if record in taken and (layout == "long" or id_type is not None):
             raise FindingsError(
                 f"another column or symptom is named {quoted(record)}, like the column of ids; "
-                f"give that "
-                "another name with record=."
+                "give that another name with record=."
             )
         self._names = tuple(names)
         self._layout = layout

@@ -239,6 +239,6 @@ def _state_of(name: Name, value: Any) -> bool | None:
             return None if np.isnan(number) else bool(number)
     raise ParameterError(
         f"the finding {quoted(name)} is {quoted(value)}; expected 1 or True (present), 0 or False "
-        f"(absent), "
+        "(absent), "
         'None or NaN (unknown), or "present", "absent", "unknown".'
     )

@@ -328,8 +328,7 @@ def why_impossible(network: NoisyOrNetwork, present: Indices, absent: Indices) -
     for i, j in structure.edges[is_excluding & (network.priors[diseases] == 1.0)].tolist():
         return (
             f"{quoted(structure.symptoms[j])} is absent, but {quoted(structure.diseases[i])} is "
-            f"certain and "
-            "always causes it."
+            "certain and always causes it."
         )
     is_possible = network.priors > 0.0
     is_possible[diseases[is_excluding]] = False

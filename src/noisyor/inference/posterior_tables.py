@@ -70,8 +70,7 @@ class PosteriorWriter:
         if taken and top is None:
             raise FileError(
                 f"the disease {quoted(sorted(taken)[0])} is named like a column of the table; "
-                f"write the "
-                f"most probable diseases as rows instead: --top {min(10, len(diseases))}."
+                f"write the most probable diseases as rows instead: --top {min(10, len(diseases))}."
             )
         middle = dict.fromkeys(diseases, pa.float64())
         if top is not None:

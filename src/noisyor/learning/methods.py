@@ -243,8 +243,7 @@ def fit(
     if source.moments is not None and not chosen.from_counts:
         raise ParameterError(
             f"method {quoted(method)} learns from records, not from moments; give the records, or "
-            f"learn "
-            "with 'pooled' or 'sequential'."
+            "learn with 'pooled' or 'sequential'."
         )
     check_labels(chosen, labels)
     schedule = settings.schedule(structure, fixed)
@@ -264,8 +263,7 @@ def check_labels(method: Method, labels: Any) -> None:
         seeing = [each.name for each in METHODS.values() if each.needs_labels]
         raise ParameterError(
             f"method {quoted(method.name)} does not use y, which says which diseases each record "
-            f"had: "
-            f"leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
+            f"had: leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
         )
 
 

@@ -48,7 +48,7 @@ def as_seed(rng: Rng) -> int:
         return int(rng.integers(2**63))
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or not 0 <= rng < 2**63:
         raise ParameterError(
-            f"rng must be a whole number from 0 to 2^63 - 1 or a numpy Generator, not "
+            "rng must be a whole number from 0 to 2^63 - 1 or a numpy Generator, not "
             f"{quoted(rng)}."
         )
     return int(rng)
