@@ -2,9 +2,18 @@
 
 import functools
 
+import numpy as np
 import pyarrow.parquet as pq
 
-from noisyor import MomentPlan, NoisyOrLearner, count_moments, datasets, find_schedule, write_model
+from noisyor import (
+    Findings,
+    MomentPlan,
+    NoisyOrLearner,
+    count_moments,
+    datasets,
+    find_schedule,
+    write_model,
+)
 
 SPICE = (
     b"\0", b"\xff", b'"', b"'", b",", b";", b"\n", b"\r", b"\t", b"{", b"}", b"[", b"]", b"<", b">",
@@ -34,6 +43,20 @@ def write_corpus(folder):
     moments = count_moments(records, plan, n_groups=2)
     moments.save(folder / "a.moments")
     learned().save_summary(folder / "summary.csv")
+
+
+@functools.cache
+def warm_up():
+    """Compile what reading and counting need: that is not to be timed."""
+    network = datasets.clinic()
+    n = 5000
+    rows = network.sample(n, rng=0).to_numpy().astype(float)
+    plan = MomentPlan.coupled(network.structure) | find_schedule(network.structure).plan()
+    for unknown in (False, True):
+        rows[::7, ::3] = np.nan if unknown else rows[::7, ::3]
+        for ids in (None, list(range(n)), [f"r{i}" for i in range(n)]):
+            findings = Findings.from_numpy(rows, network.structure, record_ids=ids)
+            count_moments(findings, plan, n_groups=2, n_jobs=1)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-from adversary.mutations import learned, mutated, write_corpus
+from adversary.mutations import learned, mutated, warm_up, write_corpus
 from noisyor import (
     Fixed,
     MomentPlan,
@@ -73,6 +73,10 @@ def corpus(tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyOrWarning)
         write_corpus(folder)
+        warm_up()
+        for name, readers in READERS.items():
+            for reader in readers:
+                reader(folder / name)
     return {name: (folder / name).read_bytes() for name in READERS}
 
 
