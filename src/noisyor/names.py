@@ -1,6 +1,5 @@
 """Names of diseases and symptoms, and their indices."""
 
-import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -206,6 +205,10 @@ class NameList:
             )
 
 
+_MOST_REMEMBERED = 100_000
+"""Names that are no symptoms of which it is remembered what they mean."""
+
+
 class NameMatcher:
     """Finds which known name is meant: as it stands, else in other letters where that is clear.
 
@@ -232,16 +235,19 @@ class NameMatcher:
         for number, name in enumerate(names):
             key = name_key(name)
             self._by_key[key] = -1 if key in self._by_key else number
-        for name, meaning in (meanings or {}).items():
-            self._index[name] = self.PASSED_OVER if not meaning else self._known(name, meaning)
-
-    @functools.cached_property
-    def has_numbers(self) -> bool:
+        # All at once: what one name means must not change what another one does.
+        known = {
+            name: self._known(name, meaning) if meaning else self.PASSED_OVER
+            for name, meaning in (meanings or {}).items()
+        }
+        self._index |= known
+        self._by_key |= {name_key(name): at for name, at in known.items()}
+        self.has_numbers = any(name.strip().isdecimal() for name in self._index)
         """Whether some names are whole numbers."""
-        return any(name.strip().isdecimal() for name in self._index)
+        self._found: dict[str, int] = {}
 
     def _known(self, name: str, meaning: str) -> int:
-        found = self.find(meaning)
+        found = self._index.get(meaning, self._by_key.get(name_key(meaning), -1))
         if found < 0:
             hint = nearest_name(meaning, self.names) or "."
             raise UnknownNameError(
@@ -251,10 +257,13 @@ class NameMatcher:
 
     def find(self, name: str) -> int:
         """Return the index of the name that is meant, -1 for none, or `PASSED_OVER`."""
-        found = self._index.get(name)
-        if found is None:  # remembered: a file has the same names in every batch
-            found = self._index[name] = self._by_key.get(name_key(name), -1)
-        return found
+        if name in self._index:
+            return self._index[name]
+        if name not in self._found:  # remembered: a file has the same names in every batch
+            if len(self._found) > _MOST_REMEMBERED:
+                self._found.clear()
+            self._found[name] = self._by_key.get(name_key(name), -1)
+        return self._found[name]
 
     def hint(self, name: str) -> str:
         """Return a question that names what may be meant, or nothing."""

@@ -414,6 +414,7 @@ def read_edges(
             "disease (a Q-matrix) `noisyor convert` makes a structure."
         )
     columns = columns_named(table, wanted)
+    _check_no_zeros(table, columns)
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0
@@ -435,6 +436,28 @@ def read_edges(
         known.tell(table.name)
     _check_edges_differ(edges, lists[0].names, lists[1].names, table.location)
     return lists[0].names, lists[1].names, edges
+
+
+def _check_no_zeros(table: "Table", columns: Sequence[str]) -> None:
+    """Raise an error where a further column says that some of the edges are none."""
+    from noisyor.io.columns import ABSENT, BadCellError, ColumnKind, converted
+
+    others = [name for name in table.column_names if name and name not in columns]
+    others = [name for name in others if name_key(name) not in ("probability", "failure")]
+    first = next(table.first_rows(others), None) if others else None
+    if first is None:
+        return
+    for name in others:
+        try:
+            states = converted(first.column(name), ColumnKind.STATE).to_numpy()
+        except (BadCellError, TypeError):
+            continue
+        if len(states) and (states == ABSENT).any() and (states != ABSENT).any():
+            raise FileError(
+                f"{table.name}: the column {quoted(name)} holds words for no (0, false, ...). A "
+                f"row is "
+                "an edge, whatever stands beside it: remove the rows that are none, or the column."
+            )
 
 
 def _canonical_edges(

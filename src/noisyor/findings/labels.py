@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, count_of, give_notice, nearest_name, quoted, some_of
+from noisyor.errors import (
+    FileError,
+    FindingsError,
+    count_of,
+    give_notice,
+    nearest_name,
+    quoted,
+    some_of,
+)
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
@@ -18,7 +26,11 @@ from noisyor.structure import Structure
 
 
 def read_labels(
-    source: Any, findings: Findings, structure: Structure, words: Words = DEFAULT_WORDS
+    source: Any,
+    findings: Findings,
+    structure: Structure,
+    words: Words = DEFAULT_WORDS,
+    record: str = "record",
 ) -> NDArray[np.bool_]:
     """Return the diseases of each record, records x diseases, from a table with a column for each.
 
@@ -33,10 +45,14 @@ def read_labels(
     """
     table = open_table(source)
     names = Structure([], structure.diseases, [])
-    id_column = RecordFormat().columns_of(table, names).record
-    columns = _disease_columns(table, structure)
-    values = _read_flags(table, columns, words)
     ids = findings.record_ids
+    columns = _disease_columns(table, structure)
+    wanted = record if record in table.column_names else "record"
+    id_column = RecordFormat(record=wanted).columns_of(table, names).record
+    others = [name for name in table.column_names if name not in columns]
+    if id_column is None and ids is not None:
+        id_column = next((name for name in others if _holds_ids(table, name, ids)), None)
+    values = _read_flags(table, columns, words)
     is_index = id_column == table.index_name
     if id_column is None or (ids is None and is_index):
         return _by_row(values, findings, table)
@@ -50,6 +66,16 @@ def read_labels(
         [batch.column(0) for batch in table.batches({id_column: ColumnKind.ID_TEXT})], pa.string()
     )
     return values[_joined(labelled, ids.cast(pa.string()), table.name)]
+
+
+def _holds_ids(table: Table, name: str, ids: Any) -> bool:
+    """Return True if a column, whatever its name, holds the ids of the records."""
+    try:
+        parts = [batch.column(0) for batch in table.batches({name: ColumnKind.ID_TEXT})]
+    except FileError:
+        return False
+    found = pa.chunked_array(parts, pa.string())
+    return bool(pc.all(pc.is_in(ids.cast(pa.string()), value_set=found)).as_py())
 
 
 def _disease_columns(table: Table, structure: Structure) -> list[str]:
@@ -91,7 +117,7 @@ def _by_row(values: NDArray[np.bool_], findings: Findings, table: Table) -> NDAr
             f"{count_of(findings.n_records, 'record')}; give it a column of the records' ids, or a "
             "row for each record."
         )
-    if findings.record_ids is not None:
+    if findings.record_ids is not None or table.path is not None:
         give_notice(
             f"{table.name} has no column of ids: its rows are taken in the order of the records."
         )

@@ -11,6 +11,7 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block
+from noisyor.io.columns import ABSENT, DEFAULT_WORDS, PRESENT, UNKNOWN
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -228,9 +229,9 @@ def _split_states(states: Any) -> tuple[list[Name], list[Name]]:
 def _state_of(name: Name, value: Any) -> bool | None:
     """Return True for present, False for absent, None for unknown."""
     if isinstance(value, str):
-        states = {"present": True, "absent": False, "unknown": None}
-        if value.strip().lower() in states:
-            return states[value.strip().lower()]
+        state = DEFAULT_WORDS.state_of(value)
+        if state >= 0:
+            return {ABSENT: False, PRESENT: True, UNKNOWN: None}[state]
     elif value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
         return None
     elif isinstance(value, Real | np.bool_):

@@ -155,7 +155,9 @@ class Signs:
         self.has_plus = self.has_plus or "+" in folded
         if "-" in folded and self.minus is None:
             is_minus = pc.is_in(texts.indices, pa.array(np.flatnonzero(np.array(folded) == "-")))
-            self.minus = row + pc.index(is_minus, True).as_py(), column
+            at = pc.index(is_minus, True).as_py()
+            if at >= 0:  # a category may have no rows
+                self.minus = row + at, column
 
     def check(self, table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> None:
         """Raise an error where nobody can know what a minus means."""
@@ -244,6 +246,10 @@ class Table:
     def whole(self) -> "Table | None":
         """Return the table of which this is a part, if it is one."""
         return None
+
+    def first_rows(self, columns: Iterable[str]) -> Iterator[Any]:
+        """Give some columns as they stand, the first rows first."""
+        return self._raw_batches(dict.fromkeys(columns, ColumnKind.STATE), DEFAULT_WORDS)
 
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""
@@ -335,7 +341,8 @@ def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> An
             numbers = _whole_numbers(column, kind)
             return numbers.cast(pa.string()) if kind is ColumnKind.ID_TEXT else numbers
         if kind in (ColumnKind.ID, ColumnKind.ID_TEXT):
-            return pc.utf8_trim_whitespace(_texts(column))
+            texts = pc.utf8_trim_whitespace(_texts(column))
+            return pc.if_else(pc.equal(texts, ""), None, texts)
         return _CONVERSIONS[kind](column)
     except TypeError as error:
         raise TypeError(f"{error}; expected {kind.value}") from None

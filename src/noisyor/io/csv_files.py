@@ -9,6 +9,7 @@ import io
 import itertools
 import lzma
 import re
+import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -229,7 +230,7 @@ class CsvFile(Table):
             raise FileError(f"{self.name}, line {line()}: {error}.") from None
         except UnicodeDecodeError:
             raise self._not_utf8() from None
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
             raise unreadable(self.name, error) from None
 
     def _not_utf8(self) -> FileError:

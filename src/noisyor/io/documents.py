@@ -215,7 +215,7 @@ class ArrowDocument(dict[str, Any]):
         self._file = file
 
     def __missing__(self, name: str) -> Any:
-        raise FileError(f"{self._file}: the column {name!r} is missing.")
+        raise FileError(f"{self._file}: the column {quoted(name)} is missing.")
 
 
 def _checksum(columns: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import datetime
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -59,8 +60,8 @@ def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
         ) from None
     _check_size(path)
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+            sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
     except Exception as error:  # whatever the library says of damaged files
         raise unreadable(path, error) from None
     filled = {title: rows for title, rows in sheets.items() if rows}

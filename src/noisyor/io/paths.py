@@ -177,10 +177,11 @@ def check_differ(files: Iterable[PathLike]) -> None:
     for file in files:
         status = None if is_uri(file) else Path(file).stat()
         key = str(file) if status is None else (status.st_dev, status.st_ino)
-        before = seen.setdefault(key, file)
-        if before is not file:
+        if key in seen:
+            before = seen[key]
             also = "more than once" if str(before) == str(file) else f"also by the link {file}"
             raise FileError(f"{before} is named {also}; it would be counted twice.")
+        seen[key] = file
 
 
 # --- files on this machine or behind a pyarrow file system (s3://, gs://, hdfs://) ---

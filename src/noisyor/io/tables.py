@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -194,6 +195,19 @@ def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
 
 
+def _with_plain_texts(frame: Any) -> Any:
+    """Return a pandas frame in which columns of numbers and texts are texts."""
+    mixed = {}
+    objects = [name for name, kind in frame.dtypes.items() if kind == np.dtype(object)]
+    for name in objects:
+        try:
+            pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowException, TypeError):
+            column = frame[name]
+            mixed[name] = column.map(str).where(column.notna(), None)
+    return frame.assign(**mixed) if mixed else frame
+
+
 def _index_name(source: Any) -> str | None:
     """Return the name of a pandas frame's index, if it has one name."""
     index = getattr(source, "index", None)
@@ -207,7 +221,7 @@ def _rereadable(source: Any) -> Any:
     if library == "pandas":
         # pandas may drop an index, or stream it as a column, depending on its values.
         has_names = any(name is not None for name in source.index.names)
-        return source.reset_index() if has_names else source
+        return _with_plain_texts(source.reset_index() if has_names else source)
     if library == "polars" or isinstance(source, pa.Table | pa.RecordBatch):
         return source
     reader = pa.RecordBatchReader.from_stream(source)

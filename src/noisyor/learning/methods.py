@@ -349,11 +349,14 @@ def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool 
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
-        words = Words(problem.source.form.values)  # of labels none are inverted
+        form = problem.source.form
+        words = Words(form.values)  # of labels none are inverted
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        seen = [check_diseases(problem.labels, findings, words)] if needs_labels else []
+        seen = (
+            [check_diseases(problem.labels, findings, words, form.record)] if needs_labels else []
+        )
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
         estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)

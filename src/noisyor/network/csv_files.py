@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from noisyor.errors import FileError, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import need_columns, open_table, write_csv
+from noisyor.io.tables import open_table, write_csv
+from noisyor.names import columns_named, name_key
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure, read_edges
 
@@ -67,10 +68,20 @@ def _indices(
 
 
 def _failure_column(table: Table) -> Floats:
-    if "failure" in table.column_names:
-        return _number_column(table, "failure")
-    need_columns(table, ["probability"])
-    return 1.0 - _number_column(table, "probability")
+    keys = {name_key(name): name for name in table.column_names}
+    if "failure" not in keys:
+        (column,) = columns_named(table, ["probability"])
+        return 1.0 - _number_column(table, column)
+    failures = _number_column(table, keys["failure"])
+    if "probability" in keys:
+        others = 1.0 - _number_column(table, keys["probability"])
+        wrong = np.flatnonzero(np.abs(others - failures) > 1e-6)
+        if wrong.size:
+            raise FileError(
+                f"{table.location(int(wrong[0]))}: the failure is not 1 less the probability; keep "
+                "one of the two columns."
+            )
+    return failures
 
 
 def _number_column(table: Table, column: str) -> Floats:
@@ -92,7 +103,7 @@ def _number_column(table: Table, column: str) -> Floats:
 def read_values(path: PathLike, key: str, value: str) -> dict[str, float]:
     """Read a file with a column of names and one of probabilities."""
     table = open_table(path)
-    need_columns(table, [key, value])
+    key, value = columns_named(table, [key, value])
     names = [
         name
         for batch in table.batches({key: ColumnKind.TEXT})
