@@ -9,8 +9,8 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, expand_files, read_structure
-from noisyor.cli.output import show, show_json, text_table, working
-from noisyor.errors import FindingsError, collected_notices, count_of
+from noisyor.cli.output import say, show, show_json, text_table, working
+from noisyor.errors import FindingsError, collected_notices, count_of, quoted
 
 if TYPE_CHECKING:
     from noisyor.findings import Notes, ReadOptions
@@ -70,7 +70,7 @@ def check(
         _show(found, seconds)
         if write_mapping is not None:
             n_names = count_of(len(found.not_understood), "name")
-            typer.echo(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
+            say(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
     if found.problems:
         raise FindingsError(f"fit would refuse these records: {found.problems[0]}")
 
@@ -178,11 +178,11 @@ def understood(notes: "Notes | None") -> list[str]:
 
 
 def _how_read(file: "FileNotes") -> str:
-    parts = [file.layout, *(f"{role} in {column!r}" for role, column in file.columns.items())]
+    parts = [file.layout, *(f"{role} in {quoted(column)}" for role, column in file.columns.items())]
     if file.delimiter:
         parts.append(f"delimited by {_DELIMITERS.get(file.delimiter, repr(file.delimiter))}")
     if file.sheet:
-        parts.append(f"sheet {file.sheet!r}")
+        parts.append(f"sheet {quoted(file.sheet)}")
     return ", ".join(parts)
 
 

@@ -17,7 +17,7 @@ from noisyor.cli.inputs import (
     read_network,
     read_structure,
 )
-from noisyor.cli.output import show, show_json, tell, text_table
+from noisyor.cli.output import say, show, show_json, tell, text_table
 from noisyor.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
@@ -35,10 +35,20 @@ def plan(
         typer.Option(help="A guess at the parameters: predict how well they would be learned."),
     ] = None,
     records: Annotated[
-        int, typer.Option("--records", "-n", min=1, help="With --network: how many records.")
+        int,
+        typer.Option(
+            "--records",
+            "-n",
+            min=1,
+            max=options.MOST_RECORDS,
+            help="With --network: how many records.",
+        ),
     ] = 100_000,
     precision: Annotated[
-        float, typer.Option(min=1e-9, help="With --network: the standard error that is aimed at.")
+        float,
+        typer.Option(
+            min=1e-9, max=1.0, help="With --network: the standard error that is aimed at."
+        ),
     ] = 0.01,
     summary: Annotated[
         Path | None, typer.Option(help="With --network: a row per parameter (.csv, .parquet).")
@@ -74,7 +84,7 @@ def plan(
         found = learner.find_plan(fixed=read_fixed(fixed, graph))
         found.save(output)
         if not quiet and not as_json:
-            typer.echo(f"Planned into {output}: {found}")
+            say(f"Planned into {output}: {found}")
     if network is not None:
         guess = read_network(network, seed)
         if guess.structure != graph:

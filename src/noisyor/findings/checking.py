@@ -27,6 +27,8 @@ from noisyor.names import NameMatcher
 from noisyor.structure import Structure
 
 Counts = NDArray[np.int64]
+_MOST_COMPARISONS = 1_000_000
+"""Of names, in looking for the nearest ones."""
 _MOST_KEPT = 2000
 """Records that are kept, to try out how long learning takes."""
 
@@ -102,10 +104,17 @@ class RecordCheck:
         return found
 
     def mapping(self) -> list[tuple[str, str, int]]:
-        """Return the names that were not understood: name, the nearest known one, how often."""
+        """Return the names that were not understood: name, the nearest known one, how often.
+
+        The nearest one is looked for as long as that takes a few seconds, from the most frequent
+        name on.
+        """
+        symptoms = self.structure.symptoms
+        n_compared = _MOST_COMPARISONS // max(1, len(symptoms))
+        by_frequency = sorted(self.not_understood.items(), key=lambda item: -item[1])
         return [
-            (name, nearest(name, self.structure.symptoms) or "", n)
-            for name, n in sorted(self.not_understood.items(), key=lambda item: -item[1])
+            (name, (nearest(name, symptoms) or "") if rank < n_compared else "", n)
+            for rank, (name, n) in enumerate(by_frequency)
         ]
 
     def write_mapping(self, path: PathLike) -> None:

@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, count_of, give_notice, nearest_name, some_of
+from noisyor.errors import (
+    FileError,
+    FindingsError,
+    count_of,
+    give_notice,
+    nearest_name,
+    quoted,
+    some_of,
+)
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
@@ -50,8 +58,9 @@ def read_labels(
         return _by_row(values, findings, table)
     if ids is None:
         raise FindingsError(
-            f"{table.name} has ids of records (column {id_column!r}), but the records have none: "
-            "give them a column of ids, or remove it from the labels if both are in one order."
+            f"{table.name} has ids of records (column {quoted(id_column)}), but the records have "
+            "none: give them a column of ids, or remove it from the labels if both are in one "
+            "order."
         )
     labelled = pa.chunked_array(
         [batch.column(0) for batch in table.batches({id_column: ColumnKind.ID_TEXT})], pa.string()
@@ -77,7 +86,9 @@ def _disease_columns(table: Table, structure: Structure) -> list[str]:
         disease = matcher.find(name)
         before = column_of.setdefault(disease, name)
         if before != name and disease >= 0:
-            raise FindingsError(f"{table.name}: {before!r} and {name!r} are the same disease.")
+            raise FindingsError(
+                f"{table.name}: {quoted(before)} and {quoted(name)} are the same disease."
+            )
     missing = [name for i, name in enumerate(structure.diseases) if i not in column_of]
     if missing:
         others = [name for name in table.column_names if matcher.find(name) < 0]
@@ -93,7 +104,7 @@ def _read_flags(table: Table, columns: Sequence[str], words: Words) -> NDArray[n
         for name, column in zip(columns, batch.columns, strict=True):
             if column.null_count:
                 location = table.location(row + column.is_null().index(True).as_py())
-                raise FindingsError(f"{location}, column {name!r}: the cell is empty.")
+                raise FindingsError(f"{location}, column {quoted(name)}: the cell is empty.")
         parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
         row += batch.num_rows
     return np.concatenate(parts)

@@ -125,9 +125,9 @@ def _look_at_others(long: LongTable, form: RecordFormat, notes: Notes) -> None:
             continue
         if ABSENT in states.to_numpy():
             raise FindingsError(
-                f"{long.table.name}: the column {name!r} holds words for present and absent. If it "
-                f"says whether the finding is there, say state={name!r} (--state {name!r}); if "
-                "not, state=None (--state none)."
+                f"{long.table.name}: the column {quoted(name)} holds words for present and absent. "
+                f"If it says whether the finding is there, say state={quoted(name)} (--state "
+                f"{quoted(name)}); if not, state=None (--state none)."
             )
 
 
@@ -206,8 +206,8 @@ def contradiction(
 ) -> FindingsError:
     """Return what to say of rows that contradict each other."""
     return FindingsError(
-        f"{', '.join(locations)}: record {error.record!r} has the finding "
-        f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+        f"{', '.join(locations)}: record {quoted(error.record)} has the finding "
+        f"{quoted(structure.symptoms[error.symptom])} as {' and as '.join(error.states)}."
     )
 
 
@@ -295,7 +295,9 @@ def check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
     missing = ids.is_null()
     if pc.any(missing).as_py():
         location = long.table.location(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{location}, column {long.record!r}: the record's id is missing.")
+        raise FindingsError(
+            f"{location}, column {quoted(long.record)}: the record's id is missing."
+        )
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -326,7 +328,7 @@ def _find_repeated(tables: Sequence[LongTable]) -> object:
 def _give_notice(grouping: Grouping) -> None:
     if grouping.repeated is not None:
         notice = (
-            f"the rows of record {grouping.repeated!r} do not stand together: all "
+            f"the rows of record {quoted(grouping.repeated)} do not stand together: all "
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
             f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
@@ -337,7 +339,9 @@ def _give_notice(grouping: Grouping) -> None:
 
 def tell_shared(record: object) -> None:
     """Tell of a record with rows in two files."""
-    give_notice(f"record {record!r} has rows in two files, which were taken as one record.{_ANEW}")
+    give_notice(
+        f"record {quoted(record)} has rows in two files, which were taken as one record.{_ANEW}"
+    )
 
 
 _ANEW = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
@@ -376,8 +380,8 @@ def indexed_rows(
 def _unknown_symptom(name: object, row: int, long: LongTable, matcher: NameMatcher) -> NoReturn:
     hint = matcher.hint(name) if isinstance(name, str) else ""
     raise FindingsError(
-        f"{long.table.location(row)}, column {long.symptom!r}: the structure has no symptom "
-        f"{name!r}{hint or '.'} Correct it, say what such names mean with names= (--names "
+        f"{long.table.location(row)}, column {quoted(long.symptom)}: the structure has no symptom "
+        f"{quoted(name)}{hint or '.'} Correct it, say what such names mean with names= (--names "
         "names.csv), or pass over such rows with ignore_unknown=True (--ignore-unknown)."
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import count_of, give_notice, some_of
+from noisyor.errors import count_of, give_notice, quoted, some_of
 from noisyor.findings.blocks import Block
 from noisyor.io.columns import hash_ids
 from noisyor.names import NameMatcher
@@ -260,14 +260,16 @@ you mean 'cough'?).
         """Return what must be told: whatever was not taken as it stands, or may be wrong."""
         found = []
         if self.guessed:
-            listed = [f"{column!r} as {ROLES[role]}" for column, role in self.guessed.items()]
+            listed = [f"{quoted(column)} as {ROLES[role]}" for column, role in self.guessed.items()]
             options = ", ".join(f"--{role}" for role in dict.fromkeys(self.guessed.values()))
             found.append(
                 f"columns recognised by their names: {_some(listed)} ({options} if others are "
                 "meant)."
             )
         if self.other_names:
-            listed = [f"{given!r} as {name!r}" for given, name in self.other_names.items()]
+            listed = [
+                f"{quoted(given)} as {quoted(name)}" for given, name in self.other_names.items()
+            ]
             found.append(
                 f"{count_of(len(listed), 'name')} not written as in the structure: {_some(listed)}."
             )
@@ -280,7 +282,7 @@ you mean 'cough'?).
         found = []
         if self.passed_over:
             listed = [
-                f"{name!r} ({count_of(n, 'row')}{matcher.hint(name).rstrip('.')})"
+                f"{quoted(name)} ({count_of(n, 'row')}{matcher.hint(name).rstrip('.')})"
                 for name, n in self.passed_over.most_common(MOST_NAMED)
             ]
             listed += [""] * (len(self.passed_over) - len(listed))
@@ -291,13 +293,15 @@ you mean 'cough'?).
         if self.columns_passed_over:
             columns = list(dict.fromkeys(self.columns_passed_over))
             listed = [
-                f"{name!r}{matcher.hint(name).rstrip('.')}" if name else "the one without a name"
+                f"{quoted(name)}{matcher.hint(name).rstrip('.')}"
+                if name
+                else "the one without a name"
                 for name in columns[:MOST_NAMED]
             ]
             listed += [""] * (len(columns) - len(listed))
             found.append(f"passed over {count_of(len(listed), 'column')}: {_some(listed)}.")
         if self.columns_not_read:
-            listed = [f"{name!r}{values}" for name, values in self.columns_not_read.items()]
+            listed = [f"{quoted(name)}{values}" for name, values in self.columns_not_read.items()]
             found.append(
                 f"further columns are not read: {_some(listed)}. If one says whether a finding "
                 "is there, say state= (--state)."

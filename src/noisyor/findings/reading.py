@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
-from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block
 from noisyor.findings.notes import ROLES, Notes
 from noisyor.io.columns import ColumnKind, Table, Words
@@ -57,7 +57,7 @@ def record_format(options: ReadOptions) -> "RecordFormat":
     for name in options:
         if name not in known:
             hint = nearest_name(name, known) or f"; known are {', '.join(known)}."
-            raise ParameterError(f"there is no option {name!r} for reading records{hint}")
+            raise ParameterError(f"there is no option {quoted(name)} for reading records{hint}")
     return RecordFormat(**options)
 
 
@@ -115,9 +115,11 @@ class RecordFormat:
 
     def __post_init__(self) -> None:
         if self.layout not in ("auto", "wide", "long"):
-            raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {self.layout!r}.")
+            raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {quoted(self.layout)}.")
         if self.unmentioned not in ("absent", "unknown"):
-            raise ParameterError(f"unmentioned is 'absent' or 'unknown', not {self.unmentioned!r}.")
+            raise ParameterError(
+                f"unmentioned is 'absent' or 'unknown', not {quoted(self.unmentioned)}."
+            )
         is_number = isinstance(self.block_records, int | np.integer)
         if not is_number or self.block_records < 64 or self.block_records % 64:
             raise ParameterError(
@@ -126,18 +128,18 @@ class RecordFormat:
         if self.n_records is not None and (
             isinstance(self.n_records, bool) or not isinstance(self.n_records, int | np.integer)
         ):
-            raise ParameterError(f"n_records must be a whole number, not {self.n_records!r}.")
+            raise ParameterError(f"n_records must be a whole number, not {quoted(self.n_records)}.")
         if self.n_records is not None and self.all_records is not None:
             raise ParameterError("give n_records or all_records, not both.")
         if self.values is not None and not isinstance(self.values, Mapping):
             raise ParameterError(
-                f"values must be a mapping such as {{'pos': 'present'}}, not {self.values!r}."
+                f"values must be a mapping such as {{'pos': 'present'}}, not {quoted(self.values)}."
             )
         if self.names is not None and not isinstance(self.names, Mapping):
             object.__setattr__(self, "names", _read_meanings(self.names))
         for name, meaning in (self.names or {}).items():
             if not isinstance(name, str) or not isinstance(meaning, str | None):
-                raise ParameterError(f"names: {name!r} and {meaning!r} must be texts.")
+                raise ParameterError(f"names: {quoted(name)} and {quoted(meaning)} must be texts.")
         self.words  # noqa: B018  # raises an error where values mean nothing
 
     @functools.cached_property
@@ -278,7 +280,7 @@ def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str
         return alike[0]
     if wanted != role:
         raise FindingsError(
-            f"{table} has no column {wanted!r} (--{role}); its columns are "
+            f"{table} has no column {quoted(wanted)} (--{role}); its columns are "
             f"{some_of(columns, most=10)}."
         )
     return None
@@ -293,7 +295,7 @@ def _column_called(role: str, columns: list[str], table: TableNames) -> str | No
     if len(found) > 1:
         raise FindingsError(
             f"{table.name}: the columns {some_of(found)} can each be {ROLES[role]}; say which one "
-            f"is: {role}={found[0]!r} (--{role} {found[0]!r})."
+            f"is: {role}={quoted(found[0])} (--{role} {quoted(found[0])})."
         )
     if not found and role == "record" and "" in columns:  # the row names that R and pandas write
         return ""
@@ -310,7 +312,7 @@ def _read_meanings(source: Any) -> dict[str, str | None]:
     for batch in table.batches(kinds):
         for name, meaning in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if name in found:
-                raise FindingsError(f"{table.location(row)}: {name!r} was given before.")
+                raise FindingsError(f"{table.location(row)}: {quoted(name)} was given before.")
             found[str(name)] = meaning or None
             row += 1
     return found

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, Origin, words_for
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, TableNames, id_kind
@@ -116,8 +116,8 @@ def match_columns(
         if symptom in given:
             raise FindingsError(
                 f"{table.name} has more than one column for the symptom "
-                f"{structure.symptoms[symptom]!r}: {given[symptom]!r} and {name!r}; remove or "
-                "rename one."
+                f"{quoted(structure.symptoms[symptom])}: {quoted(given[symptom])} and "
+                f"{quoted(name)}; remove or rename one."
             )
         if symptom >= 0:
             given[symptom] = name

@@ -168,7 +168,7 @@ class Signs:
             return
         row, column = self.minus
         raise FileError(
-            f"{table.location(row)}, column {column!r}: '-' can mean absent or unknown, and "
+            f"{table.location(row)}, column {quoted(column)}: '-' can mean absent or unknown, and "
             "there is no '+' that would tell; say which: values={'-': 'unknown'} "
             '(--values "-=unknown").'
         )
@@ -205,6 +205,10 @@ class BadCellError(Exception):
         self.value = value
         self.others = others
         """More values that are not, further down."""
+
+
+MOST_COLUMNS = 100_000
+"""Of a table: each takes kilobytes while it is read, whatever is in it."""
 
 
 class Table:
@@ -255,8 +259,13 @@ class Table:
         """Say where a row (0 is the first row of data) stands, for an error message."""
         return f"{self.name}, row {self.first_row + row + 1}"
 
-    def _check_no_duplicates(self) -> None:
-        """Raise an error that names the columns which stand there more than once."""
+    def _check_columns(self) -> None:
+        """Raise an error where there are too many columns, or several of one name."""
+        if len(self.column_names) > MOST_COLUMNS:
+            raise FileError(
+                f"{self.name} has {len(self.column_names):,} columns; tables are read with up to "
+                f"{MOST_COLUMNS:,}. Write the records as a long table: a row for each finding."
+            )
         twice = [name for name, count in Counter(self.column_names).items() if count > 1]
         if twice:
             raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
@@ -285,11 +294,11 @@ def convert_batch(
         except BadCellError as error:
             remedy = _say_values(error) if kind in _STATES else ""
             raise FileError(
-                f"{table.location(first_row + error.row)}, column {name!r}: "
+                f"{table.location(first_row + error.row)}, column {quoted(name)}: "
                 f"{quoted(error.value)} is not {kind.value}{remedy or '.'}"
             ) from None
         except TypeError as error:
-            raise FileError(f"{table.name}, column {name!r} {error}.") from None
+            raise FileError(f"{table.name}, column {quoted(name)} {error}.") from None
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
@@ -306,7 +315,8 @@ def _say_values(error: BadCellError) -> str:
         return ""
     also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
     return (
-        f"{also}. Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
+        f"{also}. Say what it means: values={{{quoted(text)}: 'present'}} (--values "
+        f'"{text}=present"), '
         "or absent, or unknown."
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, some_of
+from noisyor.errors import FileError, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import open_table, write_csv
@@ -93,7 +93,7 @@ def _number_column(table: Table, column: str) -> Floats:
         if wrong.size:
             location = table.location(row + int(wrong[0]))
             raise FileError(
-                f"{location}, column {column!r}: {values[wrong[0]]:g} is not between 0 and 1."
+                f"{location}, column {quoted(column)}: {values[wrong[0]]:g} is not between 0 and 1."
             )
         parts.append(values)
         row += batch.num_rows
@@ -112,7 +112,9 @@ def read_values(path: PathLike, key: str, value: str) -> dict[str, float]:
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            raise FileError(f"{table.location(row)}, column {key!r}: the name is empty.")
+            raise FileError(f"{table.location(row)}, column {quoted(key)}: the name is empty.")
         if seen.setdefault(name, row) != row:
-            raise FileError(f"{table.location(row)}, column {key!r}: {name!r} was given before.")
+            raise FileError(
+                f"{table.location(row)}, column {quoted(key)}: {quoted(name)} was given before."
+            )
     return dict(zip(names, _number_column(table, value).tolist(), strict=True))
