@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs reference bench clean
+.PHONY: help setup demo test test-all lint format docs reference lock licences bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,6 +57,12 @@ docs: $(READY) reference  ## build the documentation as a site, site/index.html
 
 reference: $(READY)  ## write the reference of the command line from the commands themselves
 	$(BIN)/python scripts/make_cli_reference.py
+
+lock: $(READY)  ## write requirements.lock: the pinned versions with the hashes of their files
+	$(BIN)/python scripts/make_lock.py
+
+licences: $(READY)  ## write docs/licences.md: what is installed, and under which licence
+	$(BIN)/python scripts/list_installed.py
 
 bench: $(READY)  ## measure speed anew; the page is bench/speed.md
 	rm -rf bench

@@ -483,6 +483,17 @@ def weighted_states(priors, failures, leaks, row):
         yield states, weight
 
 
+def states_given(priors, failures, leaks, row):
+    """Each possible state of the diseases with its probability given a record, by fractions.
+
+    However small the parameters are, nothing is rounded before the end.
+    """
+    exact = [Fraction(p) for p in priors], [list(map(Fraction, row)) for row in failures]
+    weighted = list(weighted_states(*exact, list(map(Fraction, leaks)), row))
+    total = sum(weight for _, weight in weighted)
+    return [(states, float(weight / total)) for states, weight in weighted if weight]
+
+
 def best_states(priors, failures, leaks, row, k):
     """The k most probable states of the diseases, as sorted probabilities with the findings."""
     weights = [weight for _, weight in weighted_states(priors, failures, leaks, row)]

@@ -3,9 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from noisyor import (
-    NoisyOrNetwork,
-)
+from noisyor import NoisyOrNetwork
+from noisyor.errors import FileError
 
 
 def test_the_demo_copes_with_few_records(run, tmp_path):
@@ -13,6 +12,17 @@ def test_the_demo_copes_with_few_records(run, tmp_path):
     assert code == 0
     assert "nan" not in out
     assert "0 of 7 failures without a flag. More records are needed." in " ".join(out.split())
+
+
+def test_the_demo_leaves_nothing_where_its_report_fails(run, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise FileError("no room.")
+
+    monkeypatch.setattr("noisyor.write_report", refuse)
+    code, _, err = run("demo", "-n", 1, "--network", "figure1", "-o", tmp_path)
+    assert code == 2
+    assert "no room." in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_tells_its_story(run, tmp_path):

@@ -24,7 +24,8 @@ def test_ctrl_c_ends_with_a_word_and_code_130(run, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_in_the_middle_of_real_work(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_asked_to_end_in_the_middle_of_real_work(tmp_path, number, code):
     script = "from noisyor.cli import main; main()"
     arguments = ["sample", "qmr_shaped", "-n", "100000000", "-o", str(tmp_path / "r.parquet")]
     process = subprocess.Popen(
@@ -34,11 +35,27 @@ def test_ctrl_c_in_the_middle_of_real_work(tmp_path):
     while not list(tmp_path.glob(".r.parquet.*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert err.strip() == "noisyor: interrupted"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_code_where_only_compiled_code_runs(number, code):
+    """The main thread cannot see the signal: the handler does not run before the end."""
+    script = (
+        "import hashlib; from noisyor.cli.interrupts import interruptible\n"
+        "with interruptible():\n"
+        "    print('ready', flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == code
 
 
 def test_signals_are_heeded_inside_and_given_back_after():

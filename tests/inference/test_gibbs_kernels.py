@@ -53,3 +53,32 @@ def test_sampling_is_honest_where_explanations_exclude_each_other():
         found = posterior(network, list(range(49)), method="gibbs", rng=seed)
         n_dishonest += np.abs(found.probabilities - truth).max() > 1.5 * found.error
     assert n_dishonest <= 2  # all eight chains fall into one of both now and then
+
+
+@pytest.mark.parametrize(
+    ("priors", "failures", "leaks"),
+    [
+        # Only a disease of 1e-300 explains the first finding; "none does" was taken for likelier.
+        ([1e-300, 0.52], [[0.98, 1e-8], [1.0, 0.85]], [0.0, 0.0]),
+        ([1e-305, 0.5], [[0.9, 1e-300], [1.0, 0.8]], [0.0, 0.0]),
+        # The third explanation is rare, and excludes the others: it was not found again.
+        (
+            [1e-8, 1e-8, 3e-10],
+            [[0.0, 0.5, 0.4], [0.0, 1e-8, 1e-8], [1e-8, 0.5, 0.4]],
+            [0.0, 0.6, 0.1],
+        ),
+    ],
+)
+def test_gibbs_with_degenerate_parameters(priors, failures, leaks):
+    structure = Structure.from_matrix(np.array(failures) < 1.0)
+    given = np.array(failures)[tuple(structure.edges.T)]
+    network = NoisyOrNetwork(structure, priors, given, leaks)
+    row = [1] * len(leaks)
+    expected = np.zeros(len(priors))
+    for states, probability in naive.states_given(*as_lists(network), row):
+        expected += probability * np.array(states)
+    n_right = 0
+    for seed in range(20):
+        found = posterior(network, list(range(len(row))), method="gibbs", rng=seed)
+        n_right += (np.abs(found.probabilities - expected) <= found.error).all()
+    assert n_right >= 17

@@ -10,7 +10,7 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
 from noisyor.cli.output import show_facts
-from noisyor.io.paths import check_writable
+from noisyor.io.replacing import check_writable
 
 
 class FileFormat(StrEnum):

@@ -1,5 +1,6 @@
 """`noisyor count` and `noisyor merge`: moments of records, file after file, and their sum."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ from noisyor.cli.inputs import (
 from noisyor.cli.output import note, progress_bar, tell
 from noisyor.cluster import Cluster, connected
 from noisyor.errors import NoisyOrError, ParameterError, StructureError
+from noisyor.io.replacing import remove_stale
 
 if TYPE_CHECKING:
     from noisyor.findings import ReadOptions
@@ -89,7 +91,9 @@ def count(
         skipped = [each.source for each in split.skipped]
     moments = moments.suppressed(min_count) if min_count > 1 else moments
     save_somewhere(moments, output)
-    checkpoint.unlink(missing_ok=True)
+    with suppress(OSError):  # the counts are safe; a checkpoint that stays is announced next time
+        checkpoint.unlink(missing_ok=True)
+    remove_stale(checkpoint, ".part")
     found = facts_of_moments(moments)
     n_hidden = found["sets hidden as too small"]
     hidden = f", {n_hidden:,} sets hidden" if n_hidden else ""

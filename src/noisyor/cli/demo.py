@@ -14,6 +14,7 @@ from noisyor.cli.diagnose import posterior_table
 from noisyor.cli.inputs import read_network
 from noisyor.cli.output import Advance, progress_bar, show, tell, text_table, working
 from noisyor.errors import FileError
+from noisyor.io.replacing import replaced_together
 
 
 def demo(
@@ -57,12 +58,13 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"--out {out} cannot be made: {error.strerror}.") from None
-    truth.save(out / "truth.json")
-    estimate.network.save(out / "learned.json")
-    estimate.save_summary(out / "learned.csv")
     page = out / "report.html"
-    with story.timed("the report"), working("the report", silent):
-        noisyor.write_report(estimate, page, truth=truth, title="noisyor demo")
+    with replaced_together():
+        truth.save(out / "truth.json")
+        estimate.network.save(out / "learned.json")
+        estimate.save_summary(out / "learned.csv")
+        with story.timed("the report"), working("the report", silent):
+            noisyor.write_report(estimate, page, truth=truth, title="noisyor demo")
     facts |= {"seconds": story.seconds, "folder": str(out)}
     others = "learned.json, learned.csv and truth.json"
     sentence = f"Look at {page} in a browser; beside it are {others}."

@@ -25,6 +25,7 @@ from noisyor.cli.output import note, progress_bar, say, show, show_json, text_ta
 from noisyor.cluster import connected
 from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.flags import REASONS, Flag
+from noisyor.io.replacing import replaced_together
 
 if TYPE_CHECKING:
     from noisyor.findings import ReadOptions
@@ -184,16 +185,17 @@ class Outputs(NamedTuple):
     def write(
         self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool
     ) -> None:
-        """Write all of it."""
+        """Write all of it, or nothing."""
         if not estimate.priors.is_learned.any():
             note("no prior was learned: the network holds neutral values only.")
-        noisyor.write_model(estimate.network, self.network)
-        if self.summary is not None:
-            estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
-        if self.misfits is not None:
-            misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
-        if self.report is not None:
-            noisyor.write_report(estimate, self.report, misfits=misfits)
+        with replaced_together():
+            noisyor.write_model(estimate.network, self.network)
+            if self.summary is not None:
+                estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
+            if self.misfits is not None:
+                misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
+            if self.report is not None:
+                noisyor.write_report(estimate, self.report, misfits=misfits)
 
 
 def _read_fixed(

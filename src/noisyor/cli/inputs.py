@@ -9,7 +9,8 @@ from typing import Any
 import noisyor
 from noisyor.cli.output import note
 from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
-from noisyor.io.paths import check_differ, check_writable, existing_file, is_uri
+from noisyor.io.paths import check_differ, existing_file, is_uri
+from noisyor.io.replacing import check_writable
 
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 

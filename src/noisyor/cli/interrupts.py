@@ -6,11 +6,11 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from noisyor.io.paths import remove_unfinished
+from noisyor.io.replacing import remove_unfinished
 
 PATIENCE = 0.6
 """Seconds that compiled code, in which no exception can be raised, may go on."""
@@ -42,10 +42,16 @@ def interruptible() -> Iterator[None]:
 
 
 def _interrupt(number: int, _: Any) -> NoReturn:
-    global _code  # noqa: PLW0603
-    _code = INTERRUPTED if number == signal.SIGINT else TERMINATED
+    _keep_code([number])
     _requested.set()
     raise KeyboardInterrupt
+
+
+def _keep_code(numbers: Collection[int]) -> None:
+    """Remember the exit code that the first signals of a request to end call for."""
+    global _code  # noqa: PLW0603
+    if not _requested.is_set():
+        _code = INTERRUPTED if signal.SIGINT in numbers else TERMINATED
 
 
 @contextmanager
@@ -76,8 +82,10 @@ def _watch(reading: int, done: threading.Event, heeded: list[signal.Signals]) ->
         numbers = os.read(reading, 64)
         if done.is_set() or not numbers:
             return
-        if not set(heeded) & set(numbers):
+        asked = set(heeded) & set(numbers)
+        if not asked:
             continue
+        _keep_code(asked)  # the handler runs only when compiled code has returned
         # Where it was asked for before, cleaning up takes too long for whoever asks again.
         is_asked_again = _requested.is_set()
         is_noticed = _requested.wait(PATIENCE) and not is_asked_again

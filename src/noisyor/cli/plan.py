@@ -17,8 +17,9 @@ from noisyor.cli.inputs import (
     read_network,
     read_structure,
 )
-from noisyor.cli.output import say, show, show_json, tell, text_table
+from noisyor.cli.output import show, show_json, tell, text_table
 from noisyor.errors import FileError, ParameterError
+from noisyor.io.replacing import replaced_together
 
 if TYPE_CHECKING:
     from noisyor.learning import Precision
@@ -79,23 +80,26 @@ def plan(
     inputs = [structure, network, fixed]
     check_files([output, summary], inputs, tables=[summary], endings={output: (".plan",)})
     graph = read_structure(structure)
+    found = predicted = None
     if output is not None:
         learner = noisyor.NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
         found = learner.find_plan(fixed=read_fixed(fixed, graph))
-        found.save(output)
-        if not quiet and not as_json:
-            say(f"Planned into {output}: {found}")
     if network is not None:
         guess = read_network(network, seed)
         if guess.structure != graph:
             raise FileError(f"{network} has another structure than the one to be planned for.")
         predicted = predict_precision(guess, records, rng=seed)
-        if summary is not None:
+    with replaced_together():
+        if found is not None and output is not None:
+            found.save(output)
+        if predicted is not None and summary is not None:
             write_table(summary, predicted.summary(precision))
-        if as_json:
-            show_json(_facts(predicted, precision))
-        elif not quiet:
-            _show(predicted, precision)
+    if found is not None and not quiet and not as_json:
+        say(f"Planned into {output}: {found}")
+    if predicted is not None and as_json:
+        show_json(_facts(predicted, precision))
+    elif predicted is not None and not quiet:
+        _show(predicted, precision)
 
 
 def _quantiles(predicted: "Precision", wanted: float) -> dict[str, tuple[list[float], list[int]]]:

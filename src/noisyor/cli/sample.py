@@ -10,6 +10,7 @@ import typer
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, read_network
 from noisyor.cli.output import Advance, progress_bar, tell
+from noisyor.io.replacing import replaced_together
 
 if TYPE_CHECKING:
     from noisyor.findings.blocks import Block
@@ -45,19 +46,20 @@ def sample(
     check_files(outputs, tables=[output, diseases], endings={save_network: (".json",)})
     source = read_network(network, seed, may_draw=True)
     bar = partial(progress_bar, total=records, quiet=quiet or as_json)
-    with bar("sampling records") as advance:
-        blocks = (each.block for each in source.iter_sample(records, seed))
-        writer = RecordWriter(source.structure.symptoms, layout=layout.value)
-        writer.write(output, table_kind(output), _advancing(blocks, advance))
-    if diseases is not None:
-        # The same records are sampled once more: cheaper than holding two files open.
-        with bar("writing diseases") as advance:
-            sampled = source.iter_sample(records, seed, keep_diseases=True)
-            blocks = (Block(len(each.diseases), pack(each.diseases)) for each in sampled)
-            writer = RecordWriter(source.structure.diseases)
-            writer.write(diseases, table_kind(diseases), _advancing(blocks, advance))
-    if save_network is not None:
-        source.save(save_network)
+    with replaced_together():
+        with bar("sampling records") as advance:
+            blocks = (each.block for each in source.iter_sample(records, seed))
+            writer = RecordWriter(source.structure.symptoms, layout=layout.value)
+            writer.write(output, table_kind(output), _advancing(blocks, advance))
+        if diseases is not None:
+            # The same records are sampled once more: cheaper than holding two files open.
+            with bar("writing diseases") as advance:
+                sampled = source.iter_sample(records, seed, keep_diseases=True)
+                blocks = (Block(len(each.diseases), pack(each.diseases)) for each in sampled)
+                writer = RecordWriter(source.structure.diseases)
+                writer.write(diseases, table_kind(diseases), _advancing(blocks, advance))
+        if save_network is not None:
+            source.save(save_network)
     facts = {
         "records": records,
         "seed": seed,

@@ -1,6 +1,7 @@
 """Networks and structures in any format: which one a file is in, what is kept and what is lost."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,8 @@ from noisyor.exchange.q_matrix import read_q_matrix, write_q_matrix
 from noisyor.exchange.uai import read_uai, write_uai
 from noisyor.exchange.xdsl import read_xdsl, write_xdsl
 from noisyor.io.documents import read_document
-from noisyor.io.paths import PathLike, as_path, check_writable
+from noisyor.io.paths import PathLike, as_path
+from noisyor.io.replacing import check_writable
 from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
@@ -151,13 +153,20 @@ def folder_files(folder: Path) -> list[Path]:
 
 def _write_folder(network: NoisyOrNetwork, path: PathLike) -> None:
     folder = Path(path)
+    is_new = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder} cannot be made: {error.strerror}.") from None
     edges, priors, leaks = files = folder_files(folder)
-    check_writable(files)
-    network.to_csv(edges, priors=priors, leaks=leaks)
+    try:
+        check_writable(files)
+        network.to_csv(edges, priors=priors, leaks=leaks)
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _write_edges(structure: Structure, path: PathLike) -> None:

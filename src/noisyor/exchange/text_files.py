@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from noisyor.errors import FileError, quoted
-from noisyor.io.paths import PathLike, replaced_when_done
+from noisyor.io.paths import PathLike
+from noisyor.io.replacing import replaced_when_done
 
 
 def write_lines(path: PathLike, lines: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from noisyor._version import __version__
 from noisyor.errors import FileError
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.io.paths import replaced_when_done
+from noisyor.io.replacing import replaced_when_done
 
 MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
 """What must be the same when a run goes on."""

@@ -21,7 +21,15 @@ Random = NDArray[np.uint64]
 """The state of a stream of random numbers, in an array of one."""
 
 LARGEST_BLOCK = 5
-SMALLEST = 1e-300
+SURE = 1e-17
+"""A failure below it is as good as 0: what it is subtracted from 1 leaves 1."""
+LOG_IMPOSSIBLE = -1e5
+"""The log probability of a finding without a cause: chains may start there, but never stay."""
+ALL_EVERY = 10
+"""Sweeps after which one has blocks of all diseases: a rare explanation that excludes the others
+would not be found again by diseases that are drawn alone."""
+T_OF_8_CHAINS = 2.365 / 1.96
+"""How much wider a 95% interval is that rests on the spread of 8 means."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -58,13 +66,15 @@ class Chain(NamedTuple):
 
     is_on: Booleans
     silent: Floats
-    """Of each finding: P(no disease that is on causes it)."""
+    """Of each finding: P(no disease that is on causes it), but for those that surely do."""
+    n_on: Integers
+    """Of each finding: how many of its diseases are on."""
+    n_sure: Integers
+    """Of each finding: how many of them surely cause it."""
     is_lively: Booleans
     """Diseases that are drawn in blocks."""
     order: Integers
     """In which the diseases are drawn."""
-    failures: Floats
-    """Of each entry; never 0, so that a disease can be turned off by a division."""
     probabilities: Floats
     """Of each disease, added up."""
     caused: Floats
@@ -153,7 +163,7 @@ def _compare_chains(
                 mean = batches.on[chain * size : (chain + 1) * size, disease].mean()
                 square += (mean - row[disease]) ** 2
             between = np.sqrt(square / (n_chains * (n_chains - 1)))
-            errors[disease] = max(errors[disease], between)
+            errors[disease] = max(errors[disease], T_OF_8_CHAINS * between)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -205,21 +215,24 @@ def settle_chains(piece: Piece, n_chains: int, n_sweeps: int, random: Random) ->
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def new_chain(piece: Piece, number: int, random: Random) -> Chain:
-    """Return the start of a chain: no disease is on in the even ones, all are in the odd ones.
+    """Return the start of a chain: no disease is on, or all, or some at random, or as priors say.
 
     Each draws the diseases in a random order of its own: otherwise all would find the same of
     several explanations that exclude each other.
     """
     k, m = len(piece.on), len(piece.absent)
-    failures = np.maximum(piece.failures, 1e-18)
-    order = np.arange(k)
+    order, is_on = np.arange(k), np.full(k, number % 4 == 1)
     for index in range(k - 1, 0, -1):
         other = int(next_uniform(random) * (index + 1))
         order[index], order[other] = order[other], order[index]
+    if number % 4 > 1:
+        for disease in range(k):
+            is_on[disease] = next_uniform(random) < (0.5 if number % 4 == 2 else piece.on[disease])
     offsets, parents = parents_of(piece)
+    none = np.zeros(m, dtype=np.int64)
     return Chain(
-        np.full(k, number % 2 == 1), np.ones(m), np.ones(k, dtype=np.bool_), order, failures,
-        np.zeros(k), np.zeros(len(failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
+        is_on, np.ones(m), none, none.copy(), np.ones(k, dtype=np.bool_), order,
+        np.zeros(k), np.zeros(len(piece.failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
         offsets, parents,
     )  # fmt: skip
 
@@ -236,17 +249,19 @@ def run_chain(piece: Piece, chain: Chain, n_sweeps: int, random: Random) -> None
         _multiply(piece, chain)
         for disease in chain.order:
             block[0], stamp = disease, sweep * len(piece.on) + disease
-            n = choose_block(piece, chain, stamp, block, random)
+            n = choose_block(piece, chain, stamp, sweep % ALL_EVERY == 0, block, random)
             draw_block(piece, chain, block[:n], weights, random)
         _add_causes(piece, chain)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def choose_block(piece: Piece, chain: Chain, stamp: int, block: Integers, random: Random) -> int:
+def choose_block(
+    piece: Piece, chain: Chain, stamp: int, of_all: bool, block: Integers, random: Random
+) -> int:
     """Add diseases that share findings with the first one, whatever is on; return how many."""
     disease, n = block[0], 1
     offsets = chain.parent_offsets
-    if not chain.is_lively[disease]:
+    if not (of_all or chain.is_lively[disease]):
         return n
     chain.marks[disease] = stamp
     first, last = piece.offsets[disease], piece.offsets[disease + 1]
@@ -254,7 +269,7 @@ def choose_block(piece: Piece, chain: Chain, stamp: int, block: Integers, random
         x = piece.findings[first + int(next_uniform(random) * (last - first))]
         n_parents = offsets[x + 1] - offsets[x]
         other = chain.parents[offsets[x] + int(next_uniform(random) * n_parents)]
-        if chain.is_lively[other] and chain.marks[other] != stamp:
+        if (of_all or chain.is_lively[other]) and chain.marks[other] != stamp:
             block[n], chain.marks[other] = other, stamp
             n += 1
             if n == LARGEST_BLOCK:
@@ -303,29 +318,59 @@ def turn(piece: Piece, chain: Chain, disease: int) -> float:
     """Turn a disease on or off; return by how much the log probability of the state changes."""
     is_on = not chain.is_on[disease]
     chain.is_on[disease] = is_on
-    p = min(max(piece.on[disease], SMALLEST), 1.0 - 1e-16)
-    change, ratio = np.log(p / (1.0 - p)), 1.0
+    p = min(piece.on[disease], 1.0 - 1e-16)
+    change, ratio = np.log(p) - np.log1p(-p), 1.0
     change = change if is_on else -change
     for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-        x, f = piece.findings[entry], chain.failures[entry]
-        before = piece.present[x] + piece.absent[x] * (1.0 - chain.silent[x])
-        silent = chain.silent[x] * f if is_on else min(chain.silent[x] / f, 1.0)
-        after = piece.present[x] + piece.absent[x] * (1.0 - silent)
-        chain.silent[x] = silent
-        ratio *= max(after, SMALLEST) / max(before, SMALLEST)
-        if not 1e-100 < ratio < 1e100:  # a logarithm for each would be slow
-            change += np.log(min(max(ratio, SMALLEST), 1.0 / SMALLEST))
+        x = piece.findings[entry]
+        before = chance_of(piece, chain, x)
+        turn_entry(chain, x, piece.failures[entry], is_on)
+        after = chance_of(piece, chain, x)
+        if 1e-50 * before < after < 1e50 * before:  # a logarithm for each would be slow
+            ratio *= after / before
+        else:
+            change += np.log(after) if after > 0.0 else LOG_IMPOSSIBLE
+            change -= np.log(before) if before > 0.0 else LOG_IMPOSSIBLE
+        if not 1e-100 < ratio < 1e100:
+            change += np.log(ratio)
             ratio = 1.0
     return float(change + np.log(ratio))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
+def turn_entry(chain: Chain, x: int, failure: float, is_on: bool) -> None:
+    """Let a disease that has just been turned on or off cause a finding, or no longer."""
+    step = 1 if is_on else -1
+    chain.n_on[x] += step
+    if failure < SURE:
+        chain.n_sure[x] += step
+    elif is_on:
+        chain.silent[x] *= failure
+    elif chain.n_on[x] == chain.n_sure[x]:
+        chain.silent[x] = 1.0  # exactly: a rounding error would be a cause
+    else:
+        chain.silent[x] = min(chain.silent[x] / failure, 1.0)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def causing(chain: Chain, x: int) -> float:
+    """Return P(a disease that is on causes the finding)."""
+    return 1.0 if chain.n_sure[x] > 0 else 1.0 - chain.silent[x]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def chance_of(piece: Piece, chain: Chain, x: int) -> float:
+    """Return P(the finding is present | the diseases that are on)."""
+    return float(piece.present[x] + piece.absent[x] * causing(chain, x))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
 def _multiply(piece: Piece, chain: Chain) -> None:
     """Find the products anew: many turns would let rounding errors grow."""
-    chain.silent[:] = 1.0
+    chain.silent[:], chain.n_on[:], chain.n_sure[:] = 1.0, 0, 0
     for disease in np.flatnonzero(chain.is_on):
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
-            chain.silent[piece.findings[entry]] *= chain.failures[entry]
+            turn_entry(chain, piece.findings[entry], piece.failures[entry], True)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -333,10 +378,10 @@ def _add_causes(piece: Piece, chain: Chain) -> None:
     """Add what the state that is drawn says of the findings' causes."""
     inverses = np.empty(len(piece.absent))
     for x in range(len(inverses)):
-        causing = 1.0 - chain.silent[x]
-        inverses[x] = 1.0 / max(piece.present[x] + piece.absent[x] * causing, SMALLEST)
+        chance = chance_of(piece, chain, x)
+        inverses[x] = 1.0 / chance if chance > 0.0 else 0.0  # a start that is impossible
         chain.if_caused[x] += inverses[x]
-        chain.if_not[x] += causing * inverses[x]
+        chain.if_not[x] += causing(chain, x) * inverses[x]
     for disease in np.flatnonzero(chain.is_on):
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             chain.caused[entry] += inverses[piece.findings[entry]]

@@ -12,7 +12,7 @@ from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 from noisyor.io.parts import Part
-from noisyor.io.paths import replaced_folder
+from noisyor.io.replacing import replaced_folder
 from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 

@@ -18,14 +18,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from noisyor.errors import FileError, quoted
-from noisyor.io.paths import (
-    PathLike,
-    damage_named,
-    existing_file,
-    replaced_when_done,
-    unreadable,
-    unwritable,
-)
+from noisyor.io.paths import PathLike, damage_named, existing_file, unreadable, unwritable
+from noisyor.io.replacing import replaced_when_done
 
 LARGEST_TEXT = 1 << 30
 """Bytes of a file that is read whole: a network of ten million edges has fewer."""

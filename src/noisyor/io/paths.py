@@ -1,14 +1,12 @@
-"""Where files are, opening and replacing them, and what must not be left behind half-written."""
+"""Where files are, and opening them."""
 
 import gzip
 import io
 import lzma
 import os
-import secrets
-import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -91,84 +89,6 @@ def damage_named(file: Path | str, kind: str) -> Iterator[None]:
         raise FileError(
             f"{file} is not a readable {kind} file; it may be truncated or damaged ({reason})."
         ) from None
-
-
-@contextmanager
-def replaced_when_done(path: PathLike) -> Iterator[Path]:
-    """Give a path beside the target to write to; rename it to the target only on success.
-
-    Whatever interrupts the writing (an error, a full disk, Ctrl-C) leaves the target as it was
-    and removes the part that was written.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replaced_when_done(Path(folder) / "greeting.txt") as part:
-    ...         _ = part.write_text("hello")
-    ...     [file.name for file in Path(folder).iterdir()]
-    ['greeting.txt']
-    """
-    check_writable([path])
-    target = as_path(path).resolve()  # a link stays a link to the file that is replaced
-    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
-    keep_in_mind(part)
-    try:
-        part.touch(exist_ok=False)
-        if target.exists():
-            shutil.copymode(target, part)
-        yield part
-        part.replace(target)
-    except OSError as error:
-        raise unwritable(target, error) from None
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
-        forget(part)
-
-
-@contextmanager
-def replaced_folder(path: PathLike) -> Iterator[Path]:
-    """Give a new folder beside the target to write to; rename it to the target only on success.
-
-    The target must not exist, or be an empty folder.
-    """
-    target = Path(path).resolve()
-    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
-    keep_in_mind(part)
-    try:
-        part.mkdir(parents=True)
-        yield part
-        if target.is_dir():
-            target.rmdir()
-        part.rename(target)
-    except OSError as error:
-        raise unwritable(target, error) from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        forget(part)
-
-
-def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -> None:
-    """Raise an error where a file cannot be written, or would overwrite an input or another."""
-    read: set[Path] = set()
-    for source in map(Path, inputs):
-        # A folder is read through the files in it.
-        read |= {file.resolve() for file in (source.iterdir() if source.is_dir() else [source])}
-    seen: set[Path] = set()
-    for path in paths:
-        target = as_path(path)
-        if target.is_dir():
-            raise FileError(f"{target} is a directory; give a file to write.")
-        if target.exists() and not target.is_file():
-            raise FileError(f"{target} is not a file that could be replaced.")
-        if target.resolve() in read:
-            raise FileError(f"{target} is read and cannot be the output, too.")
-        if not target.parent.is_dir():
-            raise FileError(
-                f"{target} cannot be written: the directory {target.parent} does not exist."
-            )
-        if target.resolve() in seen:
-            raise FileError(f"{target} is given for two different outputs.")
-        seen.add(target.resolve())
 
 
 def check_differ(files: Iterable[PathLike]) -> None:
@@ -293,28 +213,3 @@ class FileSource:
                 "file://, s3://, gs://, hdfs://, abfs://."
             ) from None
         return found
-
-
-# --- what must not be left behind, should the program end in the middle ---
-
-_paths: set[Path] = set()
-
-
-def keep_in_mind(path: Path) -> None:
-    """Remember something that is removed when the work on it is done."""
-    _paths.add(path)
-
-
-def forget(path: Path) -> None:
-    """The work on it is done."""
-    _paths.discard(path)
-
-
-def remove_unfinished() -> None:
-    """Remove what is there of all that was not finished."""
-    for path in list(_paths):
-        with suppress(OSError):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()

@@ -32,13 +32,11 @@ from noisyor.io.paths import (
     PathLike,
     damage_named,
     existing_file,
-    forget,
     is_uri,
-    keep_in_mind,
     one_line,
-    replaced_when_done,
     unwritable,
 )
+from noisyor.io.replacing import forget, keep_in_mind, replaced_when_done
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""

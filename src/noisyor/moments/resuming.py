@@ -181,10 +181,10 @@ def save_somewhere(moments: Moments, path: Path) -> None:
     try:
         moments.save(path)
     except FileError as error:
-        refuge = Path(tempfile.mkdtemp(prefix="noisyor-")) / path.name
         try:
+            refuge = Path(tempfile.mkdtemp(prefix="noisyor-")) / path.name
             moments.save(refuge)
-        except FileError as second:
+        except (FileError, OSError) as second:
             raise FileError(f"{error} Nor elsewhere: {second}") from None
         raise FileError(f"{error} The counts were saved as {refuge} instead.") from None
 

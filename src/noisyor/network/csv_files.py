@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from noisyor.errors import FileError, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.paths import PathLike
+from noisyor.io.replacing import replaced_together
 from noisyor.io.tables import open_table, write_csv
 from noisyor.names import columns_named, name_key
 from noisyor.parameters import Parameters
@@ -21,10 +22,12 @@ Floats = NDArray[np.float64]
 def write_network(
     structure: Structure, parameters: Parameters, edges: PathLike, priors: PathLike, leaks: PathLike
 ) -> None:
-    """Write the three files, each whole or not at all."""
-    write_csv(edges, pa.table({**structure.edge_names(), "failure": parameters.failures}))
-    write_csv(priors, pa.table({"disease": list(structure.diseases), "prior": parameters.priors}))
-    write_csv(leaks, pa.table({"symptom": list(structure.symptoms), "leak": parameters.leaks}))
+    """Write the three files, all of them or none: they belong together."""
+    diseases, symptoms = list(structure.diseases), list(structure.symptoms)
+    with replaced_together():
+        write_csv(edges, pa.table({**structure.edge_names(), "failure": parameters.failures}))
+        write_csv(priors, pa.table({"disease": diseases, "prior": parameters.priors}))
+        write_csv(leaks, pa.table({"symptom": symptoms, "leak": parameters.leaks}))
 
 
 class NetworkTables(NamedTuple):

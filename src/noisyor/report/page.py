@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from noisyor._version import __version__
 from noisyor.errors import FileError
 from noisyor.flags import REASONS
-from noisyor.io.paths import PathLike, replaced_when_done
+from noisyor.io.paths import PathLike
+from noisyor.io.replacing import replaced_when_done
 from noisyor.learning import Estimate
 from noisyor.learning.misfits import Misfits
 from noisyor.network import NoisyOrNetwork
