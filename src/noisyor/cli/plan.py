@@ -17,7 +17,7 @@ from noisyor.cli.inputs import (
     read_network,
     read_structure,
 )
-from noisyor.cli.output import show, show_json, tell, text_table
+from noisyor.cli.output import say, show, show_json, tell, text_table
 from noisyor.errors import FileError, ParameterError
 from noisyor.io.replacing import replaced_together
 
