@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+import time
 
 import pytest
 
@@ -106,3 +107,12 @@ def test_notices_are_warnings_unless_this_thread_collects_them():
     assert (notices, seen) == (["collected"], ["there"])
     with pytest.warns(NoisyOrWarning, match="after it"):
         give_notice("after it")
+
+
+def test_near_names_are_looked_for_among_some_thousands_only():
+    start = time.monotonic()
+    names = [f"{'symptom'} {number}" for number in range(200_000)]
+    assert errors.nearest("symptom 77777x", names)
+    assert errors.nearest("x" * 1_000_000, ["x" * 999_999]) is None
+    assert errors.nearest("fevr", ["x" * 1_000_000, "fever"]) == "fever"
+    assert time.monotonic() - start < 5.0

@@ -19,6 +19,7 @@ ROOMS = [
     "errors",
     "flags",
     "immutable",
+    "memory",
     "parallel",
     "io",
     "cluster",

@@ -174,6 +174,17 @@ def test_all_parameters_can_be_held(method):
     assert (estimate.leaks.flags == Flag.FIXED).all()
 
 
+def test_frames_with_other_indices_are_not_joined_by_row():
+    network = datasets.figure1(0)
+    findings, diseases = network.sample(50, rng=0, return_diseases=True)
+    records = pd.DataFrame(findings.to_numpy().astype(int), columns=network.structure.symptoms)
+    labels = pd.DataFrame(diseases.astype(int), columns=network.structure.diseases)
+    learner = NoisyOrLearner(network.structure, method="observed")
+    with pytest.raises(ParameterError, match="frames with different indices"):
+        learner.fit(records, labels.sample(frac=1, random_state=0))
+    learner.fit(records, labels)
+
+
 def test_a_table_of_diseases_is_matched_by_name():
     network = datasets.figure1(0)
     findings, diseases = network.sample(5000, rng=0, return_diseases=True)

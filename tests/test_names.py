@@ -48,6 +48,11 @@ def test_a_name_is_found_in_other_letters_where_that_is_clear():
     assert {name: matcher.find(name) for name in expected} == expected
     assert matcher.hint("RASH") == "; it can be 'Rash', 'rash'."
     assert matcher.hint("fevre") == "; did you mean 'fever'?"
+    swapped = NameMatcher(["fever", "cough"], {"fever": "cough", "cough": "fever", "x": None})
+    assert [swapped.find(name) for name in ("fever", "cough", "x", " X ")] == [1, 0, -2, -2]
+    assert not swapped.has_numbers
+    swapped.find("2020")
+    assert not swapped.has_numbers
     with pytest.raises(UnknownNameError, match="'temp' is to mean 'heat', which is unknown"):
         NameMatcher(["fever"], {"temp": "heat"})
 

@@ -5,6 +5,7 @@ exits with code 2. It is a `ValueError`, so that callers who know nothing of thi
 """
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -135,6 +136,23 @@ def quoted(value: object, most: int = 100) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
+_UNSHOWN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff]"
+)
+"""Controls, escapes, direction marks and what else moves or hides letters on a terminal; not the
+end of a line and the tab, nor the joiners that Persian and emoji need."""
+
+
+def printable(text: str) -> str:
+    """Return a text for a terminal: what would act there instead of being seen is escaped.
+
+    >>> print(printable("fever\x1b[2J"))
+    fever\\x1b[2J
+    """
+    return _UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def count_of(n: int, noun: str) -> str:
     """Return a number with its noun.
 
@@ -154,8 +172,17 @@ def nearest_name(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
+_LONGEST_COMPARED, _MOST_COMPARED = 200, 10_000
+"""Letters of names, and names, among which a near one is looked for: comparing takes long."""
+
+
 def nearest(name: str, names: Sequence[str]) -> str | None:
     """Return the known name that is nearest in its letters, or None where none is near."""
-    folded = {known.casefold(): known for known in names}
+    if len(name) > _LONGEST_COMPARED:
+        return None
+    folded = {known.casefold(): known for known in names if len(known) <= _LONGEST_COMPARED}
+    if len(folded) > _MOST_COMPARED:
+        by_length = sorted(folded, key=lambda known: abs(len(known) - len(name)))
+        folded = {known: folded[known] for known in by_length[:_MOST_COMPARED]}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     return folded[near[0]] if near else None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, StructureError, some_of
+from noisyor.errors import ParameterError, StructureError, quoted, some_of
 from noisyor.inference import posteriors
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.learning import Estimate
@@ -89,7 +89,9 @@ def evaluate(
     True
     """
     if isinstance(n_records, bool) or not isinstance(n_records, int | np.integer) or n_records < 0:
-        raise ParameterError(f"n_records must be a whole number from 0 on, not {n_records!r}.")
+        raise ParameterError(
+            f"n_records must be a whole number from 0 on, not {quoted(n_records)}."
+        )
     learned, truth = network_of(learned), network_of(truth)
     structure = truth.structure
     mine = in_order_of(learned, structure)

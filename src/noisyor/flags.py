@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import IntFlag
 from typing import Self
 
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import FileError, ParameterError, quoted
 
 
 class Flag(IntFlag):
@@ -70,7 +70,7 @@ class Flag(IntFlag):
         known = {flag.code: flag for flag in cls} if text else {}
         for code in text.split():
             if code not in known:
-                raise ParameterError(f"there is no flag {code!r}; known: {', '.join(known)}.")
+                raise ParameterError(f"there is no flag {quoted(code)}; known: {', '.join(known)}.")
             flags |= known[code]
         return flags
 

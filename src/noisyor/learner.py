@@ -203,6 +203,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         settings, form = self._settings(), record_format(options)
         structure = self.structure or structure_of(X, form)
+        check_same_index(X, y)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
         known = as_fixed(fixed, structure)
         estimate = fit(source, structure, self.method, settings, fixed=known, labels=y)
@@ -428,15 +429,30 @@ def structure_of(records: Any, form: RecordFormat) -> Structure:
     return Structure.from_matrix(np.ones((1, len(symptoms))), diseases=[HIDDEN], symptoms=symptoms)
 
 
+def check_same_index(records: Any, labels: Any) -> None:
+    """Raise an error where two pandas frames have other indices: their rows may not belong."""
+    one: Any = getattr(records, "index", None)
+    other: Any = getattr(labels, "index", None)
+    if not hasattr(one, "equals") or not hasattr(other, "equals"):
+        return
+    are_named = any(name is not None for name in (*one.names, *other.names))
+    if not are_named and not one.equals(other):
+        raise ParameterError(
+            "X and y are frames with different indices, and their rows go by their order: take "
+            "y.loc[X.index], name the indices, so that they are joined, or reset both."
+        )
+
+
 def _table_columns(records: Any, form: RecordFormat) -> list[str]:
     """Return the symptoms of a table or file with a column per symptom; none of an array."""
     first = records[0] if isinstance(records, list | tuple) and records else records
     if not isinstance(first, str | Path) and not hasattr(first, "__arrow_c_stream__"):
         return []
     table = open_table(first)
-    columns = form.columns_of(table, Structure([], [], []))
+    unknown = Structure([], [], [])
+    columns = form.columns_of(table, unknown)
     names = list(table.column_names)
-    if form.layout == "long" or {form.record, form.symptom} <= set(names):
+    if form.is_long(table, unknown):
         raise ParameterError(
             f"{table.name} has a row per finding, which does not name all symptoms: give a "
             "structure."

@@ -1,6 +1,5 @@
 """Names of diseases and symptoms, and their indices."""
 
-import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from noisyor.errors import (
     count_of,
     give_notice,
     nearest_name,
+    quoted,
     some_of,
 )
 
@@ -33,11 +33,11 @@ def index_names(names: tuple[str, ...], kind: str) -> dict[str, int]:
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name:
             raise StructureError(
-                f"{kind} {number} has the name {name!r}; a name is a text that is not empty."
+                f"{kind} {number} has the name {quoted(name)}; a name is a text that is not empty."
             )
         if index.setdefault(name, number) != number:
             raise StructureError(
-                f"{kind} name {name!r} is given twice, at {index[name]} and {number}."
+                f"{kind} name {quoted(name)} is given twice, at {index[name]} and {number}."
             )
     try:
         "".join(names).encode()
@@ -55,7 +55,8 @@ def encode(
         for number, name in enumerate(given):
             if not isinstance(name, str):
                 raise StructureError(
-                    f"edge {number} has the {kind} {name!r}; without {kind}s= it must be a name."
+                    f"edge {number} has the {kind} {quoted(name)}; without {kind}s= it must be a "
+                    "name."
                 )
             index.setdefault(name, len(index))
         return tuple(index), np.array([index[str(name)] for name in given], dtype=np.int64)
@@ -83,7 +84,7 @@ def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: st
         if name in index:
             return index[name]
         raise UnknownNameError(
-            f"there is no {kind} named {name!r}{nearest_name(name, names) or '.'}"
+            f"there is no {kind} named {quoted(name)}{nearest_name(name, names) or '.'}"
         )
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         if 0 <= name < len(names):
@@ -91,7 +92,7 @@ def resolve(name: Name, index: Mapping[str, int], names: Sequence[str], kind: st
         raise UnknownNameError(
             f"there is no {kind} number {name}: there are {len(names)}, counted from 0."
         )
-    raise UnknownNameError(f"a {kind} is given by its name or its index, not by {name!r}.")
+    raise UnknownNameError(f"a {kind} is given by its name or its index, not by {quoted(name)}.")
 
 
 def sorted_sets(sets: Indices, n_symptoms: int) -> Indices:
@@ -121,9 +122,11 @@ def match_name(given: str, names: Sequence[str], kind: str) -> str:
             return found[0]
         if found:
             raise UnknownNameError(
-                f"{given!r} can be more than one {kind}: {some_of(found)}. Write more of it."
+                f"{quoted(given)} can be more than one {kind}: {some_of(found)}. Write more of it."
             )
-    raise UnknownNameError(f"there is no {kind} named {given!r}{nearest_name(given, names) or '.'}")
+    raise UnknownNameError(
+        f"there is no {kind} named {quoted(given)}{nearest_name(given, names) or '.'}"
+    )
 
 
 def name_key(name: str) -> str:
@@ -193,13 +196,17 @@ class NameList:
     def tell(self, where: str) -> None:
         """Warn of names that were taken for others."""
         if self._merged:
-            listed = [f"{name!r} is {first!r}" for name, first in self._merged.items()]
+            listed = [f"{quoted(name)} is {quoted(first)}" for name, first in self._merged.items()]
             more = f" and {len(listed) - 10:,} more" if len(listed) > 10 else ""
             give_notice(
                 f"{where}: {count_of(len(listed), self.kind)} under a second spelling: "
                 f"{', '.join(listed[:10])}{more}.",
                 stacklevel=3,
             )
+
+
+_MOST_REMEMBERED = 100_000
+"""Names that are no symptoms of which it is remembered what they mean."""
 
 
 class NameMatcher:
@@ -228,29 +235,35 @@ class NameMatcher:
         for number, name in enumerate(names):
             key = name_key(name)
             self._by_key[key] = -1 if key in self._by_key else number
-        for name, meaning in (meanings or {}).items():
-            self._index[name] = self.PASSED_OVER if not meaning else self._known(name, meaning)
-
-    @functools.cached_property
-    def has_numbers(self) -> bool:
+        # All at once: what one name means must not change what another one does.
+        known = {
+            name: self._known(name, meaning) if meaning else self.PASSED_OVER
+            for name, meaning in (meanings or {}).items()
+        }
+        self._index |= known
+        self._by_key |= {name_key(name): at for name, at in known.items()}
+        self.has_numbers = any(name.strip().isdecimal() for name in self._index)
         """Whether some names are whole numbers."""
-        return any(name.strip().isdecimal() for name in self._index)
+        self._found: dict[str, int] = {}
 
     def _known(self, name: str, meaning: str) -> int:
-        found = self.find(meaning)
+        found = self._index.get(meaning, self._by_key.get(name_key(meaning), -1))
         if found < 0:
             hint = nearest_name(meaning, self.names) or "."
             raise UnknownNameError(
-                f"names: {name!r} is to mean {meaning!r}, which is unknown{hint}"
+                f"names: {quoted(name)} is to mean {quoted(meaning)}, which is unknown{hint}"
             )
         return found
 
     def find(self, name: str) -> int:
         """Return the index of the name that is meant, -1 for none, or `PASSED_OVER`."""
-        found = self._index.get(name)
-        if found is None:  # remembered: a file has the same names in every batch
-            found = self._index[name] = self._by_key.get(name_key(name), -1)
-        return found
+        if name in self._index:
+            return self._index[name]
+        if name not in self._found:  # remembered: a file has the same names in every batch
+            if len(self._found) > _MOST_REMEMBERED:
+                self._found.clear()
+            self._found[name] = self._by_key.get(name_key(name), -1)
+        return self._found[name]
 
     def hint(self, name: str) -> str:
         """Return a question that names what may be meant, or nothing."""
@@ -265,7 +278,7 @@ def renumbering(
     if kept is None:
         return np.arange(count)
     if isinstance(kept, str):
-        raise StructureError(f"subset takes a list of {kind}s, not the single text {kept!r}.")
+        raise StructureError(f"subset takes a list of {kind}s, not the single text {quoted(kept)}.")
     chosen = [index_of(name) for name in kept]
     if len(set(chosen)) < len(chosen):
         raise StructureError(f"a {kind} is named twice in the subset.")

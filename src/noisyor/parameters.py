@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, NoisyOrError, ParameterError
+from noisyor.errors import FileError, NoisyOrError, ParameterError, quoted
 from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
@@ -260,7 +260,7 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
         return Fixed(structure, **fixed)
     if not isinstance(fixed, Fixed):
         raise ParameterError(
-            f"fixed must be a Fixed or a mapping of priors, failures and leaks, not "
+            "fixed must be a Fixed or a mapping of priors, failures and leaks, not "
             f"{type(fixed).__name__}."
         )
     if fixed.structure != structure:
@@ -271,7 +271,9 @@ def as_fixed(fixed: Any, structure: Structure) -> Fixed:
 def _check_kinds(kinds: Iterable[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
-            raise ParameterError(f"there is no kind {kind!r} to fix; known are {', '.join(KINDS)}.")
+            raise ParameterError(
+                f"there is no kind {quoted(kind)} to fix; known are {', '.join(KINDS)}."
+            )
 
 
 def _rebuild(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> Fixed:
@@ -309,7 +311,7 @@ def _index_of(structure: Structure, kind: str, name: Any) -> int:
     if kind == "leaks":
         return structure.symptom_index(name)
     if not isinstance(name, tuple | list) or len(name) != 2:
-        raise ParameterError(f"a failure's name is (disease, symptom), not {name!r}.")
+        raise ParameterError(f"a failure's name is (disease, symptom), not {quoted(name)}.")
     return structure.edge_index(*name)
 
 
@@ -320,7 +322,7 @@ def _probability(kind: str, name: Any, value: Any) -> float:
         number = np.nan
     if not 0.0 <= number <= 1.0:
         raise ParameterError(
-            f"{kind} must lie between 0 and 1; that of {name!r} is given as {value!r}."
+            f"{kind} must lie between 0 and 1; that of {quoted(name)} is given as {quoted(value)}."
         )
     return number
 
@@ -385,11 +387,11 @@ def _parameter_name(
     names = {"prior": disease, "failure": (disease, symptom), "leak": symptom}
     if parameter not in names:
         raise FileError(
-            f"{location}, column 'parameter': {parameter!r} is not prior, failure or leak."
+            f"{location}, column 'parameter': {quoted(parameter)} is not prior, failure or leak."
         )
     unneeded = {"prior": symptom, "leak": disease}.get(parameter)
     if unneeded:
-        raise FileError(f"{location}: a {parameter} has nothing to do with {unneeded!r}.")
+        raise FileError(f"{location}: a {parameter} has nothing to do with {quoted(unneeded)}.")
     return f"{parameter}s", names[parameter]
 
 
@@ -400,8 +402,8 @@ def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
         error = row.cells["standard_error"]
         if error is not None and not 0.0 <= error < np.inf:
             raise FileError(
-                f"{row.location}, column 'standard_error': {error!r} is not a number from 0; leave "
-                "the cell empty where there is none."
+                f"{row.location}, column 'standard_error': {quoted(error)} is not a number from 0; "
+                "leave the cell empty where there is none."
             )
         errors[row.kind][row.index] = np.nan if error is None else error
     return Parameters(**errors)
@@ -413,6 +415,6 @@ def read_parameter_flags(path: PathLike, structure: Structure) -> Parameters:
     for row in parameter_rows(path, structure, {}):
         found, unknown = flags_of_row(row.location, row.cells)
         if unknown:
-            raise FileError(f"{row.location}, column 'flags': {unknown[0]!r} is not a flag.")
+            raise FileError(f"{row.location}, column 'flags': {quoted(unknown[0])} is not a flag.")
         flags[row.kind][row.index] = found
     return Parameters(**flags)

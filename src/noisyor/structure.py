@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noisyor.errors import FileError, StructureError, UnknownNameError, some_of
+from noisyor.errors import FileError, StructureError, UnknownNameError, quoted, some_of
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, names_of, read_document, write_document
 from noisyor.io.paths import PathLike
@@ -230,7 +230,9 @@ class Structure(Immutable):
         for number, edge in enumerate(edges):
             is_pair = isinstance(edge, list) and len(edge) == 2
             if not (is_pair and all(type(end) is int and abs(end) < 2**31 for end in edge)):
-                raise FileError(f"{path}: 'edges' entry {number} is {edge!r}, not two indices.")
+                raise FileError(
+                    f"{path}: 'edges' entry {number} is {quoted(edge)}, not two indices."
+                )
         try:
             return cls(
                 names_of(document, "diseases", path), names_of(document, "symptoms", path), edges
@@ -326,8 +328,9 @@ class Structure(Immutable):
         index = int(edges.start + np.searchsorted(self.edges[edges, 1], j))
         if index == edges.stop or self.edges[index, 1] != j:
             raise UnknownNameError(
-                f"there is no edge from disease {self.diseases[self.disease_index(disease)]!r} "
-                f"to symptom {self.symptoms[j]!r}."
+                "there is no edge from disease "
+                f"{quoted(self.diseases[self.disease_index(disease)])} to symptom "
+                f"{quoted(self.symptoms[j])}."
             )
         return index
 
@@ -411,6 +414,7 @@ def read_edges(
             "disease (a Q-matrix) `noisyor convert` makes a structure."
         )
     columns = columns_named(table, wanted)
+    _check_no_zeros(table, columns)
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0
@@ -432,6 +436,28 @@ def read_edges(
         known.tell(table.name)
     _check_edges_differ(edges, lists[0].names, lists[1].names, table.location)
     return lists[0].names, lists[1].names, edges
+
+
+def _check_no_zeros(table: "Table", columns: Sequence[str]) -> None:
+    """Raise an error where a further column says that some of the edges are none."""
+    from noisyor.io.columns import ABSENT, BadCellError, ColumnKind, converted
+
+    others = [name for name in table.column_names if name and name not in columns]
+    others = [name for name in others if name_key(name) not in ("probability", "failure")]
+    first = next(table.first_rows(others), None) if others else None
+    if first is None:
+        return
+    for name in others:
+        try:
+            states = converted(first.column(name), ColumnKind.STATE).to_numpy()
+        except (BadCellError, TypeError):
+            continue
+        if len(states) and (states == ABSENT).any() and (states != ABSENT).any():
+            raise FileError(
+                f"{table.name}: the column {quoted(name)} holds words for no (0, false, ...). A "
+                f"row is "
+                "an edge, whatever stands beside it: remove the rows that are none, or the column."
+            )
 
 
 def _canonical_edges(
@@ -468,8 +494,8 @@ def _check_edges_differ(
         first, second = order[again[0]], order[again[0] + 1]
         disease, symptom = diseases[edges[first, 0]], symptoms[edges[first, 1]]
         raise StructureError(
-            f"{location(int(second))}: the edge from {disease!r} to {symptom!r} was given before "
-            f"({location(int(first))})."
+            f"{location(int(second))}: the edge from {quoted(disease)} to {quoted(symptom)} was "
+            f"given before ({location(int(first))})."
         )
 
 
@@ -480,5 +506,7 @@ def _offsets(sorted_or_not: Indices, n: int) -> Indices:
 
 def _pair(edge: Sequence[Name], number: int) -> tuple[Name, Name]:
     if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-        raise StructureError(f"edge {number} is {edge!r}; an edge is a pair (disease, symptom).")
+        raise StructureError(
+            f"edge {number} is {quoted(edge)}; an edge is a pair (disease, symptom)."
+        )
     return edge[0], edge[1]

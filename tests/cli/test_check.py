@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from noisyor import datasets
+
 EDGES = "disease;symptom\nflu;fever\nflu;cough\ncold;cough\ncold;runny nose\n"
 RECORDS = "Patient ID;Finding;Result\n1;Fever;yes\n1;cough;no\n2;Runny Nose;yes\n3;fevr;yes\n"
 
@@ -39,7 +41,15 @@ def test_facts_for_machines(run, files):
     assert facts["records_without_a_finding"] == 7
     assert facts["symptoms"]["fever"] == {"present": 1, "known": 9}
     assert facts["not_understood"] == [{"name": "fevr", "nearest": "fever", "rows": 1}]
-    assert facts["seconds_to_fit"] > 0
+    assert facts["seconds_to_fit"] is None  # so few need no trial
+
+
+def test_how_long_fit_takes_is_tried_out_where_records_are_many(run, tmp_path):
+    records = tmp_path / "records.parquet"
+    datasets.clinic().sample(6000, rng=0).to_parquet(records)
+    code, out, err = run("check", "clinic", records)
+    assert code == 0, err
+    assert "fit with the method refined takes about" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The commands schedule, plan and fit, as a user would call them."""
 
+import csv
 import json
+import re
 
 import numpy as np
 import pyarrow.csv
@@ -346,3 +348,45 @@ def test_the_widest_interval_is_told_of_what_is_not_flagged(run, clinic, monkeyp
     page = (clinic / "report.html").read_text()
     assert told in page
     assert "with a doubt" not in page
+
+
+@pytest.fixture
+def formulas(tmp_path, monkeypatch):
+    """A network whose names a spreadsheet would compute, and records of it."""
+    monkeypatch.chdir(tmp_path)
+    structure = Structure.from_edges(
+        [("=cmd()", symptom) for symptom in ("@a", "+b", "-c")], diseases=["=cmd()", "'=cmd()"]
+    )
+    network = NoisyOrNetwork(structure, [0.3, 0.2], [0.2, 0.3, 0.4], [0.1, 0.1, 0.1])
+    network.save("n.json")
+    network.sample(3000, rng=0).to_csv("r.csv")
+    return tmp_path
+
+
+def test_tables_for_spreadsheets_compute_nothing(run, formulas):
+    options = ["--method", "pooled", "--summary", "s.csv", "--misfits", "m.csv", "-q"]
+    assert run("fit", "n.json", "r.csv", "-o", "l.json", *options, "--spreadsheet-safe")[0] == 0
+    assert run("diagnose", "n.json", "r.csv", "-o", "p.csv", "-q", "--spreadsheet-safe")[0] == 0
+    for name in ("s.csv", "m.csv", "p.csv"):
+        with (formulas / name).open(newline="") as lines:
+            cells = [cell for row in csv.reader(lines) for cell in row]
+        starts = [cell for cell in cells if cell.startswith(("=", "+", "@", "-"))]
+        assert all(re.fullmatch(r"-[\d.e-]+", cell) for cell in starts)  # numbers
+    assert "''=cmd()" in (formulas / "s.csv").read_text()
+
+
+def test_tables_for_spreadsheets_are_not_read_back_as_something_else(run, formulas):
+    """A name with its apostrophe is another name; the file is refused, not misread."""
+    options = ["--method", "pooled", "--summary", "s.csv", "-q"]
+    run("fit", "n.json", "r.csv", "-o", "l.json", *options, "--spreadsheet-safe")
+    code, _, err = run("diagnose", "l.json", "-p", "@a", "--errors", "s.csv")
+    assert code == 2
+    assert "s.csv, line" in err
+    assert "did you mean" in err
+
+
+@pytest.mark.parametrize("tables", [[], ["--summary", "s.parquet"]])
+def test_only_csv_is_made_safe_for_spreadsheets(run, formulas, tables):
+    code, _, err = run("fit", "n.json", "r.csv", "-o", "l.json", *tables, "--spreadsheet-safe")
+    assert code == 2
+    assert "--spreadsheet-safe is for tables that end in .csv" in err

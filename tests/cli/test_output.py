@@ -72,3 +72,23 @@ def test_a_bar_notices_an_interruption_that_was_swallowed(monkeypatch, capsys):
         finally:
             interrupts._requested.clear()
     assert capsys.readouterr().err == ""  # there is no terminal to draw on
+
+
+HOSTILE = "\x1b[2Jflu\x07 \u202egnissim\u2066 \x9b31m"
+
+
+def test_what_would_act_on_a_terminal_is_shown_escaped(capsys):
+    output.show(HOSTILE, output.text_table([HOSTILE], [[f"{HOSTILE}\n2"]], title=HOSTILE))
+    output.show_facts({HOSTILE: HOSTILE})
+    output.tell(HOSTILE, {}, quiet=False, as_json=False)
+    output.note(HOSTILE)
+    shown = "".join(capsys.readouterr())
+    assert not set(HOSTILE) - set("\x1b\x07\u202e\u2066\x9b") - set(shown)
+    assert not set("\x1b\x07\u202e\u2066\x9b") & set(shown)
+    assert "\\x1b[2Jflu\\x07" in shown
+
+
+def test_letters_of_all_scripts_are_shown_as_they_are(capsys):
+    names = "fièvre 発熱\u3000 \u0645\u06cc\u200c\u062e 👩\u200d⚕️ \u00a0"
+    output.tell(names, {}, quiet=False, as_json=False)
+    assert capsys.readouterr().out == f"{names}\n"

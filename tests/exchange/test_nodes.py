@@ -1,5 +1,7 @@
 """Nodes: which state is present, identifiers, and layers."""
 
+import time
+
 import pytest
 
 from noisyor.errors import ExchangeError
@@ -32,3 +34,10 @@ def test_identifiers_differ_and_are_plain():
     found = identifiers(names)
     assert len({each.casefold() for each in found}) == len(names)
     assert all(each.isidentifier() and each.isascii() and each[0].isalpha() for each in found)
+
+
+def test_thousands_of_names_that_have_no_plain_letter_take_no_time():
+    names = [chr(0x4E00 + i) + chr(0x4E00 + i // 90) for i in range(20_000)]
+    start = time.monotonic()
+    assert len(set(identifiers(names))) == len(names)
+    assert time.monotonic() - start < 2.0

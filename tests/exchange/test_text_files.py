@@ -3,7 +3,8 @@
 import pytest
 
 from noisyor.errors import FileError
-from noisyor.exchange.text_files import Token, Tokens, read_text, write_lines
+from noisyor.exchange.text_files import Token, Tokens, write_lines
+from noisyor.io.documents import read_text
 
 
 def test_text_is_utf_8_with_or_without_a_mark(tmp_path):

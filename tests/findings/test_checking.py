@@ -1,5 +1,7 @@
 """check_records: what is understood, what is not, before anything is learned."""
 
+import time
+
 import pyarrow as pa
 import pytest
 
@@ -67,3 +69,15 @@ def test_what_cannot_be_checked():
         check_records(Findings.from_numpy([[1, 0, 0]], STRUCTURE), STRUCTURE)
     found = check_records(pa.table({"fever": ["ja"], "cough": [0], "itch": [1]}), STRUCTURE)
     assert "'ja' is not 0 or 1" in found.problems[0]
+
+
+def test_names_that_are_not_understood_are_compared_for_a_few_seconds_at_most():
+    letters = [chr(0x4E00 + i) for i in range(3000)]
+    structure = Structure(["d"], [f"{a}{a}病症" for a in letters], [[0, 0]])
+    found = check_records(Findings.from_numpy([[0] * 3000], structure).to_arrow(), structure)
+    found.not_understood = {f"{a}病": 1 for a in letters} | {f"{letters[0] * 2}病症状": 9}
+    start = time.monotonic()
+    mapping = found.mapping()
+    assert time.monotonic() - start < 10.0
+    assert mapping[0] == (f"{letters[0] * 2}病症状", f"{letters[0] * 2}病症", 9)
+    assert len(mapping) == 3001

@@ -42,6 +42,15 @@ def test_shuffled_labels_of_files_and_frames_teach_the_same(tmp_path):
         assert learn_observed(findings, clinic.structure, labels).network == right.network
 
 
+def test_ids_are_found_in_a_column_of_any_name():
+    labels = labels_with(Fallnummer=["c", "b", "a"], ward=["x", "y", "z"])
+    found = read_labels(labels, findings_with(["c", "a", "b"]), STRUCTURE)
+    assert found.astype(int).tolist() == [[1, 0], [1, 1], [0, 1]]
+    both = labels_with(record=["a", "b", "c"], vno=["c", "b", "a"])
+    found = read_labels(both, findings_with(["a", "b", "c"]), STRUCTURE, record="vno")
+    assert found.astype(int).tolist() == [[1, 1], [0, 1], [1, 0]]
+
+
 def test_labels_without_ids_go_by_row_and_say_so():
     with pytest.warns(NoisyOrWarning, match="no column of ids: .* in the order of the records"):
         found = read_labels(labels_with(), findings_with([1, 2, 3]), STRUCTURE)

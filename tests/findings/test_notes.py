@@ -71,6 +71,42 @@ def test_ids_that_come_twice_are_told(monkeypatch, most):
     assert "with an id that another row of the file has" in told
 
 
+def many(**columns):
+    """Return a wide table with some columns replaced."""
+    usual = {each: [1, 0, 0] * 7 for each in "abc"}
+    return pa.table(usual | columns)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (many(b=pa.nulls(21)), "1 symptom never known: 'b'"),
+        (many(b=[1, None, None] * 7), "1 symptom never absent: 'b'. If an empty cell means absent"),
+        (many(a=[1] * 21, b=[1, 1, 0] * 7), "67% of all findings are present. If 1 stands for"),
+        ([many(), many()], "two files hold the same records"),
+    ],
+)
+def test_columns_that_may_be_misread_are_told(source, message):
+    assert message in read(source)[2]
+
+
+def test_rows_of_long_tables_that_may_be_misread_are_told():
+    rows = {"record": [1, 1, 2, 2], "symptom": ["a", None, "b", ""]}
+    assert "2 rows without a symptom, of which 2 are of records with" in read(pa.table(rows))[2]
+    states = pa.table({"record": [1, 2], "symptom": ["a", "b"], "state": [1, 0]})
+    told = read(states)[2]
+    assert "1 row that say absent, and 4 findings that no row mentions" in told
+    Findings.read(states, STRUCTURE, unmentioned="unknown")
+    further = pa.table({"record": [1], "symptom": ["a"], "ward": [3], "vorhanden": ["nein"]})
+    told = read(further)[2]
+    assert "further columns are not read: 'ward' (3), 'vorhanden' ('nein'). If one says" in told
+
+
+def test_two_equal_long_tables_with_ids_of_their_own_are_told_of():
+    table = pa.table({"record": range(20), "symptom": ["a", "b"] * 10})
+    assert "two files hold the same records" in read([table, table], ids_per_file=True)[2]
+
+
 def test_guessed_columns_are_told():
     table = pa.table({"Patient ID": [1, 2], "Finding": ["a", "b"], "Result": ["yes", "no"]})
     findings, found, told = read(table)
@@ -100,7 +136,7 @@ def test_what_workers_note_adds_up_in_every_field():
 
     total = Notes()
     total.add(filled())
-    ours = {"are_ids_watched"}  # of one worker, for itself
+    ours = {"are_ids_watched", "digests"}  # of one worker, for itself
     for field in dataclasses.fields(Notes):
         if field.compare and field.name not in {*ours, "ids"}:
             assert getattr(total, field.name) == getattr(filled(), field.name), field.name

@@ -32,6 +32,12 @@ def test_wide_files_have_ids_all_or_none():
     assert findings.record_ids.to_pylist() == ["1", "1"]
 
 
+def test_columns_of_states_do_not_matter_in_wide_tables():
+    table = pa.table({**{letter: [1, 0] for letter in "abcde"}, "status": [7, 8], "score": [9, 9]})
+    with pytest.warns(NoisyOrWarning, match="passed over 2 columns: 'status', 'score'"):
+        assert Findings.read(table, STRUCTURE, ignore_unknown=True).n_records == 2
+
+
 def test_a_structure_without_symptoms_has_no_records_to_read():
     with pytest.raises(NoisyOrError, match="no symptoms to read"):
         Findings.read(pa.table({"x": [1]}), Structure(["d"], [], []))

@@ -59,6 +59,7 @@ def test_a_header_alone_is_no_record(tmp_path):
     ("text", "message"),
     [
         (b"disease,symptom\n", "edges.csv has no edges below its header"),
+        (b"disease,symptom,causes\nflu,fever,1\nflu,rash,0\n", "'causes' holds words for no"),
         (b"disease,sympton\nflu,fever\n", "edges.csv has no column 'symptom'; its columns are"),
         (b"disease,symptom\nflu,fever\nflu,\n", "line 3, column 'symptom': the name is empty"),
         (

@@ -18,6 +18,7 @@ from noisyor import (
     Structure,
     datasets,
 )
+from noisyor.io.tables import harmless
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
 LETTERS = Structure.from_edges([("A", letter) for letter in "abcde"])
@@ -96,8 +97,36 @@ def test_ids_in_the_index_of_a_pandas_frame_are_ids():
         assert Findings.read(long_frame, LETTERS).record_ids.to_pylist() == ids
 
 
+def test_numbers_and_texts_in_one_column_of_pandas_are_texts():
+    frame = pd.DataFrame({"record": [1, "A2", None], **{letter: [1, 0, "?"] for letter in "abcde"}})
+    findings = Findings.read(frame, LETTERS, values={"?": "unknown"})
+    assert findings.record_ids.to_pylist() == ["1", "A2", None]
+    assert findings.count_unknown().tolist() == [1] * 5
+
+
 def test_an_unnamed_index_of_pandas_in_parquet_is_no_column(tmp_path):
     frame = pd.DataFrame(np.eye(5, dtype=int), columns=list("abcde")).sample(frac=1, random_state=0)
     frame.to_parquet(tmp_path / "records.parquet")
     findings = Findings.read(tmp_path / "records.parquet", LETTERS)
     assert np.array_equal(findings.to_numpy(), frame.to_numpy())
+
+
+def test_a_frame_of_too_many_columns_is_refused_with_a_reason():
+    columns = 100_001
+    frame = pd.DataFrame(np.zeros((1, columns)), columns=[f"c{i}" for i in range(columns)])
+    with pytest.raises(NoisyOrError, match=r"100,001 columns; .* up to 100,000. Write .* long"):
+        Findings.read(frame, Structure(["d"], ["c0"], [[0, 0]]), ignore_unknown=True)
+
+
+def test_texts_like_formulas_are_made_harmless_and_stay_different():
+    texts = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=1+1", "''=1+1", "a=b", "'a", "", None]
+    schema, batches = harmless(pa.schema({"=n": pa.string(), "x": pa.float64()}), [
+        pa.record_batch({"=n": texts, "x": [-1.0] * len(texts)})
+    ])  # fmt: skip
+    assert schema.names == ["'=n", "x"]
+    (batch,) = batches
+    found = batch.column(0).to_pylist()
+    assert found[:8] == [f"'{text}" for text in texts[:8]]
+    assert found[8:] == texts[8:]
+    assert batch.column(1).to_pylist() == [-1.0] * len(texts)
+    assert len(set(found)) == len(texts)

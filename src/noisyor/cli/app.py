@@ -6,10 +6,12 @@ terminal).
 """
 
 import functools
+import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -23,13 +25,20 @@ from noisyor.cli.evaluate import evaluate
 from noisyor.cli.fit import fit
 from noisyor.cli.info import info
 from noisyor.cli.interrupts import INTERRUPTED, end_at_once, interruptible, was_interrupted
-from noisyor.cli.output import note, silence_output
+from noisyor.cli.output import escape_what_an_encoding_lacks, note, silence_output
 from noisyor.cli.plan import plan, plan_triplets
 from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import identify, schedule
-from noisyor.errors import NoisyOrError, NoisyOrWarning
+from noisyor.errors import (
+    NoisyOrError,
+    NoisyOrWarning,
+    ParameterError,
+    printable,
+    quoted,
+    some_of,
+)
 
 Command = Callable[..., None]
 
@@ -42,7 +51,9 @@ def ending_kindly(command: Command) -> Command:
         with interruptible(), warnings.catch_warnings():
             warnings.simplefilter("always", NoisyOrWarning)
             warnings.showwarning = _notices_shown_once()
+            escape_what_an_encoding_lacks()
             try:
+                _check_texts(options)
                 command(*arguments, **options)
             except NoisyOrError as error:
                 _stop(f"error: {error}", 2)
@@ -56,13 +67,59 @@ def ending_kindly(command: Command) -> Command:
                 sys.exit(0)
             except OSError as error:
                 _stop(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 2)
+            except Exception as error:
+                if not _is_of_a_file(error) or os.environ.get("NOISYOR_TRACEBACK"):
+                    raise
+                _stop(f"error: {_in_a_sentence(error, options)}", 2)
 
     return run
 
 
-def _stop(message: str, code: int) -> None:
-    typer.echo(f"noisyor: {message}", err=True)
+LONGEST_MESSAGE = 2000
+"""Characters of an error that are shown: names of files and what libraries say have no bound."""
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    more = "..." if len(message) > LONGEST_MESSAGE else ""
+    typer.echo(f"noisyor: {printable(message[:LONGEST_MESSAGE])}{more}", err=True)
     sys.exit(code)
+
+
+def _check_texts(options: Mapping[str, Any]) -> None:
+    """Refuse options whose bytes are not UTF-8: nothing that they name could be written."""
+    for name, text in _texts_of(options):
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ParameterError(f"{name}: {quoted(text)} is not UTF-8 text.")
+
+
+def _texts_of(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in options.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str | Path):
+                yield name, str(each)
+
+
+def _is_of_a_file(error: Exception) -> bool:
+    """Return True for what files and options bring about; other errors are defects of ours."""
+    kinds = MemoryError, ValueError, ArithmeticError, RecursionError
+    is_of_arrow = any(each.__module__.startswith("pyarrow") for each in type(error).__mro__)
+    return isinstance(error, kinds) or is_of_arrow
+
+
+def _in_a_sentence(error: Exception, options: Mapping[str, Any]) -> str:
+    """Say what no check foresaw; the files that were given are the likeliest to have caused it."""
+    files = [text for _, text in _texts_of(options) if Path(text).exists()]
+    where = f", with {some_of(files)}" if files else ""
+    if isinstance(error, MemoryError):
+        return (
+            f"there is not enough memory for this{where}. Fewer symptoms, records at a time, "
+            "--groups or --jobs need less."
+        )
+    reason = quoted(" ".join(str(error).split()), most=300)
+    return (
+        f"this could not be done{where}: {type(error).__name__} {reason}. It may be a defect of "
+        "noisyor; NOISYOR_TRACEBACK=1 before the command shows where it happened."
+    )
 
 
 def _notices_shown_once() -> Callable[..., None]:

@@ -9,12 +9,13 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, expand_files, read_structure
-from noisyor.cli.output import show, show_json, text_table, working
-from noisyor.errors import FindingsError, count_of
+from noisyor.cli.output import say, show, show_json, text_table, working
+from noisyor.errors import FindingsError, collected_notices, count_of, quoted
 
 if TYPE_CHECKING:
     from noisyor.findings import Notes, ReadOptions
     from noisyor.findings.checking import RecordCheck
+    from noisyor.findings.notes import FileNotes
 
 
 @options.reads_records
@@ -58,7 +59,7 @@ def check(
     with working("reading records", quiet or as_json):
         found = check_records(files, graph, labels=labels, **reading)
     seconds = None
-    if time_it and not found.problems and found.notes.n_records:
+    if time_it and not found.problems and found.notes.n_records > _ENOUGH_TO_TRY:
         with working("trying out how long fit takes", quiet or as_json):
             seconds = seconds_to_fit(found)
     if write_mapping is not None:
@@ -69,9 +70,13 @@ def check(
         _show(found, seconds)
         if write_mapping is not None:
             n_names = count_of(len(found.not_understood), "name")
-            typer.echo(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
+            say(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
     if found.problems:
         raise FindingsError(f"fit would refuse these records: {found.problems[0]}")
+
+
+_ENOUGH_TO_TRY = 5000
+"""Fewer records are learned from as fast as it could be tried out."""
 
 
 def seconds_to_fit(found: "RecordCheck") -> float:
@@ -80,13 +85,12 @@ def seconds_to_fit(found: "RecordCheck") -> float:
     assert sample is not None
     sizes = [size for size in (250, 2000) if size < sample.n_records] + [sample.n_records]
     array, times = sample.to_numpy(), []
-    for size in [sizes[0], *sizes[:2]]:  # the first time it is compiled
-        start = time.perf_counter()
-        noisyor.NoisyOrLearner(found.structure).fit(array[:size])
-        times.append(time.perf_counter() - start)
+    with collected_notices():
+        for size in [sizes[0], *sizes[:2]]:  # the first time it is compiled
+            start = time.perf_counter()
+            noisyor.NoisyOrLearner(found.structure).fit(array[:size])
+            times.append(time.perf_counter() - start)
     _, least, *more = times
-    if not more or sizes[1] == sizes[0]:
-        return least * found.notes.n_records / sizes[0]
     a_record = max(0.0, more[0] - least) / (sizes[1] - sizes[0])
     return max(more[0], least + a_record * (found.notes.n_records - sizes[0]))
 
@@ -160,27 +164,26 @@ def understood(notes: "Notes | None") -> list[str]:
     """Return in two lines how files were read, and what they hold; none where none were read."""
     if notes is None or not notes.files:
         return []
-    kinds = {
-        ", ".join(
-            [
-                each.layout,
-                *[f"{role} in {column!r}" for role, column in each.columns.items()],
-                *[f"delimited by {_DELIMITERS.get(d, repr(d))}" for d in [each.delimiter] if d],
-                *[f"sheet {each.sheet!r}" for _ in [0] if each.sheet],
-            ]
-        )
-        for each in notes.files
-    }
+    kinds = {_how_read(each) for each in notes.files}
     per_record = f"{notes.n_empty:,} without a finding that is present"
     nothing = f", of {notes.n_unknown:,} nothing is known" if notes.n_unknown else ""
+    n_passed_over = notes.passed_over.total() or len(set(notes.columns_passed_over))
     n_files = count_of(len(notes.files), "file")
     return [
         f"Read {n_files}: {'; '.join(sorted(kinds))}.",
         f"{count_of(notes.n_records, 'record')}, {per_record}{nothing}; "
         f"{count_of(len(notes.other_names), 'name')} in other letters, "
-        f"{count_of(notes.passed_over.total() or len(notes.columns_passed_over), _unit(notes))} "
-        "passed over.",
+        f"{count_of(n_passed_over, _unit(notes))} passed over.",
     ]
+
+
+def _how_read(file: "FileNotes") -> str:
+    parts = [file.layout, *(f"{role} in {quoted(column)}" for role, column in file.columns.items())]
+    if file.delimiter:
+        parts.append(f"delimited by {_DELIMITERS.get(file.delimiter, repr(file.delimiter))}")
+    if file.sheet:
+        parts.append(f"sheet {quoted(file.sheet)}")
+    return ", ".join(parts)
 
 
 def _unit(notes: "Notes") -> str:
@@ -195,8 +198,8 @@ def _plan_in_words(structure: "noisyor.Structure") -> str:
     schedule = noisyor.find_schedule(structure)
     n_learned = int((schedule.depths >= 0).sum())
     return (
-        f"Of {structure.n_edges:,} edges triplets and pairs of symptoms teach {n_learned:,}; the "
-        "others are learned from whole records, if at all (noisyor identify says which can be)."
+        f"{n_learned:,} of {structure.n_edges:,} edges can be learned from pairs and triplets of "
+        "symptoms; the others from whole records, if at all (noisyor identify says which)."
     )
 
 

@@ -40,7 +40,12 @@ def count(
         bool, typer.Option("--resume", help="Go on after the files an interrupted run finished.")
     ] = False,
     min_count: Annotated[
-        int, typer.Option(min=1, help="Hide cells that describe fewer records than this.")
+        int,
+        typer.Option(
+            min=1,
+            max=options.MOST_RECORDS,
+            help="Hide cells that describe fewer records than this.",
+        ),
     ] = 1,
     groups: options.Groups = 50,
     jobs: options.Jobs = 0,

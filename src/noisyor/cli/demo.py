@@ -19,7 +19,8 @@ from noisyor.io.replacing import replaced_together
 
 def demo(
     records: Annotated[
-        int, typer.Option("--records", "-n", min=1, help="How many records.")
+        int,
+        typer.Option("--records", "-n", min=1, max=options.MOST_RECORDS, help="How many records."),
     ] = 100_000,
     network: Annotated[
         str, typer.Option(help="What to learn: a built-in network, a .json file or a folder.")

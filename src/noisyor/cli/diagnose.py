@@ -43,7 +43,11 @@ def diagnose(
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(min=1, help="How many diseases to show (10); of records: to write of each."),
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="How many diseases to show (10); of records: to write of each.",
+        ),
     ] = None,
     explain: Annotated[
         bool,
@@ -56,7 +60,8 @@ def diagnose(
         str | None, typer.Option(help="With --ask: the disease that is in question; all, if none.")
     ] = None,
     sets: Annotated[
-        int, typer.Option(min=0, help="Show so many of the most probable sets of diseases.")
+        int,
+        typer.Option(min=0, max=10_000, help="Show so many of the most probable sets of diseases."),
     ] = 0,
     method: Annotated[
         str, typer.Option(help="auto, exact, variational, mean_field or gibbs.")
@@ -75,6 +80,7 @@ def diagnose(
     output: Annotated[
         Path | None, options.output_option("Of records: where to write (.parquet, .csv).")
     ] = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
     jobs: options.Jobs = 0,
     cluster: options.OnCluster = None,
     seed: options.Seed = 0,
@@ -353,6 +359,7 @@ class RecordFiles(DiagnosisOptions):
     records: list[str]
     output: Path
     reading: "ReadOptions"
+    spreadsheet_safe: bool
     jobs: int
     cluster: str | None
 
@@ -364,6 +371,7 @@ class RecordFiles(DiagnosisOptions):
 
         form = RecordFormat(**self.reading)
         files = expand_sources(self.records)
+        options.check_spreadsheet_safe(self.spreadsheet_safe, [self.output])
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster
         network = read_network(self.network, self.seed)
@@ -388,7 +396,7 @@ class RecordFiles(DiagnosisOptions):
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
-        from noisyor.io.tables import table_kind, write_batches
+        from noisyor.io.tables import harmless, table_kind, write_batches
 
         output = self.output
         check_files([output], inputs=[self.network, *local_files(files)], tables=[output])
@@ -404,7 +412,10 @@ class RecordFiles(DiagnosisOptions):
                 itertools.chain(first, blocks), counts, progress=advance, n_jobs=self.jobs or None,
                 **self.inference(0.1),
             )  # fmt: skip
-            write_batches(output, writer.schema, batches, table_kind(output))
+            schema = writer.schema
+            if self.spreadsheet_safe:
+                schema, batches = harmless(schema, batches)
+            write_batches(output, schema, batches, table_kind(output))
         return counts
 
     def _on_cluster(

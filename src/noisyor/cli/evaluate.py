@@ -20,7 +20,13 @@ def evaluate(
     truth: Annotated[str, typer.Argument(help="What it is compared with, of the same names.")],
     records: Annotated[
         int,
-        typer.Option("--records", "-n", min=0, help="New records whose posteriors are compared."),
+        typer.Option(
+            "--records",
+            "-n",
+            min=0,
+            max=options.MOST_RECORDS,
+            help="New records whose posteriors are compared.",
+        ),
     ] = 1000,
     seed: options.Seed = 0,
     budget: Annotated[
@@ -42,7 +48,9 @@ def evaluate(
     if found.posteriors is not None:
         show(_of_posteriors(found.posteriors))
     elif records:
-        show("No posteriors could be compared: to one of the networks all records are impossible.")
+        impossible = "to one of the networks all records are impossible"
+        why = impossible if found.priors.n else "there are no diseases"
+        show(f"No posteriors could be compared: {why}.")
 
 
 def _table(found: "Comparison") -> object:

@@ -21,7 +21,7 @@ from noisyor.cli.inputs import (
     read_network,
     read_structure,
 )
-from noisyor.cli.output import note, progress_bar, show, show_json, text_table
+from noisyor.cli.output import note, progress_bar, say, show, show_json, text_table
 from noisyor.cluster import connected
 from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.flags import REASONS, Flag
@@ -92,11 +92,15 @@ def fit(
     groups: options.Groups = 50,
     seed: options.Seed = 0,
     n_init: Annotated[
-        int, typer.Option(min=1, help="Random starts of exact_em, variational_em, ...")
+        int, typer.Option(min=1, max=10_000, help="Random starts of exact_em, variational_em, ...")
     ] = 4,
     max_iter: Annotated[
         int | None,
-        typer.Option(min=1, help="Steps of refined and of the other methods that climb, at most."),
+        typer.Option(
+            min=1,
+            max=10**9,
+            help="Steps of refined and of the other methods that climb, at most.",
+        ),
     ] = None,
     tol: Annotated[
         float | None,
@@ -110,6 +114,7 @@ def fit(
         bool,
         typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     *,
@@ -125,6 +130,7 @@ def fit(
     _check_seen(method, diseases)
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report)
+    options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
     outputs.check([*local_files(files), structure, fixed, diseases])
     graph = read_structure(structure)
     learner = noisyor.NoisyOrLearner(
@@ -145,7 +151,7 @@ def fit(
                 skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
-    outputs.write(estimate, found)
+    outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
         show_json({**_facts(estimate, found), "skipped": learner.skipped_})
     elif not quiet:
@@ -154,8 +160,8 @@ def fit(
         _show_misfits(estimate, found, misfits, fixed is not None)
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
-            typer.echo(f"Left out, of all passes, since they cannot be read:\n{listed}")
-        typer.echo(f"Written: {', '.join(str(path) for path in outputs if path)}")
+            say(f"Left out, of all passes, since they cannot be read:\n{listed}")
+        say(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 
 class Outputs(NamedTuple):
@@ -176,16 +182,18 @@ class Outputs(NamedTuple):
         if self.report is not None:
             check_ending(self.report)
 
-    def write(self, estimate: "noisyor.Estimate", misfits: "Misfits") -> None:
+    def write(
+        self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool
+    ) -> None:
         """Write all of it, or nothing."""
         if not estimate.priors.is_learned.any():
             note("no prior was learned: the network holds neutral values only.")
         with replaced_together():
             noisyor.write_model(estimate.network, self.network)
             if self.summary is not None:
-                estimate.save_summary(self.summary)
+                estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
             if self.misfits is not None:
-                misfits.save(self.misfits)
+                misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
             if self.report is not None:
                 noisyor.write_report(estimate, self.report, misfits=misfits)
 

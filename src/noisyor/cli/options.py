@@ -2,17 +2,21 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 
 if TYPE_CHECKING:
     from noisyor.findings.reading import ReadOptions
+
+
+MOST_RECORDS = 10**12
+"""More than anyone has; counts of them fit into the numbers that are counted with."""
 
 
 class Layout(StrEnum):
@@ -37,9 +41,14 @@ def output_option(text: str) -> Any:
 NetworkFile = Annotated[
     str, typer.Argument(help="A network file (JSON), a folder, or clinic, figure1, qmr_shaped, ...")
 ]
-NumberOfRecords = Annotated[int, typer.Option("--records", "-n", min=0, help="How many records.")]
+NumberOfRecords = Annotated[
+    int, typer.Option("--records", "-n", min=0, max=MOST_RECORDS, help="How many records.")
+]
 Seed = Annotated[
-    int, typer.Option(min=0, help="For sampling and random networks; the same gives the same.")
+    int,
+    typer.Option(
+        min=0, max=2**63 - 1, help="For sampling and random networks; the same gives the same."
+    ),
 ]
 StructureFile = Annotated[
     str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
@@ -52,7 +61,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=0, help="Cores to use; 0: all there are.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, max=1024, help="Cores to use; 0: all there are.")
+]
 
 OnCluster = Annotated[
     str | None,
@@ -129,7 +140,11 @@ RECORD_OPTIONS: dict[str, tuple[Any, Any]] = {
     "n_records": (
         Annotated[
             int | None,
-            _option(text="Long: how many records there are, with those without rows.", min=0),
+            _option(
+                text="Long: how many records there are, with those without rows.",
+                min=0,
+                max=MOST_RECORDS,
+            ),
         ],
         None,
     ),
@@ -227,10 +242,26 @@ def _pairs(text: str) -> dict[str, str]:
             found[word.strip()] = state.strip().lower()
     if before:
         raise ParameterError(
-            f"--values {text!r}: {before[:-1]!r} is not of the form word=state; write for example "
-            "'pos=present,neg=absent,?=unknown'."
+            f"--values {quoted(text)}: {quoted(before[:-1])} is not of the form word=state; write "
+            "for example 'pos=present,neg=absent,?=unknown'."
         )
     return found
+
+
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="In .csv tables: an apostrophe before names that a spreadsheet would compute (=, +, "
+        "-, @).",
+    ),
+]
+
+
+def check_spreadsheet_safe(is_wanted: bool, tables: Iterable[Path | None]) -> None:
+    """Refuse to make tables safe for spreadsheets where none is written that these would open."""
+    if is_wanted and not any(str(table).lower().endswith(".csv") for table in tables):
+        raise ParameterError("--spreadsheet-safe is for tables that end in .csv; there is none.")
 
 
 def check_jobs(jobs: int, cluster: str | None) -> None:

@@ -1,5 +1,6 @@
 """What commands print: tables on standard output, notes and progress on standard error."""
 
+import io
 import json
 import math
 import os
@@ -11,6 +12,7 @@ from typing import Any
 import typer
 
 from noisyor.cli.interrupts import check_interrupted
+from noisyor.errors import printable
 
 Facts = Mapping[str, Any]
 Advance = Callable[[int], None]
@@ -30,7 +32,7 @@ def show(*renderables: Any) -> None:
     # Names are names: brackets in them are not markup, colons not emoji.
     console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
-        console.print(renderable)
+        console.print(printable(renderable) if isinstance(renderable, str) else renderable)
 
 
 def text_table(
@@ -45,12 +47,18 @@ def text_table(
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if has_lines else None)
+    lines = box.HEAVY_HEAD if has_lines else None
+    table = Table(title=title and printable(title), title_justify="left", box=lines)
     for each in titles:
-        table.add_column(each, justify="left" if each in left else "right")
+        table.add_column(printable(each), justify="left" if each in left else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(_in_a_cell, row))
     return table
+
+
+def _in_a_cell(text: str) -> str:
+    """Return a text that stays within the cell of a table."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def show_facts(facts: Facts, as_json: bool = False) -> None:
@@ -64,7 +72,8 @@ def show_facts(facts: Facts, as_json: bool = False) -> None:
     table.add_column()
     table.add_column(overflow="fold")  # a long path goes on in the next line, all of it
     for name, value in facts.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int | float) else value)
+        shown = f"{value:,}" if isinstance(value, int | float) else _in_a_cell(value)
+        table.add_row(_in_a_cell(name), shown)
     show(table)
 
 
@@ -73,7 +82,12 @@ def tell(sentence: str, facts: Facts, *, quiet: bool, as_json: bool) -> None:
     if as_json:
         show_json(facts)
     elif not quiet:
-        typer.echo(sentence)
+        say(sentence)
+
+
+def say(sentence: str) -> None:
+    """Print a sentence as it is, without breaking its lines."""
+    typer.echo(printable(sentence))
 
 
 def show_json(facts: Facts | list[Any]) -> None:
@@ -94,7 +108,14 @@ def _finite(value: Any) -> Any:
 
 def note(message: str) -> None:
     """Tell something on standard error that is not an error."""
-    typer.echo(f"noisyor: note: {message}", err=True)
+    typer.echo(f"noisyor: note: {printable(message)}", err=True)
+
+
+def escape_what_an_encoding_lacks() -> None:
+    """Let letters that a terminal or pipe cannot take be shown escaped, not end the command."""
+    for stream in sys.stdout, sys.stderr:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def silence_output() -> None:

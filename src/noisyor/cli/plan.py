@@ -17,7 +17,7 @@ from noisyor.cli.inputs import (
     read_network,
     read_structure,
 )
-from noisyor.cli.output import show, show_json, tell, text_table
+from noisyor.cli.output import say, show, show_json, tell, text_table
 from noisyor.errors import FileError, ParameterError
 from noisyor.io.replacing import replaced_together
 
@@ -36,10 +36,20 @@ def plan(
         typer.Option(help="A guess at the parameters: predict how well they would be learned."),
     ] = None,
     records: Annotated[
-        int, typer.Option("--records", "-n", min=1, help="With --network: how many records.")
+        int,
+        typer.Option(
+            "--records",
+            "-n",
+            min=1,
+            max=options.MOST_RECORDS,
+            help="With --network: how many records.",
+        ),
     ] = 100_000,
     precision: Annotated[
-        float, typer.Option(min=1e-9, help="With --network: the standard error that is aimed at.")
+        float,
+        typer.Option(
+            min=1e-9, max=1.0, help="With --network: the standard error that is aimed at."
+        ),
     ] = 0.01,
     summary: Annotated[
         Path | None, typer.Option(help="With --network: a row per parameter (.csv, .parquet).")
@@ -85,7 +95,7 @@ def plan(
         if predicted is not None and summary is not None:
             write_table(summary, predicted.summary(precision))
     if found is not None and not quiet and not as_json:
-        typer.echo(f"Planned into {output}: {found}")
+        say(f"Planned into {output}: {found}")
     if predicted is not None and as_json:
         show_json(_facts(predicted, precision))
     elif predicted is not None and not quiet:

@@ -28,7 +28,9 @@ def report(
         typer.Option(help="The network that the records were sampled from, to compare with."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For a built-in network that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="For a built-in network that is random.")
+    ] = 0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:

@@ -11,7 +11,7 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, read_fixed, read_network, read_structure
 from noisyor.cli.output import show, show_json, text_table
-from noisyor.errors import ParameterError, some_of
+from noisyor.errors import ParameterError, quoted, some_of
 
 if TYPE_CHECKING:
     from noisyor.identifiability import Identifiability
@@ -195,12 +195,12 @@ def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
 def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
     structure = result.structure
     return [
-        *(f"prior of {structure.diseases[i]!r}" for i in tradeoff.priors),
+        *(f"prior of {quoted(structure.diseases[i])}" for i in tradeoff.priors),
         *(
-            f"failure of {structure.diseases[i]!r} to {structure.symptoms[j]!r}"
+            f"failure of {quoted(structure.diseases[i])} to {quoted(structure.symptoms[j])}"
             for i, j in structure.edges[tradeoff.failures]
         ),
-        *(f"leak of {structure.symptoms[j]!r}" for j in tradeoff.leaks),
+        *(f"leak of {quoted(structure.symptoms[j])}" for j in tradeoff.leaks),
     ]
 
 

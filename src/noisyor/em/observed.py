@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 def check_diseases(
-    diseases: Any, findings: Findings, words: Words = DEFAULT_WORDS
+    diseases: Any, findings: Findings, words: Words = DEFAULT_WORDS, record: str = "record"
 ) -> NDArray[np.bool_]:
     """Return the diseases of all records as booleans, or say what is wrong with them.
 
@@ -36,7 +36,7 @@ def check_diseases(
         )
     is_path = isinstance(diseases, str) or hasattr(diseases, "__fspath__")
     if is_path or hasattr(diseases, "__arrow_c_stream__"):
-        return read_labels(diseases, findings, findings.structure, words)
+        return read_labels(diseases, findings, findings.structure, words, record)
     array = np.asarray(diseases)
     expected = findings.n_records, findings.structure.n_diseases
     if array.shape != expected:

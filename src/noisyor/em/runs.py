@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.immutable import EqualByValue
 from noisyor.network import NoisyOrNetwork
@@ -73,7 +73,7 @@ def _check_number(name: str, value: Any, kind: type, least: int, below: float = 
     if not is_number or not least <= float(value) < below:
         what = "whole number" if kind is Integral else "number"
         most = "" if below == np.inf else f" and below {below}"
-        raise ParameterError(f"{name} must be a {what} from {least} on{most}, not {value!r}.")
+        raise ParameterError(f"{name} must be a {what} from {least} on{most}, not {quoted(value)}.")
 
 
 class Limits(NamedTuple):

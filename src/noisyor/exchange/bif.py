@@ -13,12 +13,13 @@ not know these properties pass over them.
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, quoted
 from noisyor.exchange.nodes import (
     STATES,
     Node,
@@ -29,27 +30,29 @@ from noisyor.exchange.nodes import (
 )
 from noisyor.exchange.tables import (
     MOST_PARENTS,
+    MOST_PARENTS_READ,
     Floats,
     NodeTable,
     network_from_tables,
     node_tables,
     present_last,
 )
-from noisyor.exchange.text_files import Token, Tokens, read_text, write_lines
+from noisyor.exchange.text_files import Token, Tokens, write_lines
+from noisyor.io.documents import read_text
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
-MOST_PARENTS_READ = 24
 TOKENS = re.compile(
-    r"""(?P<skip>\s+|,|//[^\n]*|/\*.*?\*/)
-    |(?P<property>property\b(?:"(?:\\.|[^"\\])*"|[^;"])*;)
+    r"""(?P<skip>\s++|,|//[^\n]*+|/\*.*?\*/)
+    |(?P<property>property\b(?:"(?:\\.|[^"\\])*+"|[^;"])*+;)
     |(?P<mark>[{}()\[\]|;])
-    |(?P<quoted>"(?:\\.|[^"\\])*")
-    |(?P<word>[^\s,{}()\[\]|;"]+)
-    |(?P<wrong>.)""",
+    |(?P<quoted>"(?:\\.|[^"\\])*+")
+    |(?P<unended>/\*|property\b|")
+    |(?P<word>[^\s,{}()\[\]|;"]++)""",
     re.VERBOSE | re.DOTALL,
 )
+"""What has no end is looked for up to the end of the file, so only once: it is an error."""
 
 
 @dataclass
@@ -78,7 +81,7 @@ class Probability:
         """Raise an error unless there are as many numbers as expected."""
         if len(numbers) != expected:
             raise FileError(
-                f"{location}: {len(numbers)} probabilities for {self.child!r}, which needs "
+                f"{location}: {len(numbers)} probabilities for {quoted(self.child)}, which needs "
                 f"{expected}."
             )
 
@@ -101,7 +104,7 @@ class BifParser(Tokens):
         while not self.is_at_end:
             token = self.next("a block")
             if token.text not in blocks:
-                raise self.error(token, f"found {token.text!r} where a block should begin")
+                raise self.error(token, f"found {quoted(token.text)} where a block should begin")
             blocks[token.text]()
         if not self.variables:
             raise FileError(f"{self.path} has no variables: it is not a BIF file.")
@@ -123,7 +126,9 @@ class BifParser(Tokens):
             elif token.text == "type":
                 variable.states = self._states(token)
             else:
-                raise self.error(token, f"found {token.text!r} in variable {variable.name!r}")
+                raise self.error(
+                    token, f"found {quoted(token.text)} in variable {quoted(variable.name)}"
+                )
 
         self._until_closed(statement)
         self.variables.append(variable)
@@ -131,7 +136,7 @@ class BifParser(Tokens):
     def _states(self, token: Token) -> tuple[str, ...]:
         kind = self._word("a type")
         if kind != "discrete":
-            raise self.error(token, f"the type {kind!r} is not discrete")
+            raise self.error(token, f"the type {quoted(kind)} is not discrete")
         self._expect("[")
         count = self._word("a number of states")
         self._expect("]")
@@ -139,7 +144,9 @@ class BifParser(Tokens):
         states = tuple(self._words_until("}"))
         self._expect(";")
         if count != str(len(states)):
-            raise self.error(token, f"{count} states are announced, but {len(states)} are named")
+            raise self.error(
+                token, f"{count[:20]} states are announced, but {len(states)} are named"
+            )
         return states
 
     def _probability(self) -> None:
@@ -150,7 +157,7 @@ class BifParser(Tokens):
         if token.text == "|":
             block.parents = tuple(self._words_until(")"))
         elif token.text != ")":
-            raise self.error(token, f"found {token.text!r} where '|' or ')' should stand")
+            raise self.error(token, f"found {quoted(token.text)} where '|' or ')' should stand")
         self._expect("{")
 
         def statement(token: Token) -> None:
@@ -163,7 +170,9 @@ class BifParser(Tokens):
             elif token.text in ("table", "default"):
                 setattr(block, token.text, self._numbers())
             else:
-                raise self.error(token, f"found {token.text!r} in the table of {block.child!r}")
+                raise self.error(
+                    token, f"found {quoted(token.text)} in the table of {quoted(block.child)}"
+                )
 
         self._until_closed(statement)
         self.probabilities.append(block)
@@ -191,13 +200,13 @@ class BifParser(Tokens):
         if token.kind == "quoted":
             return token.text[1:-1]
         if token.kind != "word":
-            raise self.error(token, f"found {token.text!r} where {expected} should stand")
+            raise self.error(token, f"found {quoted(token.text)} where {expected} should stand")
         return token.text
 
     def _expect(self, mark: str) -> None:
         token = self.next(f"'{mark}'")
         if token.text != mark:
-            raise self.error(token, f"found {token.text!r} where '{mark}' should stand")
+            raise self.error(token, f"found {quoted(token.text)} where '{mark}' should stand")
 
 
 def name_property(variable: Variable) -> str:
@@ -214,8 +223,8 @@ def _tokens(path: PathLike) -> list[Token]:
     tokens, line = [], 1
     for found in TOKENS.finditer(read_text(path)):
         kind = str(found.lastgroup)
-        if kind == "wrong":
-            raise FileError(f"{path}, line {line}: a quoted text or comment does not end.")
+        if kind == "unended":
+            raise FileError(f"{path}, line {line}: a text, comment or property does not end.")
         if kind != "skip":
             tokens.append(Token(kind, found[0], line))
         line += found[0].count("\n")
@@ -253,19 +262,18 @@ def read_bif(path: PathLike) -> NoisyOrNetwork:
 def _blocks(parser: BifParser, variables: dict[str, Variable]) -> dict[str, Probability]:
     """Return the probability block of each variable: exactly one."""
     if len(variables) < len(parser.variables):
-        names = [variable.name for variable in parser.variables]
-        twice = next(each for each in parser.variables if names.count(each.name) > 1)
-        raise FileError(f"{parser.path}: the variable {twice.name!r} appears twice.")
+        twice, _ = Counter(variable.name for variable in parser.variables).most_common(1)[0]
+        raise FileError(f"{parser.path}: the variable {quoted(twice)} appears twice.")
     blocks: dict[str, Probability] = {}
     for block in parser.probabilities:
         if block.child not in variables:
-            raise FileError(f"{block.location}: there is no variable {block.child!r}.")
+            raise FileError(f"{block.location}: there is no variable {quoted(block.child)}.")
         if block.child in blocks:
-            raise FileError(f"{block.location}: a second table for {block.child!r}.")
+            raise FileError(f"{block.location}: a second table for {quoted(block.child)}.")
         blocks[block.child] = block
     for name, variable in variables.items():
         if name not in blocks:
-            raise FileError(f"{variable.location}: {name!r} has no table.")
+            raise FileError(f"{variable.location}: {quoted(name)} has no table.")
     return blocks
 
 
@@ -274,8 +282,8 @@ def _table(block: Probability, variables: dict[str, Variable], present: dict[str
     count = len(block.parents)
     if count > MOST_PARENTS_READ:
         raise FileError(
-            f"{block.location}: {block.child!r} has {count} parents; tables are read for up to "
-            f"{MOST_PARENTS_READ}."
+            f"{block.location}: {quoted(block.child)} has {count:,} parents; tables are read for "
+            f"up to {MOST_PARENTS_READ}."
         )
     shape = (2,) * (count + 1)
     if block.table is not None:
@@ -299,16 +307,18 @@ def _table_of_rows(
         if len(states) != len(block.parents):
             raise FileError(
                 f"{here}: {len(states)} states for the {len(block.parents)} parents of "
-                f"{block.child!r}."
+                f"{quoted(block.child)}."
             )
         row = []
         for state, parent in zip(states, block.parents, strict=True):
             if state not in variables[parent].states:
-                raise FileError(f"{here}: the parent {parent!r} has no state {state!r}.")
+                raise FileError(
+                    f"{here}: the parent {quoted(parent)} has no state {quoted(state)}."
+                )
             row.append(variables[parent].states.index(state))
         table[tuple(row)] = numbers
     if np.isnan(table).any():
-        raise FileError(f"{block.location}: the table of {block.child!r} lacks rows.")
+        raise FileError(f"{block.location}: the table of {quoted(block.child)} lacks rows.")
     return table
 
 

@@ -14,6 +14,7 @@ from noisyor.errors import (
     FileError,
     ParameterError,
     give_notice,
+    quoted,
     some_of,
 )
 from noisyor.exchange.bif import read_bif, write_bif
@@ -111,7 +112,7 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
     if file_format is not None:
         if file_format not in MODEL_FORMATS:
             raise ExchangeError(
-                f"there is no format {file_format!r}; formats are {', '.join(MODEL_FORMATS)}."
+                f"there is no format {quoted(file_format)}; formats are {', '.join(MODEL_FORMATS)}."
             )
         return file_format
     file = as_path(path)
@@ -124,8 +125,8 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
         return "folder"
     endings = [ending for known in MODEL_FORMATS.values() for ending in known.endings]
     raise FileError(
-        f"{path}: the ending {file.suffix!r} is unknown; use {', '.join(endings)} or a folder, or "
-        f"give the format: {', '.join(MODEL_FORMATS)}."
+        f"{path}: the ending {quoted(file.suffix)} is unknown; use {', '.join(endings)} or a "
+        f"folder, or give the format: {', '.join(MODEL_FORMATS)}."
     )
 
 
@@ -138,8 +139,8 @@ def _read_edges(path: PathLike) -> Structure:
     ignored = {"probability", "failure"} & set(open_table(path).column_names)
     if ignored:
         give_notice(
-            f"{path}: the column {min(ignored)!r} is not read: edges alone give a structure. A "
-            "folder with edges.csv, priors.csv and leaks.csv gives a network.",
+            f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a structure. "
+            "A folder with edges.csv, priors.csv and leaks.csv gives a network.",
             stacklevel=2,
         )
     return Structure.from_arrow(path)

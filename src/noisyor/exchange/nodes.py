@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisyor.errors import ExchangeError, FileError, NoisyOrError, give_notice, nearest_name
+from noisyor.errors import ExchangeError, FileError, NoisyOrError, give_notice, nearest_name, quoted
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -77,17 +77,18 @@ def check_layers(nodes: Sequence[Node]) -> None:
                 need = "; every parent needs a node of its own."
                 hint = nearest_name(parent, list(known)) or need
                 raise ExchangeError(
-                    f"{location}: node {name!r} has the parent {parent!r}, which is not a "
-                    f"node{hint}"
+                    f"{location}: node {quoted(name)} has the parent {quoted(parent)}, which is "
+                    f"not a node{hint}"
                 )
             if known[parent].parents:
                 raise ExchangeError(
-                    f"{location}: node {name!r} has the parent {known[parent].name!r}, which has "
+                    f"{location}: node {quoted(name)} has the parent "
+                    f"{quoted(known[parent].name)}, which has "
                     "parents itself. A bipartite network has two layers, with edges only from "
                     "diseases to symptoms."
                 )
         if len(set(node.parents)) < len(node.parents):
-            raise ExchangeError(f"{location}: node {name!r} names a parent twice.")
+            raise ExchangeError(f"{location}: node {quoted(name)} names a parent twice.")
 
 
 def present_state(states: Sequence[str], location: str, name: str) -> int:
@@ -101,8 +102,8 @@ def present_state(states: Sequence[str], location: str, name: str) -> int:
     if found is None:
         known = ", ".join(f"{yes}/{no}" for yes, no in zip(PRESENT, ABSENT, strict=True))
         raise ExchangeError(
-            f"{location}: node {name!r} has the states {states[0]!r} and {states[1]!r}; which of "
-            f"them means present? Rename them to one of {known}."
+            f"{location}: node {quoted(name)} has the states {quoted(states[0])} and "
+            f"{quoted(states[1])}; which of them means present? Rename them to one of {known}."
         )
     return found
 
@@ -120,8 +121,8 @@ def check_binary(states: Sequence[str], location: str, name: str) -> None:
     """Raise an error unless there are two states."""
     if len(states) != 2:
         raise ExchangeError(
-            f"{location}: node {name!r} has {len(states)} states; nodes of a noisy-or network have "
-            "two, present and absent."
+            f"{location}: node {quoted(name)} has {len(states)} states; nodes of a noisy-or "
+            "network have two, present and absent."
         )
 
 
@@ -132,16 +133,19 @@ def identifiers(names: Iterable[str]) -> list[str]:
     ['flu', 'runny_nose', 'runny_nose_2', 'n_3rd']
     """
     taken: set[str] = set()
+    numbers: Counter[str] = Counter()
     found = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         is_fine = re.match(r"[A-Za-z]", plain) and plain.casefold() not in RESERVED
         start = plain if is_fine else f"n_{plain}"
-        identifier, number = start, 1
         # Compared without case: some readers fold it.
+        folded = start.casefold()
+        identifier = start
         while identifier.casefold() in taken:
-            number += 1
-            identifier = f"{start}_{number}"
+            # Thousands of names in other scripts may begin alike: none is numbered from 1 anew.
+            numbers[folded] += 1
+            identifier = f"{start}_{numbers[folded] + 1}"
         taken.add(identifier.casefold())
         found.append(identifier)
     return found
@@ -160,8 +164,8 @@ def names_or_identifiers(
     if repeated:
         name, kind = min(repeated)
         give_notice(
-            f"{source}: {name!r} is the name of {count[name, kind]} nodes; their identifiers are "
-            "taken instead.",
+            f"{source}: {quoted(name)} is the name of {count[name, kind]} nodes; their identifiers "
+            "are taken instead.",
             stacklevel=2,
         )
     return [

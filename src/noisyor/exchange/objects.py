@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from noisyor.errors import ExchangeError, some_of
+from noisyor.errors import ExchangeError, quoted, some_of
 from noisyor.exchange.nodes import STATES, Node, present_state
 from noisyor.exchange.tables import (
     Floats,
@@ -74,7 +74,7 @@ def from_pgmpy(model: Any) -> NoisyOrNetwork:
     tables = {str(node): model.get_cpds(node) for node in model.nodes()}
     for name, cpd in tables.items():
         if cpd is None:
-            raise ExchangeError(f"{PGMPY}: node {name!r} has no table (add_cpds).")
+            raise ExchangeError(f"{PGMPY}: node {quoted(name)} has no table (add_cpds).")
     nodes = [
         Node(name, name, PGMPY, tuple(map(str, cpd.variables[1:]))) for name, cpd in tables.items()
     ]
@@ -117,7 +117,7 @@ def _add_symptom(pyagrum: Any, model: Any, network: NoisyOrNetwork, symptom: int
     parents, failures = parent_failures(network, symptom)
     if len(parents) > MOST_PARENTS_WRITTEN:
         raise ExchangeError(
-            f"symptom {name!r} has {len(parents)} parents; pyAgrum takes up to "
+            f"symptom {quoted(name)} has {len(parents)} parents; pyAgrum takes up to "
             f"{MOST_PARENTS_WRITTEN}."
         )
     if parents and max(failures) < 1:
@@ -156,8 +156,8 @@ def _parents(model: Any, node: int) -> tuple[str, ...]:
     count = len(model.parents(node))
     if count > MOST_PARENTS_READ:
         raise ExchangeError(
-            f"{PYAGRUM}: node {model.variable(node).name()!r} has {count} parents; its table is "
-            f"read and checked row by row for up to {MOST_PARENTS_READ}."
+            f"{PYAGRUM}: node {quoted(model.variable(node).name())} has {count} parents; its table "
+            f"is read and checked row by row for up to {MOST_PARENTS_READ}."
         )
     return tuple(str(name) for name in model.cpt(node).names[1:][::-1])
 

@@ -24,7 +24,7 @@ means wrong. The network here also takes skills as independent of one another.
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import FileError, StructureError
+from noisyor.errors import FileError, StructureError, quoted
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import open_table, write_csv
@@ -38,8 +38,8 @@ def read_q_matrix(path: PathLike) -> Structure:
     first, *skills = table.column_names
     if not skills:
         raise FileError(
-            f"{path} has one column only, {first!r}: a Q-matrix has a column of items and one for "
-            "each skill, with commas between them (or tabs, in a .tsv)."
+            f"{path} has one column only, {quoted(first)}: a Q-matrix has a column of items and "
+            "one for each skill, with commas between them (or tabs, in a .tsv)."
         )
     if set(table.column_names) <= {"0", "1", "0.0", "1.0"}:
         raise FileError(
@@ -54,15 +54,21 @@ def read_q_matrix(path: PathLike) -> Structure:
             flags = batch.column(number + 1)
             if flags.null_count:
                 row = len(items) + flags.is_null().to_pylist().index(True)
-                raise FileError(f"{table.location(row)}, column {skill!r}: an empty cell; 0 or 1?")
+                raise FileError(
+                    f"{table.location(row)}, column {quoted(skill)}: an empty cell; 0 or 1?"
+                )
             rows = np.flatnonzero(flags.to_numpy(zero_copy_only=False)) + len(items)
             parts.append(np.column_stack([np.full(len(rows), number), rows]))
         items += [name or "" for name in batch.column(0).to_pylist()]
     edges = np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
+    seen: set[str] = set()
     for row, item in enumerate(items):
-        if not item or item in items[:row]:
-            problem = "the item has no name" if not item else f"the item {item!r} appears twice"
+        if not item or item in seen:
+            problem = (
+                "the item has no name" if not item else f"the item {quoted(item)} appears twice"
+            )
             raise FileError(f"{table.location(row)}: {problem}.")
+        seen.add(item)
     try:
         return Structure(skills, items, edges)
     except StructureError as error:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ExchangeError
+from noisyor.errors import ExchangeError, quoted
 from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
 from noisyor.network import NoisyOrNetwork
 
@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 
 MOST_PARENTS = 12
 """Of a symptom that is written as a table: 4,096 rows."""
+MOST_PARENTS_READ = 24
+"""Of a symptom that is read as a table: 16 million rows."""
 TOLERANCE = 1e-6
 """By how much a row may deviate from a noisy-or, relative to its P(absent)."""
 SIX_DIGITS = 1e-5
@@ -61,9 +63,10 @@ def symptom_table(
     count = len(failures)
     if count > most_parents:
         raise ExchangeError(
-            f"symptom {network.structure.symptoms[symptom]!r} has {count} parents: {target} holds "
-            f"a table of 2^{count} rows for it, and noisyor writes tables for up to {most_parents} "
-            "parents. Formats that know noisy-or keep any number: .xdsl, .json, a folder."
+            f"symptom {quoted(network.structure.symptoms[symptom])} has {count} parents: {target} "
+            f"holds a table of 2^{count} rows for it, and noisyor writes tables for up to "
+            f"{most_parents} parents. Formats that know noisy-or keep any number: .xdsl, .json, a "
+            "folder."
         )
     return noisy_or_table(failures, float(network.leaks[symptom]))
 
@@ -123,13 +126,15 @@ def table_parameters(table: Floats, location: str, name: str) -> tuple[float, tu
 
 def _check_probabilities(table: Floats, location: str, name: str) -> None:
     if not ((table >= 0) & (table <= 1 + TOLERANCE)).all():
-        raise ExchangeError(f"{location}: node {name!r} has a number that is not between 0 and 1.")
+        raise ExchangeError(
+            f"{location}: node {quoted(name)} has a number that is not between 0 and 1."
+        )
     sums = table.sum(axis=-1)
     wrong = np.argwhere(np.abs(sums - 1) > SIX_DIGITS)
     if len(wrong):
         total = sums[tuple(wrong[0])]
         raise ExchangeError(
-            f"{location}: the probabilities of node {name!r} add up to {total:.7g}, not to 1"
+            f"{location}: the probabilities of node {quoted(name)} add up to {total:.7g}, not to 1"
             f"{_in_row(wrong[0])}."
         )
 
@@ -145,14 +150,14 @@ def _check_fit(
     if len(wrong):
         row = tuple(wrong[0])
         raise ExchangeError(
-            f"{location}: the table of node {name!r} is not a noisy-or: P(absent) is "
+            f"{location}: the table of node {quoted(name)} is not a noisy-or: P(absent) is "
             f"{given[row]:.7g}{_in_row(wrong[0])}, where a noisy-or would have {expected[row]:.7g}."
         )
     above = [number for number, failure in enumerate(failures) if failure > 1 + tolerance]
     if above:
         raise ExchangeError(
-            f"{location}: the table of node {name!r} is not a noisy-or: parent {above[0] + 1} "
-            "makes it less probable, and a disease can only cause a symptom."
+            f"{location}: the table of node {quoted(name)} is not a noisy-or: parent "
+            f"{above[0] + 1} makes it less probable, and a disease can only cause a symptom."
         )
 
 

@@ -3,20 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from noisyor.errors import FileError
-from noisyor.io.paths import PathLike, existing_file, unreadable
+from noisyor.errors import FileError, quoted
+from noisyor.io.paths import PathLike
 from noisyor.io.replacing import replaced_when_done
-
-
-def read_text(path: PathLike) -> str:
-    """Return the text of a file, which must be UTF-8."""
-    file = existing_file(path)
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileError(f"{file} is not UTF-8 text: byte {error.start} is invalid.") from None
-    except OSError as error:
-        raise unreadable(file, error) from None
 
 
 def write_lines(path: PathLike, lines: Iterable[str]) -> None:
@@ -68,4 +57,4 @@ class Tokens:
         try:
             return float(token.text)
         except ValueError:
-            raise self.error(token, f"{token.text!r} is not {expected}") from None
+            raise self.error(token, f"{quoted(token.text)} is not {expected}") from None

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from noisyor.errors import ExchangeError, FileError
+from noisyor.errors import ExchangeError, FileError, quoted
 from noisyor.exchange.nodes import Node, check_binary, check_layers
 from noisyor.exchange.tables import (
     MOST_PARENTS,
@@ -24,7 +24,8 @@ from noisyor.exchange.tables import (
     network_from_tables,
     node_tables,
 )
-from noisyor.exchange.text_files import Token, Tokens, read_text, write_lines
+from noisyor.exchange.text_files import Token, Tokens, write_lines
+from noisyor.io.documents import read_text
 from noisyor.io.paths import PathLike
 from noisyor.network import NoisyOrNetwork
 
@@ -65,8 +66,10 @@ def _tokens(path: PathLike) -> Tokens:
 
 def _whole(tokens: Tokens, expected: str, most: int) -> int:
     token = tokens.next(expected)
-    if not (token.text.isascii() and token.text.isdigit() and int(token.text) <= most):
-        raise tokens.error(token, f"{token.text!r} stands where {expected} should stand")
+    # Its digits are counted first: Python does not read numbers of thousands of them.
+    is_whole = token.text.isascii() and token.text.isdigit() and len(token.text) <= 20
+    if not (is_whole and int(token.text) <= most):
+        raise tokens.error(token, f"{quoted(token.text)} stands where {expected} should stand")
     return int(token.text)
 
 
@@ -75,7 +78,7 @@ def read_uai(path: PathLike) -> NoisyOrNetwork:
     tokens = _tokens(path)
     kind = tokens.next("BAYES")
     if kind.text.upper() != "BAYES":
-        raise tokens.error(kind, f"the file holds {kind.text!r}, not a network (BAYES)")
+        raise tokens.error(kind, f"the file holds {quoted(kind.text)}, not a network (BAYES)")
     scopes, locations = _read_scopes(tokens)
     count = len(scopes)
     parents_of = {scope[-1]: tuple(map(str, scope[:-1])) for scope in scopes}
@@ -122,8 +125,8 @@ def _read_table(tokens: Tokens, size: int, name: str) -> Floats:
     entries = _whole(tokens, "the size of a table", len(tokens.tokens))
     if entries != 2**size:
         raise FileError(
-            f"{tokens.location}: the table of {name!r} has {entries} entries; with {size - 1} "
-            f"parents it needs 2^{size}."
+            f"{tokens.location}: the table of {quoted(name)} has {entries} entries; with "
+            f"{size - 1} parents it needs 2^{size}."
         )
     expected = "a probability"
     numbers = [tokens.as_number(tokens.next(expected), expected) for _ in range(entries)]

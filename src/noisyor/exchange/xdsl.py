@@ -30,6 +30,7 @@ weakest.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -38,7 +39,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from noisyor.errors import ExchangeError, FileError
+from noisyor.errors import ExchangeError, FileError, quoted
 from noisyor.exchange.nodes import (
     Node,
     check_binary,
@@ -50,6 +51,7 @@ from noisyor.exchange.nodes import (
     present_state,
 )
 from noisyor.exchange.tables import (
+    MOST_PARENTS_READ,
     TOLERANCE,
     Floats,
     parent_failures,
@@ -57,7 +59,8 @@ from noisyor.exchange.tables import (
     table_parameters,
 )
 from noisyor.exchange.text_files import write_lines
-from noisyor.io.paths import PathLike, existing_file, unreadable
+from noisyor.io.documents import read_whole
+from noisyor.io.paths import PathLike, unreadable
 from noisyor.network import NoisyOrNetwork
 
 NODE_KINDS = ("cpt", "noisymax")
@@ -103,7 +106,7 @@ def read_xml(path: PathLike) -> Element:
     A document type could define entities, which expand without bound or fetch other files. No
     format here needs one.
     """
-    file = existing_file(path)
+    content, file = read_whole(path), str(path)
     top = Element("", {}, 0)
     open_elements = [top]
     parser = expat.ParserCreate()
@@ -129,13 +132,13 @@ def read_xml(path: PathLike) -> Element:
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, refuse
     try:
-        parser.Parse(file.read_bytes(), True)
+        parser.Parse(content, True)
     except expat.ExpatError as error:
         raise FileError(
             f"{file}, line {error.lineno}, column {error.offset + 1}: not valid XML "
             f"({expat.ErrorString(error.code)}); the file may be truncated or damaged."
         ) from None
-    except (OSError, ValueError, LookupError) as error:
+    except (ValueError, LookupError) as error:
         if isinstance(error, FileError):
             raise
         raise unreadable(file, error) from None
@@ -160,8 +163,8 @@ class XdslNode:
         order = self.strengths[2 * parent : 2 * parent + 2] if self.strengths else ("0", "1")
         if order not in (("0", "1"), ("1", "0")):
             raise ExchangeError(
-                f"{self.location}: node {self.name!r} has strengths that are not an order of two "
-                f"states, '0 1' or '1 0', for the parent {self.parents[parent]!r}."
+                f"{self.location}: node {quoted(self.name)} has strengths that are not an order of "
+                f"two states, '0 1' or '1 0', for the parent {quoted(self.parents[parent])}."
             )
         return int(order[1])
 
@@ -172,11 +175,11 @@ class XdslNode:
             numbers = np.array([float(word) for word in text], dtype=np.float64)
         except ValueError:
             raise FileError(
-                f"{self.location}: node {self.name!r} has <{tag}> that are not all numbers."
+                f"{self.location}: node {quoted(self.name)} has <{tag}> that are not all numbers."
             ) from None
         if len(numbers) != wanted:
             raise FileError(
-                f"{self.location}: node {self.name!r} has {len(numbers)} numbers in <{tag}>; "
+                f"{self.location}: node {quoted(self.name)} has {len(numbers)} numbers in <{tag}>; "
                 f"with {len(self.parents)} parents it needs {wanted}."
             )
         return numbers
@@ -202,8 +205,9 @@ def _refuse_pyagrum(root: Element, nodes: list[XdslNode], path: str) -> None:
     wide = [node.name for node in nodes if len(node.parents) > 1]
     if by_pyagrum and wide:
         raise ExchangeError(
-            f"{path} was written by pyAgrum, whose tables of several parents (node {wide[0]!r}) "
-            "stand in another order than GeNIe's; save the network as .bif there."
+            f"{path} was written by pyAgrum, whose tables of several parents (node "
+            f"{quoted(wide[0])}) stand in another order than GeNIe's; save the network as .bif "
+            "there."
         )
 
 
@@ -216,12 +220,12 @@ def _nodes(root: Element, path: str) -> list[XdslNode]:
             raise FileError(f"{path}, line {element.line}: a <{element.tag}> has no id.")
         if element.tag not in NODE_KINDS:
             raise ExchangeError(
-                f"{path}, line {element.line}: node {key!r} is a <{element.tag}>; expected "
+                f"{path}, line {element.line}: node {quoted(key)} is a <{element.tag}>; expected "
                 "<cpt> for diseases and <noisymax> for symptoms."
             )
     if len(set(keys)) < len(keys):
-        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
-        raise FileError(f"{path}: the id {twice!r} appears twice.")
+        twice, _ = Counter(keys).most_common(1)[0]
+        raise FileError(f"{path}: the id {quoted(twice)} appears twice.")
     extensions = root.child("extensions")
     shown = extensions.descendants("node") if extensions is not None else []
     given = {node.attributes.get("id", ""): node.text_of("name") for node in shown}
@@ -247,9 +251,9 @@ def _present_states(nodes: list[XdslNode]) -> dict[str, int]:
         by_name, by_use = present_by_name(node.states), weakest.get(node.key, set())
         if node.is_noisy and by_name == 1:
             raise ExchangeError(
-                f"{node.location}: node {node.name!r} has {node.states[1]!r} as its last state, "
-                "which is the one without effect in a noisymax; a symptom's last state is its "
-                "absence."
+                f"{node.location}: node {quoted(node.name)} has {quoted(node.states[1])} as its "
+                "last state, which is the one without effect in a noisymax; a symptom's last "
+                "state is its absence."
             )
         if node.is_noisy:
             present[node.key] = 0
@@ -270,6 +274,11 @@ def _read_node(node: XdslNode, present: dict[str, int]) -> Node:
 def _table_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, tuple[float, ...]]:
     """Read a table, in which the node's own state changes fastest and its first parent slowest."""
     axes = len(node.parents) + 1
+    if axes > MOST_PARENTS_READ + 1:
+        raise FileError(
+            f"{node.location}: {quoted(node.name)} has {axes - 1:,} parents; tables are read for "
+            f"up to {MOST_PARENTS_READ}."
+        )
     table = node.numbers("probabilities", 2**axes).reshape((2,) * axes)
     table = present_last(table, [present[key] for key in (*node.parents, node.key)])
     return table_parameters(table, node.location, node.name)
@@ -283,15 +292,16 @@ def _noisy_parameters(node: XdslNode, present: dict[str, int]) -> tuple[float, t
     if not valid.all():
         pair = columns[np.flatnonzero(~valid)[0]]
         raise ExchangeError(
-            f"{node.location}: node {node.name!r} has the parameters {pair[0]:g} and {pair[1]:g}, "
-            "which are not two probabilities that add up to 1."
+            f"{node.location}: node {quoted(node.name)} has the parameters {pair[0]:g} and "
+            f"{pair[1]:g}, which are not two probabilities that add up to 1."
         )
     failures = []
     for number, parent in enumerate(node.parents):
         if node.weakest(number) == present[parent]:
             raise ExchangeError(
-                f"{node.location}: node {node.name!r} is caused by the absence of its parent "
-                f"{parent!r} (see its strengths); in a noisy-or diseases cause by their presence."
+                f"{node.location}: node {quoted(node.name)} is caused by the absence of its parent "
+                f"{quoted(parent)} (see its strengths); in a noisy-or diseases cause by their "
+                "presence."
             )
         failures.append(_failure(node, parent, columns[2 * number : 2 * number + 2, 1]))
     return min(float(columns[-1, 0]), 1.0), tuple(failures)
@@ -301,8 +311,8 @@ def _failure(node: XdslNode, parent: str, absent: Floats) -> float:
     """Return P(absent) of the column that has an effect; the other one has P(absent) = 1."""
     if absent.max() < 1 - TOLERANCE:
         raise ExchangeError(
-            f"{node.location}: node {node.name!r} has no column '0 1' for the parent {parent!r}; "
-            "its weakest state must have no effect."
+            f"{node.location}: node {quoted(node.name)} has no column '0 1' for the parent "
+            f"{quoted(parent)}; its weakest state must have no effect."
         )
     return min(float(absent.min()), 1.0)
 
@@ -314,8 +324,8 @@ def write_xdsl(network: NoisyOrNetwork, path: PathLike) -> None:
         found = NO_XML.search(name)
         if found:
             raise ExchangeError(
-                f"the name {name!r} holds the character {found[0]!r}, which XML cannot write; "
-                "rename it."
+                f"the name {quoted(name)} holds the character {quoted(found[0])}, which XML cannot "
+                "write; rename it."
             )
     keys = identifiers([*structure.diseases, *structure.symptoms])
     write_lines(path, _lines(network, keys))

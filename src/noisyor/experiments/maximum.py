@@ -16,7 +16,7 @@ from noisyor.network import NoisyOrNetwork
 LASTS = "two hours"
 NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", "health_knowledge_graph", *WEAK)
 METHODS = ("refined", "pooled")
-ONLY_SIZES = {"health_knowledge_graph": (3000, 10_000), WEAK[-1]: (3000, 10_000)}
+ONLY_SIZES = dict.fromkeys(("ddxplus", "health_knowledge_graph", *WEAK), (3000, 10_000))
 """Where a cell takes many minutes."""
 N_TESTED = 3000
 """New records, on which the likelihood is compared, too."""

@@ -27,6 +27,8 @@ from noisyor.names import NameMatcher
 from noisyor.structure import Structure
 
 Counts = NDArray[np.int64]
+_MOST_COMPARISONS = 1_000_000
+"""Of names, in looking for the nearest ones."""
 _MOST_KEPT = 2000
 """Records that are kept, to try out how long learning takes."""
 
@@ -37,10 +39,6 @@ class RecordCheck:
 
     structure: Structure
     notes: Notes
-    n_present: Counts
-    """For each symptom, in how many records it is present."""
-    n_known: Counts
-    """For each symptom, in how many records it is present or absent."""
     by_findings: Counts
     """How many records have 0, 1, 2, ... findings present."""
     problems: list[str] = field(default_factory=list)
@@ -53,6 +51,19 @@ class RecordCheck:
     """What was told while the records were read."""
     n_labels: int | None = None
     """How many records have labels, where some were given."""
+
+    @property
+    def n_present(self) -> Counts:
+        """For each symptom, in how many records it is present."""
+        return self._counts(self.notes.n_present)
+
+    @property
+    def n_known(self) -> Counts:
+        """For each symptom, in how many records it is present or absent."""
+        return self._counts(self.notes.n_known)
+
+    def _counts(self, counted: Counts | None) -> Counts:
+        return np.zeros(self.structure.n_symptoms, dtype=np.int64) if counted is None else counted
 
     @property
     def never_present(self) -> list[str]:
@@ -84,7 +95,7 @@ class RecordCheck:
         found = self.notes.sentences(NameMatcher(self.structure.symptoms))
         found += [sentence for sentence in self.told if sentence not in found]
         for names, what in (
-            (self.never_known, "never known"),
+            ([] if _tells_of(found, "never known") else self.never_known, "never known"),
             (self.never_present, "never present"),
             (self.without_cause, "without a disease in the structure that could cause them"),
         ):
@@ -93,17 +104,25 @@ class RecordCheck:
         return found
 
     def mapping(self) -> list[tuple[str, str, int]]:
-        """Return the names that were not understood: name, the nearest known one, how often."""
+        """Return the names that were not understood: name, the nearest known one, how often.
+
+        The nearest one is looked for as long as that takes a few seconds, from the most frequent
+        name on.
+        """
+        symptoms = self.structure.symptoms
+        n_compared = _MOST_COMPARISONS // max(1, len(symptoms))
+        by_frequency = sorted(self.not_understood.items(), key=lambda item: -item[1])
         return [
-            (name, nearest(name, self.structure.symptoms) or "", n)
-            for name, n in sorted(self.not_understood.items(), key=lambda item: -item[1])
+            (name, (nearest(name, symptoms) or "") if rank < n_compared else "", n)
+            for rank, (name, n) in enumerate(by_frequency)
         ]
 
     def write_mapping(self, path: PathLike) -> None:
         """Write the names that were not understood, to be corrected and given back as `names`."""
         import pyarrow as pa
 
-        names, meanings, counts = zip(*self.mapping(), strict=True) if self.mapping() else ((),) * 3
+        rows = self.mapping()
+        names, meanings, counts = zip(*rows, strict=True) if rows else ((),) * 3
         columns = {
             "name": pa.array(names, pa.string()),
             "meaning": pa.array(meanings, pa.string()),
@@ -139,8 +158,7 @@ def check_records(
     asked = record_format(options)
     lenient: ReadOptions = {**options, "ignore_unknown": True, "notes": notes}
     n = structure.n_symptoms
-    zeros = np.zeros(n, dtype=np.int64)
-    found = RecordCheck(structure, notes, zeros, zeros.copy(), np.zeros(n + 1, dtype=np.int64))
+    found = RecordCheck(structure, notes, np.zeros(n + 1, dtype=np.int64))
     if isinstance(source, Findings):
         raise ParameterError("findings in memory were understood when they were read.")
     with collected_notices() as notices:
@@ -149,7 +167,7 @@ def check_records(
             if labels is not None:
                 every = Findings.read(source, structure, **lenient)
                 words = Words(asked.values)
-                found.n_labels = len(read_labels(labels, every, structure, words))
+                found.n_labels = len(read_labels(labels, every, structure, words, asked.record))
         except NoisyOrError as error:
             found.problems.append(str(error))
     found.told = list(dict.fromkeys(notices))
@@ -166,17 +184,20 @@ def check_records(
     return found
 
 
+def _tells_of(sentences: list[str], what: str) -> bool:
+    return any(f" {what}: " in sentence for sentence in sentences)
+
+
 def _tally(found: RecordCheck, source: Any, form: RecordFormat) -> None:
     kept: list[Block] = []
     for stream in open_records(source, found.structure, form):
         for block in stream.blocks:
             if sum(each.n_records for each in kept) < _MOST_KEPT:
                 kept.append(block)
-            present, unknown = block.unpacked()
-            found.n_present += present.sum(axis=0)
-            found.n_known += block.n_records - (0 if unknown is None else unknown.sum(axis=0))
-            counts = np.bincount(present.sum(axis=1), minlength=len(found.by_findings))
-            found.by_findings += counts
+            offsets, _, is_unknown = block.listed()
+            records = np.repeat(np.arange(block.n_records), np.diff(offsets))
+            n_findings = np.bincount(records[~is_unknown], minlength=block.n_records)
+            found.by_findings += np.bincount(n_findings, minlength=len(found.by_findings))
     found.sample = Findings(found.structure, kept)
 
 

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from noisyor.cluster import Cluster, Job, Skipped, is_of_file, repeated
@@ -36,6 +37,7 @@ from noisyor.io.parts import (
     split_file,
     with_rows,
 )
+from noisyor.io.paths import check_differ, is_uri
 from noisyor.io.tables import ArrowTable
 from noisyor.structure import Structure
 
@@ -162,6 +164,7 @@ def split_records(
         reading = Reading(structure, sent, ColumnKind.ID, ())
         return ClusterRecords(cluster, reading, _frame_jobs(cluster, source), is_long=False)
     sources = sources_of(source)
+    check_differ([each for each in sources if is_uri(each) or Path(each).exists()])
     files, skipped = _examined(cluster, sources, structure, sent, skip_broken)
     if not files:
         reasons = "; ".join(each.reason for each in skipped)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NoReturn, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FindingsError, ParameterError, StructureError, some_of
+from noisyor.errors import FindingsError, ParameterError, StructureError, quoted, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
 from noisyor.findings.long import long_streams
 from noisyor.findings.notes import Notes
@@ -373,6 +373,6 @@ def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _bad_value(value: object, record: int, symptom: int, structure: Structure) -> NoReturn:
     shown = value.item() if isinstance(value, np.generic) else value
     raise FindingsError(
-        f"record {record}, symptom {structure.symptoms[symptom]!r}: {shown!r} is not 0, 1, True, "
-        "False or NaN (unknown)."
+        f"record {record}, symptom {quoted(structure.symptoms[symptom])}: {quoted(shown)} is not "
+        "0, 1, True, False or NaN (unknown)."
     )

@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, count_of, give_notice, nearest_name, some_of
+from noisyor.errors import (
+    FileError,
+    FindingsError,
+    count_of,
+    give_notice,
+    nearest_name,
+    quoted,
+    some_of,
+)
 from noisyor.findings.findings import Findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import DEFAULT_WORDS, ColumnKind, Table, Words
@@ -18,7 +26,11 @@ from noisyor.structure import Structure
 
 
 def read_labels(
-    source: Any, findings: Findings, structure: Structure, words: Words = DEFAULT_WORDS
+    source: Any,
+    findings: Findings,
+    structure: Structure,
+    words: Words = DEFAULT_WORDS,
+    record: str = "record",
 ) -> NDArray[np.bool_]:
     """Return the diseases of each record, records x diseases, from a table with a column for each.
 
@@ -33,22 +45,37 @@ def read_labels(
     """
     table = open_table(source)
     names = Structure([], structure.diseases, [])
-    id_column = RecordFormat().columns_of(table, names).record
-    columns = _disease_columns(table, structure)
-    values = _read_flags(table, columns, words)
     ids = findings.record_ids
+    columns = _disease_columns(table, structure)
+    wanted = record if record in table.column_names else "record"
+    id_column = RecordFormat(record=wanted).columns_of(table, names).record
+    others = [name for name in table.column_names if name not in columns]
+    if id_column is None and ids is not None:
+        id_column = next((name for name in others if _holds_ids(table, name, ids)), None)
+    values = _read_flags(table, columns, words)
     is_index = id_column == table.index_name
     if id_column is None or (ids is None and is_index):
         return _by_row(values, findings, table)
     if ids is None:
         raise FindingsError(
-            f"{table.name} has ids of records (column {id_column!r}), but the records have none: "
-            "give them a column of ids, or remove it from the labels if both are in one order."
+            f"{table.name} has ids of records (column {quoted(id_column)}), but the records have "
+            "none: give them a column of ids, or remove it from the labels if both are in one "
+            "order."
         )
     labelled = pa.chunked_array(
         [batch.column(0) for batch in table.batches({id_column: ColumnKind.ID_TEXT})], pa.string()
     )
     return values[_joined(labelled, ids.cast(pa.string()), table.name)]
+
+
+def _holds_ids(table: Table, name: str, ids: Any) -> bool:
+    """Return True if a column, whatever its name, holds the ids of the records."""
+    try:
+        parts = [batch.column(0) for batch in table.batches({name: ColumnKind.ID_TEXT})]
+    except FileError:
+        return False
+    found = pa.chunked_array(parts, pa.string())
+    return bool(pc.all(pc.is_in(ids.cast(pa.string()), value_set=found)).as_py())
 
 
 def _disease_columns(table: Table, structure: Structure) -> list[str]:
@@ -59,7 +86,9 @@ def _disease_columns(table: Table, structure: Structure) -> list[str]:
         disease = matcher.find(name)
         before = column_of.setdefault(disease, name)
         if before != name and disease >= 0:
-            raise FindingsError(f"{table.name}: {before!r} and {name!r} are the same disease.")
+            raise FindingsError(
+                f"{table.name}: {quoted(before)} and {quoted(name)} are the same disease."
+            )
     missing = [name for i, name in enumerate(structure.diseases) if i not in column_of]
     if missing:
         others = [name for name in table.column_names if matcher.find(name) < 0]
@@ -75,7 +104,7 @@ def _read_flags(table: Table, columns: Sequence[str], words: Words) -> NDArray[n
         for name, column in zip(columns, batch.columns, strict=True):
             if column.null_count:
                 location = table.location(row + column.is_null().index(True).as_py())
-                raise FindingsError(f"{location}, column {name!r}: the cell is empty.")
+                raise FindingsError(f"{location}, column {quoted(name)}: the cell is empty.")
         parts.append(np.column_stack([np.asarray(column) for column in batch.columns]))
         row += batch.num_rows
     return np.concatenate(parts)
@@ -88,7 +117,7 @@ def _by_row(values: NDArray[np.bool_], findings: Findings, table: Table) -> NDAr
             f"{count_of(findings.n_records, 'record')}; give it a column of the records' ids, or a "
             "row for each record."
         )
-    if findings.record_ids is not None:
+    if findings.record_ids is not None or table.path is not None:
         give_notice(
             f"{table.name} has no column of ids: its rows are taken in the order of the records."
         )

@@ -16,11 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, give_notice, some_of
+from noisyor.errors import FindingsError, give_notice, quoted, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, ConflictError
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, id_kind
-from noisyor.io.columns import ABSENT, PRESENT, UNKNOWN, ColumnKind, Table, hash_ids, ids_array
+from noisyor.io.columns import (
+    ABSENT,
+    PRESENT,
+    UNKNOWN,
+    BadCellError,
+    ColumnKind,
+    Table,
+    converted,
+    hash_ids,
+    ids_array,
+)
 from noisyor.io.tables import Spool, need_columns, open_table
 from noisyor.names import NameMatcher
 from noisyor.structure import Structure
@@ -74,6 +84,7 @@ def long_tables(
     """Return the tables with their columns; whatever is not clear is an error, or noted."""
     found = [form.columns_of(table, structure) for table in tables]
     for table, columns in zip(tables, found, strict=True):
+        columns.check("record", "symptom", "state")
         wanted = {"record": form.record, "symptom": form.symptom}
         need_columns(table, [columns.found().get(role, name) for role, name in wanted.items()])
         if columns.state is None and form.invert:
@@ -89,29 +100,46 @@ def long_tables(
         LongTable(table, each.record or "", each.symptom or "", each.state, kind)
         for table, each in zip(tables, found, strict=True)
     ]
-    if form.state is not None:
-        for long in opened:
-            _check_no_other_state(long, form)
+    for long in opened:
+        _look_at_others(long, form, notes)
     return opened
 
 
-def _check_no_other_state(long: LongTable, form: RecordFormat) -> None:
-    """Raise an error where a column that nobody named seems to hold states."""
-    taken = {long.record, long.symptom}
-    others = [name for name in long.table.column_names if name not in taken]
-    if long.state is not None:
+def _look_at_others(long: LongTable, form: RecordFormat, notes: Notes) -> None:
+    """Note further columns; raise an error where one, by its first rows, seems to hold states."""
+    taken = {long.record, long.symptom, long.state, long.table.index_name}
+    others = [name for name in long.table.column_names if name and name not in taken]
+    if not others or form.state is None:
+        return
+    first = next(long.table.first_rows(others), None)
+    if first is None:
         return
     for name in others:
-        try:
-            first = next(long.table.batches({name: ColumnKind.STATE}, form.words), None)
-        except FileError:
+        column = first.column(name)
+        notes.columns_not_read[name] = _some_values(column)
+        if long.state is not None:
             continue
-        if first is not None and ABSENT in first.column(0).to_numpy():
+        try:
+            states = converted(column, ColumnKind.STATE, form.words)
+        except (BadCellError, TypeError):
+            continue
+        if ABSENT in states.to_numpy():
             raise FindingsError(
-                f"{long.table.name}: the column {name!r} holds words for present and absent. If it "
-                f"says whether the finding is there, say state={name!r} (--state {name!r}); if "
-                "not, state=None (--state none)."
+                f"{long.table.name}: the column {quoted(name)} holds words for present and absent. "
+                f"If it says whether the finding is there, say state={quoted(name)} (--state "
+                f"{quoted(name)}); if not, state=None (--state none)."
             )
+
+
+def _some_values(column: Any) -> str:
+    """Return the values of a column in brackets, where they are few: they may say something."""
+    values = pc.unique(column).drop_null().to_pylist()
+    if not 0 < len(values) <= _FEW_VALUES:
+        return ""
+    return f" ({', '.join(quoted(value, most=20) for value in values)})"
+
+
+_FEW_VALUES = 4
 
 
 def streams_of(
@@ -178,8 +206,8 @@ def contradiction(
 ) -> FindingsError:
     """Return what to say of rows that contradict each other."""
     return FindingsError(
-        f"{', '.join(locations)}: record {error.record!r} has the finding "
-        f"{structure.symptoms[error.symptom]!r} as {' and as '.join(error.states)}."
+        f"{', '.join(locations)}: record {quoted(error.record)} has the finding "
+        f"{quoted(structure.symptoms[error.symptom])} as {' and as '.join(error.states)}."
     )
 
 
@@ -265,11 +293,11 @@ def _id_batches(tables: Sequence[LongTable]) -> Iterator[tuple[Any, int, bool]]:
 def check_no_id_missing(ids: Any, long: LongTable, row: int) -> None:
     """Raise an error that names the first row without an id."""
     missing = ids.is_null()
-    if pa.types.is_string(ids.type):
-        missing = pc.or_kleene(missing, pc.equal(ids, ""))
     if pc.any(missing).as_py():
         location = long.table.location(row + pc.index(missing, True).as_py())
-        raise FindingsError(f"{location}, column {long.record!r}: the record's id is missing.")
+        raise FindingsError(
+            f"{location}, column {quoted(long.record)}: the record's id is missing."
+        )
 
 
 def _run_starts(ids: Any, previous: Any) -> Any:
@@ -300,7 +328,7 @@ def _find_repeated(tables: Sequence[LongTable]) -> object:
 def _give_notice(grouping: Grouping) -> None:
     if grouping.repeated is not None:
         notice = (
-            f"the rows of record {grouping.repeated!r} do not stand together: all "
+            f"the rows of record {quoted(grouping.repeated)} do not stand together: all "
             f"{grouping.n_rows:,} rows are grouped by record first, on disk in "
             f"{tempfile.gettempdir()}, and the records come sorted by id."
         )
@@ -311,7 +339,9 @@ def _give_notice(grouping: Grouping) -> None:
 
 def tell_shared(record: object) -> None:
     """Tell of a record with rows in two files."""
-    give_notice(f"record {record!r} has rows in two files, which were taken as one record.{_ANEW}")
+    give_notice(
+        f"record {quoted(record)} has rows in two files, which were taken as one record.{_ANEW}"
+    )
 
 
 _ANEW = " If files number their records anew, say ids_per_file=True (--ids-per-file)."
@@ -336,10 +366,12 @@ def indexed_rows(
             if is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])
                 _unknown_symptom(names[at].as_py(), row + at, long, matcher)
-            notes.rows(batch.num_rows, *_names_noted(names, symptoms, matcher))
             states = np.full(batch.num_rows, PRESENT, dtype=np.int8)
             if long.state is not None:
                 states = batch.column(2).to_numpy(zero_copy_only=False)
+            noted = _names_noted(names, symptoms, matcher)
+            n_nameless = int((symptoms < 0).sum()) - sum(noted[0].values())
+            notes.rows(batch.num_rows, *noted, n_nameless, int((states == ABSENT).sum()))
             if batch.num_rows:
                 yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows
@@ -348,8 +380,8 @@ def indexed_rows(
 def _unknown_symptom(name: object, row: int, long: LongTable, matcher: NameMatcher) -> NoReturn:
     hint = matcher.hint(name) if isinstance(name, str) else ""
     raise FindingsError(
-        f"{long.table.location(row)}, column {long.symptom!r}: the structure has no symptom "
-        f"{name!r}{hint or '.'} Correct it, say what such names mean with names= (--names "
+        f"{long.table.location(row)}, column {quoted(long.symptom)}: the structure has no symptom "
+        f"{quoted(name)}{hint or '.'} Correct it, say what such names mean with names= (--names "
         "names.csv), or pass over such rows with ignore_unknown=True (--ignore-unknown)."
     )
 
@@ -536,7 +568,7 @@ def _all_ids(form: RecordFormat) -> Any:
         every = pa.chunked_array(parts)
     else:
         every = pa.chunked_array([ids_array(source, "all_records")])
-    if every.null_count or (pa.types.is_string(every.type) and pc.any(pc.equal(every, "")).as_py()):
+    if every.null_count:
         raise FindingsError("all_records has an empty id.")
     if pc.count_distinct(every).as_py() < len(every):
         raise FindingsError("all_records lists a record twice.")

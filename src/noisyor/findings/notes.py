@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import count_of, give_notice
+from noisyor.errors import count_of, give_notice, quoted, some_of
 from noisyor.findings.blocks import Block
 from noisyor.io.columns import hash_ids
 from noisyor.names import NameMatcher
 
 MOST_NAMED = 10
 """Names in a sentence."""
+_MOSTLY = 0.6
+"""The share of present findings above which they are likely to be something good."""
 _ENOUGH = 10
 """Records among which a finding should be absent."""
 _MOST_HASHES = 1 << 22
@@ -57,7 +59,7 @@ class IdWatch:
 
     def look(self, ids: Any, source: int) -> None:
         """Take note of the ids of some records of a file."""
-        kept = self._thinned(hash_ids(ids))
+        kept = self._thinned(hash_ids(ids.drop_null()))
         self._hashes.setdefault(source, []).append(kept)
         self._n_kept += len(kept)
         if self._n_kept > _MOST_HASHES:
@@ -87,15 +89,13 @@ class IdWatch:
 
     def n_repeated(self) -> tuple[int, int]:
         """Return about how many ids come twice in one file, and how many in two files."""
-        within, between = 0, 0
-        seen = np.empty(0, dtype=np.uint64)
-        for parts in self._hashes.values():
-            every = np.concatenate(parts)
-            distinct = np.unique(every)
-            within += len(every) - len(distinct)
-            between += len(np.intersect1d(seen, distinct, assume_unique=True))
-            seen = np.union1d(seen, distinct)
-        return within << self._n_zeros, between << self._n_zeros
+        files = [np.concatenate(parts) for parts in self._hashes.values()]
+        if not files:
+            return 0, 0
+        distinct = [np.unique(each) for each in files]
+        within = sum(map(len, files)) - sum(map(len, distinct))
+        _, n_files = np.unique(np.concatenate(distinct), return_counts=True)
+        return within << self._n_zeros, int((n_files > 1).sum()) << self._n_zeros
 
     def sentences(self) -> list[str]:
         """Return what must be told."""
@@ -143,8 +143,20 @@ you mean 'cough'?).
     """Records in which nothing is known."""
     n_rows_empty: int = 0
     """Rows of wide tables without an id or a value, which are no records."""
-    has_absent: bool = False
-    """Whether any finding is known to be absent."""
+    n_nameless: int = 0
+    """Rows of long tables that name no symptom."""
+    n_said_absent: int = 0
+    """Rows of long tables that say that a finding is absent."""
+    columns_not_read: dict[str, str] = field(default_factory=dict)
+    """Further columns of long tables, and some of their values."""
+    n_present: NDArray[np.int64] | None = None
+    """For each symptom, in how many records it is present."""
+    n_known: NDArray[np.int64] | None = None
+    """For each symptom, in how many records it is present or absent."""
+    digests: dict[int, int] = field(default_factory=dict)
+    """A number for each wide file, which two files with the same records share."""
+    is_partial: bool = False
+    """Whether some of the records were read before, so that these do not tell of all."""
     vanished: bool = False
     """Whether records without findings, if there were any, do not show in the files."""
     are_ids_watched: bool = False
@@ -177,7 +189,11 @@ you mean 'cough'?).
             self.n_empty += other.n_empty
             self.n_unknown += other.n_unknown
             self.n_rows_empty += other.n_rows_empty
-            self.has_absent |= other.has_absent
+            self.n_nameless += other.n_nameless
+            self.n_said_absent += other.n_said_absent
+            self.columns_not_read |= other.columns_not_read
+            self.is_partial |= other.is_partial
+            self._add_counts(other.n_present, other.n_known)
             self.vanished |= other.vanished
             self.ids.add(other.ids)
 
@@ -191,10 +207,36 @@ you mean 'cough'?).
         """Whether a file is a text or a sheet, which may have rows that are empty by mistake."""
         return any(each.delimiter or each.sheet for each in self.files)
 
-    def rows(self, n_rows: int, passed_over: Mapping[str, int], other: Mapping[str, str]) -> None:
+    def _add_counts(
+        self, n_present: NDArray[np.int64] | None, n_known: NDArray[np.int64] | None
+    ) -> None:
+        if n_present is not None and n_known is not None:
+            self.n_present = n_present if self.n_present is None else self.n_present + n_present
+            self.n_known = n_known if self.n_known is None else self.n_known + n_known
+
+    def symptoms_that_are(self, what: str) -> NDArray[np.bool_]:
+        """Return which symptoms are never known, never present, or always present if known."""
+        if self.n_present is None or self.n_known is None:
+            return np.zeros(0, dtype=np.bool_)
+        known = self.n_known > 0
+        if what == "never known":
+            return ~known
+        chosen = self.n_present == (0 if what == "never present" else self.n_known)
+        return np.asarray(known & chosen)
+
+    def rows(
+        self,
+        n_rows: int,
+        passed_over: Mapping[str, int],
+        other: Mapping[str, str],
+        n_nameless: int = 0,
+        n_absent: int = 0,
+    ) -> None:
         """Note some rows of a long table."""
         with self._lock:
             self.n_rows += n_rows
+            self.n_nameless += n_nameless
+            self.n_said_absent += n_absent
             self.passed_over.update(passed_over)
             self.other_names.update(other)
 
@@ -202,8 +244,10 @@ you mean 'cough'?).
         """Give blocks on, and note their records."""
         for block in blocks:
             known = block.present if block.unknown is None else block.present | ~block.unknown
+            present, unknown = _counts(block)
             with self._lock:
-                self.has_absent = self.has_absent or _has_absent(block)
+                self._add_counts(present, block.n_records - unknown)
+                self.digests[source] = _digest(block, self.digests.get(source, 0))
                 self.n_records += block.n_records
                 self.n_empty += block.n_records - _n_records_with(block.present, block.n_records)
                 if block.unknown is not None:
@@ -216,39 +260,52 @@ you mean 'cough'?).
         """Return what must be told: whatever was not taken as it stands, or may be wrong."""
         found = []
         if self.guessed:
-            listed = [f"{column!r} as {ROLES[role]}" for column, role in self.guessed.items()]
+            listed = [f"{quoted(column)} as {ROLES[role]}" for column, role in self.guessed.items()]
             options = ", ".join(f"--{role}" for role in dict.fromkeys(self.guessed.values()))
             found.append(
-                f"columns taken for what they are called: {_some(listed)} ({options} if others "
-                "are meant)."
+                f"columns recognised by their names: {_some(listed)} ({options} if others are "
+                "meant)."
             )
         if self.other_names:
-            listed = [f"{given!r} as {name!r}" for given, name in self.other_names.items()]
+            listed = [
+                f"{quoted(given)} as {quoted(name)}" for given, name in self.other_names.items()
+            ]
             found.append(
                 f"{count_of(len(listed), 'name')} not written as in the structure: {_some(listed)}."
             )
         found += self._passed_over(matcher)
-        found += self._about_records()
+        found += [] if self.is_partial else self._about_records()
+        found += [] if self.is_partial else self._about_symptoms(matcher)
         return found
 
     def _passed_over(self, matcher: NameMatcher) -> list[str]:
         found = []
         if self.passed_over:
             listed = [
-                f"{name!r} ({count_of(n, 'row')}{matcher.hint(name).rstrip('.')})"
-                for name, n in self.passed_over.most_common()
+                f"{quoted(name)} ({count_of(n, 'row')}{matcher.hint(name).rstrip('.')})"
+                for name, n in self.passed_over.most_common(MOST_NAMED)
             ]
+            listed += [""] * (len(self.passed_over) - len(listed))
             found.append(
                 f"passed over {self.passed_over.total():,} of {count_of(self.n_rows, 'row')}, "
                 f"whose names the structure does not have: {_some(listed)}."
             )
         if self.columns_passed_over:
-            columns = dict.fromkeys(self.columns_passed_over)
+            columns = list(dict.fromkeys(self.columns_passed_over))
             listed = [
-                f"{name!r}{matcher.hint(name).rstrip('.')}" if name else "the one without a name"
-                for name in columns
+                f"{quoted(name)}{matcher.hint(name).rstrip('.')}"
+                if name
+                else "the one without a name"
+                for name in columns[:MOST_NAMED]
             ]
+            listed += [""] * (len(columns) - len(listed))
             found.append(f"passed over {count_of(len(listed), 'column')}: {_some(listed)}.")
+        if self.columns_not_read:
+            listed = [f"{quoted(name)}{values}" for name, values in self.columns_not_read.items()]
+            found.append(
+                f"further columns are not read: {_some(listed)}. If one says whether a finding "
+                "is there, say state= (--state)."
+            )
         return found
 
     def _about_records(self) -> list[str]:
@@ -259,7 +316,21 @@ you mean 'cough'?).
             found.append(f"passed over {count_of(self.n_rows_empty, 'empty row')}.")
         if self.n_unknown and self.is_text:
             found.append(f"{count_of(self.n_unknown, 'record')} of which nothing is known.")
-        if self.n_records >= _ENOUGH and not self.has_absent:
+        if self.n_nameless > self.n_empty and self.vanished:
+            found.append(
+                f"{count_of(self.n_nameless, 'row')} without a symptom, of which "
+                f"{self.n_nameless - self.n_empty:,} are of records with findings: are names "
+                "missing?"
+            )
+        n_cells = self.n_records * (0 if self.n_known is None else len(self.n_known))
+        if self.n_said_absent and self.vanished and self.n_rows < 0.98 * n_cells:
+            found.append(
+                f"{count_of(self.n_said_absent, 'row')} that say absent, and "
+                f"{n_cells - self.n_rows:,} findings that no row mentions, which are taken as "
+                "absent, too. If they were not looked at: unmentioned='unknown' (--unmentioned "
+                "unknown)."
+            )
+        if self.n_records >= _ENOUGH and self._is_nothing_absent:
             found.append(
                 "no finding of any record is absent: what is empty or not listed is unknown. If "
                 "it means absent, say so: values={'': 'absent'} (--values \"=absent\"), or "
@@ -274,16 +345,58 @@ you mean 'cough'?).
             )
         return found + self.ids.sentences()
 
+    @property
+    def _is_nothing_absent(self) -> bool:
+        return bool(self.symptoms_that_are("always present").any()) and bool(
+            (self.symptoms_that_are("always present") | self.symptoms_that_are("never known")).all()
+        )
+
+    def _about_symptoms(self, matcher: NameMatcher) -> list[str]:
+        if self.n_records < _ENOUGH or self.n_present is None or self.n_known is None:
+            return []
+        found = []
+        unknown = np.flatnonzero(self.symptoms_that_are("never known"))
+        if len(unknown):
+            names = some_of(matcher.names[int(j)] for j in unknown)
+            found.append(f"{count_of(len(unknown), 'symptom')} never known: {names}.")
+        always = np.flatnonzero(self.symptoms_that_are("always present"))
+        if len(always) and not self._is_nothing_absent:
+            names = some_of(matcher.names[int(j)] for j in always)
+            found.append(
+                f"{count_of(len(always), 'symptom')} never absent: {names}. If an empty cell means "
+                "absent there, write 0 into it, or say values={'': 'absent'}."
+            )
+        share = self.n_present.sum() / max(1, self.n_known.sum())
+        if share > _MOSTLY and not self._is_nothing_absent:
+            found.append(
+                f"{share:.0%} of all findings are present. If 1 stands for what is right, say "
+                "invert=True (--invert)."
+            )
+        if len(self.digests) > len(set(self.digests.values())):
+            found.append("two files hold the same records: are they counted twice?")
+        return found
+
     def tell(self, matcher: NameMatcher) -> None:
         """Warn of what must be told."""
         for sentence in self.sentences(matcher):
             give_notice(sentence)
 
 
-def _has_absent(block: Block) -> bool:
-    n_unknown = 0 if block.unknown is None else int(np.bitwise_count(block.unknown).sum())
-    n_present = int(np.bitwise_count(block.present).sum())
-    return n_present + n_unknown < block.n_records * len(block.present)
+def _counts(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each symptom, in how many records it is present, and in how many unknown."""
+    planes = block.present, block.unknown
+    present, unknown = (
+        np.zeros(len(block.present), dtype=np.int64)
+        if plane is None
+        else np.bitwise_count(plane).sum(axis=1, dtype=np.int64)
+        for plane in planes
+    )
+    return present, unknown
+
+
+def _digest(block: Block, before: int) -> int:
+    """Return a number that depends on all bits of a block and on what came before."""
+    return hash((before, block.n_records, np.bitwise_xor.reduce(block.present, axis=0).tobytes()))
 
 
 def _some(listed: list[str]) -> str:

@@ -16,16 +16,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
-from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
 from noisyor.findings.blocks import BLOCK_RECORDS, Block
 from noisyor.findings.notes import ROLES, Notes
 from noisyor.io.columns import ColumnKind, Table, Words
-from noisyor.io.tables import need_columns, open_table
-from noisyor.names import NameMatcher, name_key
+from noisyor.io.tables import open_table
+from noisyor.names import NameMatcher, columns_named, name_key
 from noisyor.structure import Structure
 
 Layout = Literal["auto", "wide", "long"]
@@ -37,7 +38,7 @@ class ReadOptions(TypedDict, total=False):
     layout: Layout
     record: str
     symptom: str
-    state: str
+    state: str | None
     ignore_unknown: bool
     n_records: int | None
     all_records: Any
@@ -56,7 +57,7 @@ def record_format(options: ReadOptions) -> "RecordFormat":
     for name in options:
         if name not in known:
             hint = nearest_name(name, known) or f"; known are {', '.join(known)}."
-            raise ParameterError(f"there is no option {name!r} for reading records{hint}")
+            raise ParameterError(f"there is no option {quoted(name)} for reading records{hint}")
     return RecordFormat(**options)
 
 
@@ -114,21 +115,31 @@ class RecordFormat:
 
     def __post_init__(self) -> None:
         if self.layout not in ("auto", "wide", "long"):
-            raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {self.layout!r}.")
+            raise ParameterError(f"layout is 'auto', 'wide' or 'long', not {quoted(self.layout)}.")
         if self.unmentioned not in ("absent", "unknown"):
-            raise ParameterError(f"unmentioned is 'absent' or 'unknown', not {self.unmentioned!r}.")
-        if self.block_records < 64 or self.block_records % 64:
+            raise ParameterError(
+                f"unmentioned is 'absent' or 'unknown', not {quoted(self.unmentioned)}."
+            )
+        is_number = isinstance(self.block_records, int | np.integer)
+        if not is_number or self.block_records < 64 or self.block_records % 64:
             raise ParameterError(
                 f"block_records must be a multiple of 64, not {self.block_records}."
             )
         if self.n_records is not None and (
             isinstance(self.n_records, bool) or not isinstance(self.n_records, int | np.integer)
         ):
-            raise ParameterError(f"n_records must be a whole number, not {self.n_records!r}.")
+            raise ParameterError(f"n_records must be a whole number, not {quoted(self.n_records)}.")
         if self.n_records is not None and self.all_records is not None:
             raise ParameterError("give n_records or all_records, not both.")
+        if self.values is not None and not isinstance(self.values, Mapping):
+            raise ParameterError(
+                f"values must be a mapping such as {{'pos': 'present'}}, not {quoted(self.values)}."
+            )
         if self.names is not None and not isinstance(self.names, Mapping):
             object.__setattr__(self, "names", _read_meanings(self.names))
+        for name, meaning in (self.names or {}).items():
+            if not isinstance(name, str) or not isinstance(meaning, str | None):
+                raise ParameterError(f"names: {quoted(name)} and {quoted(meaning)} must be texts.")
         self.words  # noqa: B018  # raises an error where values mean nothing
 
     @functools.cached_property
@@ -157,22 +168,27 @@ class RecordFormat:
         others = [name for name in table.column_names if matcher.find(name) == -1]
         found: dict[str, str | None] = {}
         guessed: dict[str, str] = {}
+        ambiguous: dict[str, str] = {}
         for role in ROLES:
             wanted = getattr(self, role)
             free = [name for name in others if name not in found.values()]
             found[role] = None if wanted is None else _column_named(wanted, free, table.name, role)
             if found[role] is None and wanted == role:
-                found[role] = _column_called(role, free, table)
+                try:
+                    found[role] = _column_called(role, free, table)
+                except FindingsError as error:
+                    ambiguous[role] = str(error)
                 if found[role] not in (None, table.index_name):
                     guessed[str(found[role])] = role
-        return Columns(**found, guessed=guessed)
+        return Columns(**found, guessed=guessed, ambiguous=ambiguous)
 
     def is_long(self, table: "TableNames", structure: Structure) -> bool:
         """Return True if a table with these columns has a row per finding."""
         if self.layout != "auto":
             return self.layout == "long"
         columns = self.columns_of(table, structure)
-        if columns.record is None or columns.symptom is None:
+        has = {*columns.found(), *columns.ambiguous}
+        if not {"record", "symptom"} <= has:
             return False
         # A guess is not enough where a column is a symptom, and no name where all of them are.
         matcher = self.matcher(structure)
@@ -225,6 +241,14 @@ class Columns(NamedTuple):
     state: str | None
     guessed: dict[str, str]
     """Those that were taken by what people often call them, and what for."""
+    ambiguous: Mapping[str, str] = MappingProxyType({})
+    """What to say where several columns can be meant."""
+
+    def check(self, *roles: str) -> None:
+        """Raise an error where it is not clear which column has one of these roles."""
+        for role in roles:
+            if role in self.ambiguous:
+                raise FindingsError(self.ambiguous[role])
 
     def found(self) -> dict[str, str]:
         """Return the columns that there are, by what they hold."""
@@ -256,7 +280,7 @@ def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str
         return alike[0]
     if wanted != role:
         raise FindingsError(
-            f"{table} has no column {wanted!r} (--{role}); its columns are "
+            f"{table} has no column {quoted(wanted)} (--{role}); its columns are "
             f"{some_of(columns, most=10)}."
         )
     return None
@@ -271,7 +295,7 @@ def _column_called(role: str, columns: list[str], table: TableNames) -> str | No
     if len(found) > 1:
         raise FindingsError(
             f"{table.name}: the columns {some_of(found)} can each be {ROLES[role]}; say which one "
-            f"is: {role}={found[0]!r} (--{role} {found[0]!r})."
+            f"is: {role}={quoted(found[0])} (--{role} {quoted(found[0])})."
         )
     if not found and role == "record" and "" in columns:  # the row names that R and pandas write
         return ""
@@ -281,14 +305,14 @@ def _column_called(role: str, columns: list[str], table: TableNames) -> str | No
 def _read_meanings(source: Any) -> dict[str, str | None]:
     """Read what other names of symptoms mean."""
     table = open_table(source)
-    need_columns(table, ["name", "meaning"])
-    kinds = {"name": ColumnKind.ID_TEXT, "meaning": ColumnKind.ID_TEXT}
+    name, meaning = columns_named(table, ["name", "meaning"])
+    kinds = {name: ColumnKind.TEXT, meaning: ColumnKind.ID_TEXT}
     found: dict[str, str | None] = {}
     row = 0
     for batch in table.batches(kinds):
         for name, meaning in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if name in found:
-                raise FindingsError(f"{table.location(row)}: {name!r} was given before.")
+                raise FindingsError(f"{table.location(row)}: {quoted(name)} was given before.")
             found[str(name)] = meaning or None
             row += 1
     return found
@@ -301,6 +325,7 @@ class WatchedBlocks(Iterator[Block]):
     """Blocks on their way; those of the last stream tell what was noted of all."""
 
     def __init__(self, blocks: Iterator[Block], watch: "Watch", number: int) -> None:
+        self.notes = watch.notes
         self._blocks = watch.notes.watched(blocks, number)
         self._watch = watch
 
@@ -352,6 +377,7 @@ class RecordStream(NamedTuple):
     def pass_over(self) -> None:
         """Say that the records will not be read."""
         if isinstance(self.blocks, WatchedBlocks):
+            self.blocks.notes.is_partial = True
             self.blocks.close()
 
     @property

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, ParameterError, nearest_name, some_of
+from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
 from noisyor.findings.blocks import Block, BlockBuilder, Origin, words_for
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, TableNames, id_kind
@@ -91,10 +90,9 @@ def _without_empty_rows(batch: Any, matched: Matched, notes: Notes) -> Any:
     if matched.record is None:
         return batch
     ids = batch.column(matched.record)
-    has_no_id = pc.or_kleene(ids.is_null(), pc.equal(ids.cast(pa.string()), ""))
-    if not pc.any(has_no_id).as_py():
+    if not ids.null_count:
         return batch
-    is_empty = np.asarray(has_no_id)
+    is_empty = np.array(ids.is_null())
     for name in matched.symptoms:
         is_empty &= np.asarray(batch.column(name).is_null())
     notes.n_rows_empty += int(is_empty.sum())
@@ -110,6 +108,7 @@ def match_columns(
     passed over.
     """
     matcher, columns = form.matcher(structure), form.columns_of(table, structure)
+    columns.check("record")
     given: dict[int, str] = {}
     others = []
     for name in table.column_names:
@@ -117,8 +116,8 @@ def match_columns(
         if symptom in given:
             raise FindingsError(
                 f"{table.name} has more than one column for the symptom "
-                f"{structure.symptoms[symptom]!r}: {given[symptom]!r} and {name!r}; remove or "
-                "rename one."
+                f"{quoted(structure.symptoms[symptom])}: {quoted(given[symptom])} and "
+                f"{quoted(name)}; remove or rename one."
             )
         if symptom >= 0:
             given[symptom] = name

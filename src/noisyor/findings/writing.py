@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, ParameterError, some_of
+from noisyor.errors import FindingsError, ParameterError, quoted, some_of
 from noisyor.findings.blocks import Block, Words
 from noisyor.io.columns import PRESENT, STATE_NAMES, UNKNOWN
 from noisyor.io.paths import PathLike
@@ -49,12 +49,12 @@ class RecordWriter:
         has_unknown: bool = False,
     ) -> None:
         if layout not in ("wide", "long"):
-            raise ParameterError(f"layout is 'wide' or 'long', not {layout!r}.")
+            raise ParameterError(f"layout is 'wide' or 'long', not {quoted(layout)}.")
         taken = ("symptom", "state") if layout == "long" else names
         if record in taken and (layout == "long" or id_type is not None):
             raise FindingsError(
-                f"another column or symptom is named {record!r}, like the column of ids; give that "
-                "another name with record=."
+                f"another column or symptom is named {quoted(record)}, like the column of ids; "
+                "give that another name with record=."
             )
         self._names = tuple(names)
         self._layout = layout

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
 from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
@@ -171,7 +171,7 @@ def check_identifiability(
     if not isinstance(structure, Structure):
         raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
     if max_order not in range(2, 11):
-        raise ParameterError(f"max_order must be 2 to 10, not {max_order!r}.")
+        raise ParameterError(f"max_order must be 2 to 10, not {quoted(max_order)}.")
     fixed = as_fixed(fixed, structure)
     if max_order < 3:
         schedule = _empty_schedule(structure, fixed)  # a schedule needs more than may be looked at

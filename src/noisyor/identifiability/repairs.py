@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from noisyor.errors import some_of
+from noisyor.errors import quoted, some_of
 from noisyor.names import Indices
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
@@ -31,7 +31,9 @@ class Repair(NamedTuple):
     def __str__(self) -> str:
         if self.kind == "know":
             named = (
-                f"the prior of {name[0]!r}" if len(name) == 1 else f"the failure of {_edge(name)}"
+                f"the prior of {quoted(name[0])}"
+                if len(name) == 1
+                else f"the failure of {_edge(name)}"
                 for name in self.parameters
             )
             return f"know {' and '.join(named)}"
@@ -44,7 +46,7 @@ class Repair(NamedTuple):
 
 
 def _edge(name: Named) -> str:
-    return f"{name[0]!r} to {name[1]!r}"
+    return f"{quoted(name[0])} to {quoted(name[1])}"
 
 
 def find_repairs(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.inference import record_kernels
 from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
 from noisyor.inference.flat import Evidence, FlatNetwork, Records, flat_network
@@ -52,11 +52,11 @@ class Request(NamedTuple):
 def make_request(method: str, budget: float, rng: Rng, first: int = 0) -> Request:
     """Return what is asked for, its parts checked."""
     if not isinstance(method, str) or method not in METHODS:
-        raise ParameterError(f"there is no method {method!r}; known: {', '.join(METHODS)}.")
+        raise ParameterError(f"there is no method {quoted(method)}; known: {', '.join(METHODS)}.")
     if not _is_number(budget) or not 0.0 < budget <= LARGEST_BUDGET:
         raise ParameterError(
             f"budget must be a number of seconds above 0 and at most {LARGEST_BUDGET:g}, not "
-            f"{budget!r}."
+            f"{quoted(budget)}."
         )
     return Request(METHODS.index(method), budget, as_seed(rng), first)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import answer_all, make_request
 from noisyor.inference.flat import Floats, indices_of, list_records
@@ -74,7 +74,9 @@ def explain(
     parts = indices_of(structure, present, absent)
     request = make_request(method, budget, rng)
     if method not in ("auto", "exact", "gibbs"):
-        raise ParameterError(f"causes are found by 'auto', 'exact' or 'gibbs', not {method!r}.")
+        raise ParameterError(
+            f"causes are found by 'auto', 'exact' or 'gibbs', not {quoted(method)}."
+        )
     base = answer_one(known, parts, request, with_causes=True)
     chosen = _chosen(known, diseases, top, base.probabilities[0])
     # The present findings, and those absent ones that a chosen disease would cause.
@@ -100,10 +102,10 @@ def _chosen(
 ) -> Indices:
     if diseases is None:
         if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise ParameterError(f"top must be a whole number from 1, not {top!r}.")
+            raise ParameterError(f"top must be a whole number from 1, not {quoted(top)}.")
         return np.argsort(-row, kind="stable")[:top]
     if isinstance(diseases, str):
-        raise ParameterError(f"give a list of diseases, not the single text {diseases!r}.")
+        raise ParameterError(f"give a list of diseases, not the single text {quoted(diseases)}.")
     return np.array([network.structure.disease_index(name) for name in diseases], dtype=np.int64)
 
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block
+from noisyor.io.columns import ABSENT, DEFAULT_WORDS, PRESENT, UNKNOWN
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -206,12 +207,14 @@ def indices_of(
     for names in present, absent:
         if isinstance(names, str) or not isinstance(names, Iterable):
             text = "the single text " if isinstance(names, str) else ""
-            raise ParameterError(f"give a list of symptoms, not {text}{names!r}.")
+            raise ParameterError(f"give a list of symptoms, not {text}{quoted(names)}.")
     parts = structure.symptom_indices(present), structure.symptom_indices(absent)
     both, counts = np.unique(np.concatenate(parts), return_counts=True)
     if (counts > 1).any():
         name = structure.symptoms[int(both[np.argmax(counts)])]
-        raise ParameterError(f"{name!r} is given twice: a finding is present or absent, once.")
+        raise ParameterError(
+            f"{quoted(name)} is given twice: a finding is present or absent, once."
+        )
     return parts
 
 
@@ -226,9 +229,9 @@ def _split_states(states: Any) -> tuple[list[Name], list[Name]]:
 def _state_of(name: Name, value: Any) -> bool | None:
     """Return True for present, False for absent, None for unknown."""
     if isinstance(value, str):
-        states = {"present": True, "absent": False, "unknown": None}
-        if value.strip().lower() in states:
-            return states[value.strip().lower()]
+        state = DEFAULT_WORDS.state_of(value)
+        if state >= 0:
+            return {ABSENT: False, PRESENT: True, UNKNOWN: None}[state]
     elif value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
         return None
     elif isinstance(value, Real | np.bool_):
@@ -236,6 +239,7 @@ def _state_of(name: Name, value: Any) -> bool | None:
         if number in (0.0, 1.0) or np.isnan(number):
             return None if np.isnan(number) else bool(number)
     raise ParameterError(
-        f"the finding {name!r} is {value!r}; expected 1 or True (present), 0 or False (absent), "
+        f"the finding {quoted(name)} is {quoted(value)}; expected 1 or True (present), 0 or False "
+        "(absent), "
         'None or NaN (unknown), or "present", "absent", "unknown".'
     )

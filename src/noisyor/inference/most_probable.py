@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference import bound_kernels
 from noisyor.inference.answers import ENTRIES_PER_SECOND, make_request
@@ -109,7 +109,7 @@ def most_probable(
         About how many seconds the search may take; `is_proven` says whether it came to its end.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"k must be a whole number from 1, not {k!r}.")
+        raise ParameterError(f"k must be a whole number from 1, not {quoted(k)}.")
     known = network_of(network)
     structure = known.structure
     parts = indices_of(structure, present, absent)
@@ -185,6 +185,8 @@ class Search:
         if bound == -np.inf:
             return
         self._climb(chosen)
+        if leaf.is_decided.all():
+            return
         with np.errstate(invalid="ignore"):
             margins = np.where(leaf.is_decided, np.inf, np.abs(on - off))
         disease = int(np.argmin(margins))
@@ -201,8 +203,8 @@ class Search:
                 chosen[disease] ^= True
                 self._keep(chosen, log + changes[disease])
                 chosen[disease] ^= True
-            best = int(np.argmax(changes))
-            if not changes[best] > CLOSE:
+            best = int(np.argmax(changes)) if changes.size else -1  # there may be no diseases
+            if best < 0 or not changes[best] > CLOSE:
                 return
             chosen[best] ^= True
 

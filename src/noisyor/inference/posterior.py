@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from noisyor.errors import FindingsError, NoisyOrError, ParameterError
+from noisyor.errors import FindingsError, NoisyOrError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import as_source, read_findings
@@ -192,7 +192,7 @@ def posterior(
     parts = indices_of(structure, present, absent)
     request = make_request(method, budget, rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
-        raise ParameterError(f"draws must be a whole number from 0, not {draws!r}.")
+        raise ParameterError(f"draws must be a whole number from 0, not {quoted(draws)}.")
     answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     flags = known.disease_flags(np.concatenate(parts))
@@ -322,17 +322,17 @@ def why_impossible(network: NoisyOrNetwork, present: Indices, absent: Indices) -
     structure = network.structure
     for j in absent.tolist():
         if network.leaks[j] == 1.0:
-            return f"{structure.symptoms[j]!r} is absent, but its leak is 1."
+            return f"{quoted(structure.symptoms[j])} is absent, but its leak is 1."
     diseases, symptoms = structure.edges.T
     is_excluding = (network.failures == 0.0) & np.isin(symptoms, absent)
     for i, j in structure.edges[is_excluding & (network.priors[diseases] == 1.0)].tolist():
         return (
-            f"{structure.symptoms[j]!r} is absent, but {structure.diseases[i]!r} is certain and "
-            "always causes it."
+            f"{quoted(structure.symptoms[j])} is absent, but {quoted(structure.diseases[i])} is "
+            "certain and always causes it."
         )
     is_possible = network.priors > 0.0
     is_possible[diseases[is_excluding]] = False
     caused = symptoms[is_possible[diseases] & (network.failures < 1.0)]
     for j in present[(network.leaks[present] == 0.0) & ~np.isin(present, caused)].tolist():
-        return f"{structure.symptoms[j]!r} is present, but nothing can have caused it."
+        return f"{quoted(structure.symptoms[j])} is present, but nothing can have caused it."
     return "together they are less probable than the smallest number of a computer."

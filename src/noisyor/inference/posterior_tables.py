@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, quoted
 from noisyor.findings.blocks import Block
 from noisyor.flags import Flag
 from noisyor.inference.posterior import Posteriors, iter_posteriors
@@ -69,8 +69,8 @@ class PosteriorWriter:
         taken = {"record", *details} & set(diseases)
         if taken and top is None:
             raise FileError(
-                f"the disease {sorted(taken)[0]!r} is named like a column of the table; write the "
-                f"most probable diseases as rows instead: --top {min(10, len(diseases))}."
+                f"the disease {quoted(sorted(taken)[0])} is named like a column of the table; "
+                f"write the most probable diseases as rows instead: --top {min(10, len(diseases))}."
             )
         middle = dict.fromkeys(diseases, pa.float64())
         if top is not None:

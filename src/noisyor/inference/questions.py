@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference import question_kernels
 from noisyor.inference.flat import Floats, flat_network, indices_of, list_records
@@ -91,7 +91,7 @@ def best_questions(
     """
     seed = as_seed(rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
-        raise ParameterError(f"draws must be a whole number from 10, not {draws!r}.")
+        raise ParameterError(f"draws must be a whole number from 10, not {quoted(draws)}.")
     known = network_of(network)
     structure = known.structure
     parts, net = indices_of(structure, present, absent), flat_network(known)

@@ -155,7 +155,9 @@ class Signs:
         self.has_plus = self.has_plus or "+" in folded
         if "-" in folded and self.minus is None:
             is_minus = pc.is_in(texts.indices, pa.array(np.flatnonzero(np.array(folded) == "-")))
-            self.minus = row + pc.index(is_minus, True).as_py(), column
+            at = pc.index(is_minus, True).as_py()
+            if at >= 0:  # a category may have no rows
+                self.minus = row + at, column
 
     def check(self, table: "Table", columns: Mapping[str, "ColumnKind"], words: Words) -> None:
         """Raise an error where nobody can know what a minus means."""
@@ -166,7 +168,7 @@ class Signs:
             return
         row, column = self.minus
         raise FileError(
-            f"{table.location(row)}, column {column!r}: '-' can mean absent or unknown, and "
+            f"{table.location(row)}, column {quoted(column)}: '-' can mean absent or unknown, and "
             "there is no '+' that would tell; say which: values={'-': 'unknown'} "
             '(--values "-=unknown").'
         )
@@ -205,6 +207,10 @@ class BadCellError(Exception):
         """More values that are not, further down."""
 
 
+MOST_COLUMNS = 100_000
+"""Of a table: each takes kilobytes while it is read, whatever is in it."""
+
+
 class Table:
     """Anything that gives its columns by name, batch after batch, as often as asked."""
 
@@ -241,6 +247,10 @@ class Table:
         """Return the table of which this is a part, if it is one."""
         return None
 
+    def first_rows(self, columns: Iterable[str]) -> Iterator[Any]:
+        """Give some columns as they stand, the first rows first."""
+        return self._raw_batches(dict.fromkeys(columns, ColumnKind.STATE), DEFAULT_WORDS)
+
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""
         raise NotImplementedError
@@ -249,8 +259,13 @@ class Table:
         """Say where a row (0 is the first row of data) stands, for an error message."""
         return f"{self.name}, row {self.first_row + row + 1}"
 
-    def _check_no_duplicates(self) -> None:
-        """Raise an error that names the columns which stand there more than once."""
+    def _check_columns(self) -> None:
+        """Raise an error where there are too many columns, or several of one name."""
+        if len(self.column_names) > MOST_COLUMNS:
+            raise FileError(
+                f"{self.name} has {len(self.column_names):,} columns; tables are read with up to "
+                f"{MOST_COLUMNS:,}. Write the records as a long table: a row for each finding."
+            )
         twice = [name for name, count in Counter(self.column_names).items() if count > 1]
         if twice:
             raise FileError(f"{self.name} has more than one column named {some_of(twice)}.")
@@ -279,11 +294,11 @@ def convert_batch(
         except BadCellError as error:
             remedy = _say_values(error) if kind in _STATES else ""
             raise FileError(
-                f"{table.location(first_row + error.row)}, column {name!r}: "
+                f"{table.location(first_row + error.row)}, column {quoted(name)}: "
                 f"{quoted(error.value)} is not {kind.value}{remedy or '.'}"
             ) from None
         except TypeError as error:
-            raise FileError(f"{table.name}, column {name!r} {error}.") from None
+            raise FileError(f"{table.name}, column {quoted(name)} {error}.") from None
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
@@ -300,7 +315,8 @@ def _say_values(error: BadCellError) -> str:
         return ""
     also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
     return (
-        f"{also}. Say what it means: values={{{text!r}: 'present'}} (--values \"{text}=present\"), "
+        f"{also}. Say what it means: values={{{quoted(text)}: 'present'}} (--values "
+        f'"{text}=present"), '
         "or absent, or unknown."
     )
 
@@ -325,7 +341,8 @@ def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> An
             numbers = _whole_numbers(column, kind)
             return numbers.cast(pa.string()) if kind is ColumnKind.ID_TEXT else numbers
         if kind in (ColumnKind.ID, ColumnKind.ID_TEXT):
-            return pc.utf8_trim_whitespace(_texts(column))
+            texts = pc.utf8_trim_whitespace(_texts(column))
+            return pc.if_else(pc.equal(texts, ""), None, texts)
         return _CONVERSIONS[kind](column)
     except TypeError as error:
         raise TypeError(f"{error}; expected {kind.value}") from None

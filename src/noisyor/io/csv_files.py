@@ -9,7 +9,7 @@ import io
 import itertools
 import lzma
 import re
-import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -43,6 +43,8 @@ _ARROW_TYPES = {
 _TEXT_TYPES = _ARROW_TYPES | {ColumnKind.FLAG: _WORDS, ColumnKind.NUMBER: pa.string()}
 """What is read where Arrow's parser does not know how people write flags and numbers."""
 
+LONGEST_LINE = 1 << 24
+"""Characters of a line, or of a value of several lines, at most."""
 DELIMITERS = (",", ";", "\t", "|")
 _LINES_LOOKED_AT = 20
 """Rows that must have as many cells as the header for a delimiter to be the right one."""
@@ -66,13 +68,13 @@ class CsvFile(Table):
         self.delimiter, self._n_skipped = self._find_delimiter()
         self.column_names = ("",)
         self.column_names, self.header_line = self._header()
-        self._check_no_duplicates()
+        self._check_columns()
 
     def _find_delimiter(self) -> tuple[str, int]:
         """Return the delimiter, and how many lines that only say it stand above the header."""
         usual = "\t" if any(end in self.file_name.lower() for end in (".tsv", ".tab")) else ","
         with self._text_errors(lambda: 1), self._text() as lines:
-            beginning = list(itertools.islice(lines, 4 * _LINES_LOOKED_AT))
+            beginning = _beginning(lines)
         said = re.fullmatch(r'"?sep=(.)"?\s*', beginning[0]) if beginning else None
         if said:
             return said[1], 1
@@ -200,12 +202,24 @@ class CsvFile(Table):
         )
 
     @contextmanager
-    def _text(self) -> Iterator[io.TextIOWrapper]:
+    def _text(self) -> Iterator[Iterator[str]]:
         with (
             self._file.open_unpacked() as bytes_,
-            io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as lines,
+            io.TextIOWrapper(bytes_, encoding="utf-8-sig", newline="") as stream,
         ):
-            yield lines
+            yield self._lines(stream)
+
+    def _lines(self, stream: io.TextIOWrapper) -> Iterator[str]:
+        """Give the lines, each of which must fit into memory many times."""
+        number = 0
+        while line := stream.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and line[-1] not in "\r\n":
+                raise FileError(
+                    f"{self.name}, line {number}: the line has more than {LONGEST_LINE:,} "
+                    "characters; is it a table?"
+                )
+            yield line
 
     @contextmanager
     def _text_errors(self, line: Callable[[], int]) -> Iterator[None]:
@@ -216,7 +230,7 @@ class CsvFile(Table):
             raise FileError(f"{self.name}, line {line()}: {error}.") from None
         except UnicodeDecodeError:
             raise self._not_utf8() from None
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
             raise unreadable(self.name, error) from None
 
     def _not_utf8(self) -> FileError:
@@ -233,7 +247,7 @@ class CsvFile(Table):
 
     def _rows(self) -> Generator[tuple[int, list[str]]]:
         """Give line number and cells of each row, the header first, blank lines left out."""
-        csv.field_size_limit(sys.maxsize)
+        csv.field_size_limit(LONGEST_LINE)
         with self._text() as lines:
             for _ in range(self._n_skipped):
                 next(lines)
@@ -246,6 +260,17 @@ class CsvFile(Table):
                     elif self._has_one_column and not is_header:
                         yield self._n_skipped + reader.line_num, [""]
                     is_header = is_header and not any(map(str.strip, cells))
+
+
+def _beginning(lines: Iterator[str]) -> list[str]:
+    """Return the first lines, as many as tell the delimiter, and not too much of long ones."""
+    found, size = [], 0
+    for line in itertools.islice(lines, 4 * _LINES_LOOKED_AT):
+        found.append(line)
+        size += len(line)
+        if size > LONGEST_LINE:
+            break
+    return found
 
 
 def _widths(lines: list[str], delimiter: str) -> list[int]:

@@ -9,6 +9,7 @@ The schema's metadata has `format` and `version`. Compressed with zstd, written 
 
 import json
 import math
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -16,9 +17,36 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from noisyor.errors import FileError
+from noisyor.errors import FileError, quoted
 from noisyor.io.paths import PathLike, damage_named, existing_file, unreadable, unwritable
 from noisyor.io.replacing import replaced_when_done
+
+LARGEST_TEXT = 1 << 30
+"""Bytes of a file that is read whole: a network of ten million edges has fewer."""
+
+
+def read_whole(path: PathLike) -> bytes:
+    """Return all bytes of a file that is not too large for that."""
+    file = existing_file(path)
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_TEXT:
+            raise FileError(
+                f"{file} has {size:,} bytes; a network, structure or schedule is read from files "
+                f"of up to {LARGEST_TEXT:,}."
+            )
+        return file.read_bytes()
+    except OSError as error:
+        raise unreadable(file, error) from None
+
+
+def read_text(path: PathLike) -> str:
+    """Return the text of a file, which must be UTF-8."""
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is not UTF-8 text: byte {error.start} is invalid.") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_document(path: PathLike, kind: str, version: int, content: Mapping[str, Any]) -> None:
@@ -36,20 +64,21 @@ def _compact(value: Any) -> str:
 
 def read_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, Any]:
     """Read a document whose format is one of `kinds` (each with its newest known version)."""
-    file = existing_file(path)
+    text, file = read_text(path), str(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        document = json.loads(text, object_pairs_hook=partial(_object, str(file)))
-    except UnicodeDecodeError as error:
-        raise FileError(f"{file} is not UTF-8 text: byte {error.start} is invalid.") from None
+        document = json.loads(text, object_pairs_hook=partial(_object, file))
     except json.JSONDecodeError as error:
         raise FileError(
             f"{file}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg}); "
             "the file may be truncated or damaged."
         ) from None
-    except (OSError, RecursionError, ValueError) as error:
+    except RecursionError:
+        raise FileError(f"{file} is nested too deeply for a document.") from None
+    except ValueError as error:
+        if isinstance(error, FileError):
+            raise
         raise unreadable(file, error) from None
-    check_format(str(file), document, kinds)
+    check_format(file, document, kinds)
     return dict(document)
 
 
@@ -58,7 +87,9 @@ def _object(file: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise FileError(f"{file}: the key {twice!r} is given more than once; leave one of them.")
+        raise FileError(
+            f"{file}: the key {quoted(twice)} is given more than once; leave one of them."
+        )
     return found
 
 
@@ -69,12 +100,12 @@ def check_format(file: str, document: Any, kinds: Mapping[str, int]) -> None:
         raise FileError(f"{file} is JSON but not a {wanted} document: it is not an object.")
     kind, version = document.get("format"), document.get("version")
     if not isinstance(kind, str) or kind not in kinds:
-        raise FileError(f"{file} is not a {wanted} document: its 'format' is {kind!r}.")
+        raise FileError(f"{file} is not a {wanted} document: its 'format' is {quoted(kind)}.")
     if type(version) is not int or version < 1:
-        raise FileError(f"{file}: 'version' must be a whole number from 1, not {version!r}.")
+        raise FileError(f"{file}: 'version' must be a whole number from 1, not {quoted(version)}.")
     if version > kinds[kind]:
         raise FileError(
-            f"{file} has version {version} of {kind}; this noisyor reads up to version "
+            f"{file} has version {quoted(version)} of {kind}; this noisyor reads up to version "
             f"{kinds[kind]}. Install a newer noisyor."
         )
 
@@ -93,7 +124,7 @@ def numbers_of(document: Mapping[str, Any], key: str, file: PathLike) -> list[fl
     values = field_of(document, key, file)
     for position, value in enumerate(values):
         if not _is_finite_number(value):
-            raise FileError(f"{file}: '{key}' entry {position} is {value!r}, not a number.")
+            raise FileError(f"{file}: '{key}' entry {position} is {quoted(value)}, not a number.")
     return values
 
 
@@ -111,7 +142,7 @@ def names_of(document: Mapping[str, Any], key: str, file: PathLike) -> list[str]
     values = field_of(document, key, file)
     for position, value in enumerate(values):
         if not isinstance(value, str):
-            raise FileError(f"{file}: '{key}' entry {position} is {value!r}, not a name.")
+            raise FileError(f"{file}: '{key}' entry {position} is {quoted(value)}, not a name.")
     return values
 
 
@@ -127,7 +158,9 @@ def write_arrow_document(
     flat = [pa.array(values) for values in columns.values()]
     lists = [pa.LargeListArray.from_arrays(pa.array([0, len(each)]), each) for each in flat]
     batch = pa.RecordBatch.from_arrays(lists, names=list(columns))
-    batch = batch.replace_schema_metadata({"format": kind, "version": str(version)})
+    checksum = _checksum({name: _plain(each) for name, each in zip(columns, flat, strict=True)})
+    metadata = {"format": kind, "version": str(version), "checksum": checksum}
+    batch = batch.replace_schema_metadata(metadata)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with replaced_when_done(path) as part:
         try:
@@ -161,7 +194,32 @@ def read_arrow_document(path: PathLike, kinds: Mapping[str, int]) -> dict[str, A
             "version": int(version) if version.isdecimal() else version,
         }
         check_format(str(file), document, kinds)
-        return document | {name: _values(table.column(name)) for name in table.column_names}
+        columns = {name: _values(table.column(name)) for name in table.column_names}
+        # Files of older versions have none.
+        if metadata.get("checksum", "") not in ("", _checksum(columns)):
+            raise FileError(f"{file} is damaged: it does not hold what was written.")
+        return ArrowDocument(file, document | columns)
+
+
+class ArrowDocument(dict[str, Any]):
+    """What an Arrow document holds; to ask for a column that it lacks is an error that says so."""
+
+    def __init__(self, file: PathLike, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self._file = file
+
+    def __missing__(self, name: str) -> Any:
+        raise FileError(f"{self._file}: the column {quoted(name)} is missing.")
+
+
+def _checksum(columns: Mapping[str, Any]) -> str:
+    """Return a text that changes with any bit of the names and arrays."""
+    found = 0
+    for name, values in columns.items():
+        is_text = values.dtype == object
+        content = "\0".join(map(str, values)).encode() if is_text else values.view(np.uint8)
+        found = zlib.crc32(content, zlib.crc32(name.encode(), found))
+    return f"{found:08x}"
 
 
 class ArrowSaved:
@@ -200,5 +258,10 @@ def _values(column: Any) -> Any:
         flat = flat.combine_chunks()
     if flat.null_count:
         raise TypeError("a column has empty entries")
+    return _plain(flat)
+
+
+def _plain(flat: Any) -> Any:
+    """Return an Arrow array as numpy has it."""
     values = flat.to_numpy(zero_copy_only=False)
     return values if values.dtype == object else np.ascontiguousarray(values)

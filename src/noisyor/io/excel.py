@@ -1,14 +1,19 @@
 """Sheets of Excel, read as tables of texts."""
 
 import datetime
+import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 
-from noisyor.errors import FileError, give_notice, some_of
+from noisyor.errors import FileError, give_notice, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, unnamed
 from noisyor.io.paths import PathLike, existing_file, unreadable
+
+LARGEST_BOOK = 1 << 30
+"""Bytes of all parts of a file, unpacked."""
 
 
 class ExcelSheet(Table):
@@ -26,7 +31,7 @@ class ExcelSheet(Table):
         self.column_names = tuple(
             name if name.strip() else unnamed(at) for at, name in enumerate(header)
         )
-        self._check_no_duplicates()
+        self._check_columns()
         self._rows = rows[1:]
         self.n_rows = len(self._rows)
 
@@ -41,7 +46,7 @@ class ExcelSheet(Table):
 
     def location(self, row: int) -> str:
         """Say where a row stands, as Excel numbers it."""
-        return f"{self.name}, sheet {self.sheet!r}, row {self._rows[row][0]}"
+        return f"{self.name}, sheet {quoted(self.sheet)}, row {self._rows[row][0]}"
 
 
 def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
@@ -53,9 +58,10 @@ def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
             f"{path}: reading .xlsx needs openpyxl (pip install 'noisyor[excel]'); or save the "
             "sheet as CSV UTF-8."
         ) from None
+    _check_size(path)
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
+        with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+            sheets = {sheet.title: _rows_of(sheet) for sheet in book.worksheets}
     except Exception as error:  # whatever the library says of damaged files
         raise unreadable(path, error) from None
     filled = {title: rows for title, rows in sheets.items() if rows}
@@ -64,10 +70,24 @@ def _first_sheet(path: Any) -> tuple[str, list[tuple[int, list[str]]]]:
     title = next(iter(filled))
     if len(filled) > 1:
         give_notice(
-            f"{path}: the sheet {title!r} is read; {some_of(list(filled)[1:])} is not. Save "
+            f"{path}: the sheet {quoted(title)} is read; {some_of(list(filled)[1:])} is not. Save "
             "another one as a file of its own, if it is meant."
         )
     return title, filled[title]
+
+
+def _check_size(path: Any) -> None:
+    """Raise an error where the parts of a file, which are compressed, would not fit into memory."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise unreadable(path, error) from None
+    if size > LARGEST_BOOK:
+        raise FileError(
+            f"{path} unpacks to {size:,} bytes; sheets are read up to {LARGEST_BOOK:,}. Save the "
+            "sheet as CSV UTF-8."
+        )
 
 
 def _rows_of(sheet: Any) -> list[tuple[int, list[str]]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from noisyor.errors import FileAccessError, FileError, NoisyOrError
+from noisyor.errors import FileAccessError, FileError, NoisyOrError, quoted
 
 PathLike = str | os.PathLike[str]
 
@@ -18,9 +18,14 @@ PathLike = str | os.PathLike[str]
 def as_path(path: PathLike) -> Path:
     """Return a path, or say what was given in place of one."""
     try:
-        return Path(path)
+        found = Path(path)
+        str(found).encode()
     except TypeError:
         raise FileError(f"expected the path of a file, not {type(path).__name__}.") from None
+    except UnicodeEncodeError:
+        # Neither Arrow's files nor our own documents could hold such a name.
+        raise FileError(f"{quoted(str(path))}: the name is not UTF-8; rename the file.") from None
+    return found
 
 
 def existing_file(path: PathLike) -> Path:
@@ -31,7 +36,12 @@ def existing_file(path: PathLike) -> Path:
             raise FileError(f"{file} is a directory; give a file.")
         if not file.exists():
             raise FileAccessError(f"{file} does not exist.")
-        if file.is_file() and file.stat().st_size == 0:
+        if not file.is_file():  # opening a pipe would wait for ever, a device never ends
+            raise FileError(
+                f"{file} is not a regular file (but a pipe, socket or device); save what it gives "
+                "to a file first."
+            )
+        if file.stat().st_size == 0:
             raise FileError(f"{file} is empty; was it written to the end?")
         with file.open("rb"):
             return file
@@ -40,7 +50,7 @@ def existing_file(path: PathLike) -> Path:
     except ValueError as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"{str(path)!r} is not a path: {error}.") from None
+        raise FileError(f"{quoted(str(path))} is not a path: {error}.") from None
 
 
 def unreadable(file: Path | str, error: BaseException) -> FileError:
@@ -87,10 +97,11 @@ def check_differ(files: Iterable[PathLike]) -> None:
     for file in files:
         status = None if is_uri(file) else Path(file).stat()
         key = str(file) if status is None else (status.st_dev, status.st_ino)
-        before = seen.setdefault(key, file)
-        if before is not file:
+        if key in seen:
+            before = seen[key]
             also = "more than once" if str(before) == str(file) else f"also by the link {file}"
             raise FileError(f"{before} is named {also}; it would be counted twice.")
+        seen[key] = file
 
 
 # --- files on this machine or behind a pyarrow file system (s3://, gs://, hdfs://) ---

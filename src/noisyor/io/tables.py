@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -114,7 +115,7 @@ class ParquetFile(Table):
         self._groups = range(first, last)
         self.first_row = sum(self.group_rows[:first])
         self.n_rows = sum(self.group_rows[first:last])
-        self._check_no_duplicates()
+        self._check_columns()
 
     def _open(self, **options: Any) -> Any:
         return pq.ParquetFile(self._file.open(), **options)
@@ -157,7 +158,7 @@ class ArrowTable(Table):
             names = self._reader().schema.names
         self.column_names = _without_pandas_index(names)
         self.index_name = _index_name(source)
-        self._check_no_duplicates()
+        self._check_columns()
 
     def _reader(self) -> Any:
         if isinstance(self._source, Spool):
@@ -192,6 +193,19 @@ def _without_pandas_index(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
 
 
+def _with_plain_texts(frame: Any) -> Any:
+    """Return a pandas frame in which columns of numbers and texts are texts."""
+    mixed = {}
+    objects = [name for name, kind in frame.dtypes.items() if kind == np.dtype(object)]
+    for name in objects:
+        try:
+            pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowException, TypeError):
+            column = frame[name]
+            mixed[name] = column.map(str).where(column.notna(), None)
+    return frame.assign(**mixed) if mixed else frame
+
+
 def _index_name(source: Any) -> str | None:
     """Return the name of a pandas frame's index, if it has one name."""
     index = getattr(source, "index", None)
@@ -205,7 +219,7 @@ def _rereadable(source: Any) -> Any:
     if library == "pandas":
         # pandas may drop an index, or stream it as a column, depending on its values.
         has_names = any(name is not None for name in source.index.names)
-        return source.reset_index() if has_names else source
+        return _with_plain_texts(source.reset_index() if has_names else source)
     if library == "polars" or isinstance(source, pa.Table | pa.RecordBatch):
         return source
     reader = pa.RecordBatchReader.from_stream(source)
@@ -223,9 +237,12 @@ def write_csv(path: PathLike, table: Any) -> None:
     write_batches(path, table.schema, table.to_batches(), kind="csv")
 
 
-def write_table(path: PathLike, table: Any) -> None:
+def write_table(path: PathLike, table: Any, *, spreadsheet_safe: bool = False) -> None:
     """Write an Arrow table as CSV or Parquet, by the ending of the path."""
-    write_batches(path, table.schema, table.to_batches(), table_kind(path))
+    kind, schema, batches = table_kind(path), table.schema, table.to_batches()
+    if spreadsheet_safe and kind == "csv":
+        schema, batches = harmless(schema, batches)
+    write_batches(path, schema, batches, kind)
 
 
 def write_batches(path: PathLike, schema: Any, batches: Iterable[Any], kind: str) -> None:
@@ -237,6 +254,34 @@ def write_batches(path: PathLike, schema: Any, batches: Iterable[Any], kind: str
                     writer.write_batch(batch)
         except pa.ArrowException as error:
             raise unwritable(str(path), error) from None
+
+
+_FORMULAS = "=", "+", "-", "@", "\t", "\r"
+"""With what a text begins that a spreadsheet would take for a formula, and compute."""
+
+
+def harmless(schema: Any, batches: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
+    """Return a table whose texts no spreadsheet computes: those like formulas begin with '.
+
+    Names of columns are texts, too. Different texts stay different.
+    """
+    fields = [field.with_name(_harmless(field.name)) for field in schema]
+    safe = pa.schema(fields, schema.metadata)
+
+    def columns(batch: Any) -> Iterator[Any]:
+        for column in batch.columns:
+            if is_text(column.type):
+                texts = (text and _harmless(text) for text in column.to_pylist())
+                yield pa.array(texts, column.type)
+            else:
+                yield column
+
+    found = (pa.RecordBatch.from_arrays(list(columns(batch)), schema=safe) for batch in batches)
+    return safe, found
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULAS) else text
 
 
 def _writer(part: str, schema: Any, kind: str) -> Any:

@@ -266,9 +266,14 @@ class Estimate(EqualByValue):
             }
         )
 
-    def save_summary(self, path: PathLike) -> None:
-        """Write the summary as CSV or Parquet, by the suffix of the path."""
-        write_table(path, self.summary())
+    def save_summary(self, path: PathLike, *, spreadsheet_safe: bool = False) -> None:
+        """Write the summary as CSV or Parquet, by the suffix of the path.
+
+        With `spreadsheet_safe`, names in CSV that a spreadsheet would take for formulas (they begin
+        with =, +, - or @) begin with an apostrophe. Such a file is for people: read back, these
+        names are unknown.
+        """
+        write_table(path, self.summary(), spreadsheet_safe=spreadsheet_safe)
 
     def _sources(self) -> list[str | None]:
         """Return in words what each parameter was learned from."""

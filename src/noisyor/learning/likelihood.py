@@ -16,7 +16,7 @@ from noisyor.em.information import information_errors
 from noisyor.em.observed import ObservedExpectation, check_diseases
 from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
 from noisyor.em.variational import VariationalExpectation
-from noisyor.errors import ParameterError, StructureError
+from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.findings import Findings
 from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup import Cleaned
@@ -148,7 +148,7 @@ def learn_observed(
     """
     fixed = _checked(findings, structure, fixed)
     if method not in get_args(ObservedMethod):
-        raise ParameterError(f"method must be 'ratio' or 'likelihood', not {method!r}.")
+        raise ParameterError(f"method must be 'ratio' or 'likelihood', not {quoted(method)}.")
     limits = settings.limits(max_iter=200, tol=1e-7)
     seen = check_diseases(diseases, findings)
     expectation = ObservedExpectation(findings.with_structure(structure), seen)

@@ -17,7 +17,7 @@ from noisyor.em.observed import check_diseases
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import NOT_LONG, ClusterSampler
-from noisyor.errors import ParameterError, collected_notices, give_notice
+from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
 from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords, split_records
 from noisyor.findings.findings import as_source, read_findings
@@ -242,8 +242,8 @@ def fit(
     fixed = as_fixed(fixed, structure)
     if source.moments is not None and not chosen.from_counts:
         raise ParameterError(
-            f"method {method!r} learns from records, not from moments; give the records, or learn "
-            "with 'pooled' or 'sequential'."
+            f"method {quoted(method)} learns from records, not from moments; give the records, or "
+            "learn with 'pooled' or 'sequential'."
         )
     check_labels(chosen, labels)
     schedule = settings.schedule(structure, fixed)
@@ -253,7 +253,7 @@ def fit(
 def find_method(name: str) -> Method:
     """Return a method by name, or say which there are."""
     if name not in METHODS:
-        raise ParameterError(f"there is no method {name!r}; known: {', '.join(METHODS)}.")
+        raise ParameterError(f"there is no method {quoted(name)}; known: {', '.join(METHODS)}.")
     return METHODS[name]
 
 
@@ -262,8 +262,8 @@ def check_labels(method: Method, labels: Any) -> None:
     if labels is not None and not method.needs_labels:
         seeing = [each.name for each in METHODS.values() if each.needs_labels]
         raise ParameterError(
-            f"method {method.name!r} does not use y, which says which diseases each record had: "
-            f"leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
+            f"method {quoted(method.name)} does not use y, which says which diseases each record "
+            f"had: leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
         )
 
 
@@ -277,7 +277,7 @@ def plan_for(
     """Return what a method that learns from counts needs, as far as one pass can give it."""
     if not find_method(method).from_counts:
         raise ParameterError(
-            f"method {method!r} learns from records, not from counts: there is no plan."
+            f"method {quoted(method)} learns from records, not from counts: there is no plan."
         )
     fixed = as_fixed(fixed, structure)
     is_sequential = method == "sequential"
@@ -349,11 +349,14 @@ def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool 
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
-        words = Words(problem.source.form.values)  # of labels none are inverted
+        form = problem.source.form
+        words = Words(form.values)  # of labels none are inverted
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        seen = [check_diseases(problem.labels, findings, words)] if needs_labels else []
+        seen = (
+            [check_diseases(problem.labels, findings, words, form.record)] if needs_labels else []
+        )
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
         estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)

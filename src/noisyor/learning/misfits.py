@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.tables import write_table
 from noisyor.learning.decompose import edge_strengths
@@ -174,9 +174,12 @@ class Misfits(Immutable):
             }
         )
 
-    def save(self, path: Any) -> None:
-        """Write the pairs that deviate as CSV or Parquet, by the suffix of the path."""
-        write_table(path, self.table())
+    def save(self, path: Any, *, spreadsheet_safe: bool = False) -> None:
+        """Write the pairs that deviate as CSV or Parquet, by the suffix of the path.
+
+        With `spreadsheet_safe` as `Estimate.save_summary` does.
+        """
+        write_table(path, self.table(), spreadsheet_safe=spreadsheet_safe)
 
     def __repr__(self) -> str:
         return (
@@ -194,7 +197,7 @@ def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> Non
     if moments.is_exact or not moments.n_records:
         raise ParameterError("misfits are looked for in counts of records; these have none.")
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
-        raise ParameterError(f"level must lie between 0 and 1, not {level!r}.")
+        raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
 
 
 def fitted_values(network: NoisyOrNetwork, moments: Moments) -> SetValues:
@@ -288,17 +291,29 @@ def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> S
     apart = fitted == 0.0
     together = worth.multiply(_symmetric(pairs, fitted, len(u)) @ worth).sum(axis=0)
     of_others = together - alone.sum(axis=0) ** 2 + (alone**2).sum(axis=0)
-    used = (_symmetric(pairs, apart.astype(np.float64), len(u)) @ alone).toarray()
-    sums = (_symmetric(pairs[apart], moments.excesses(2)[rows][apart], len(u)) @ worth).toarray()
-    spreads = used + used**2 + np.maximum(of_others, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(used > 0, sums / np.sqrt(spreads * (u / n)[:, np.newaxis]), np.nan)
-    testable = np.isfinite(scores)
-    testable[symptoms, diseases] = False
-    x, i = np.nonzero(testable)
-    found = scores[x, i]
-    p_values = 2.0 * ndtr(-np.abs(found))
-    return Scored(np.column_stack([i, x]), found, p_values, q_values(p_values))
+    is_apart = _symmetric(pairs, apart.astype(np.float64), len(u))
+    excesses = _symmetric(pairs[apart], moments.excesses(2)[rows][apart], len(u))
+    is_edge = structure.sparse_matrix()
+    found_at = [np.empty((0, 2), dtype=np.int64)]
+    found = [np.empty(0)]
+    # Symptoms by diseases are too many numbers to hold at once.
+    step = max(1, _HELD_AT_ONCE // max(1, structure.n_diseases))
+    for start in range(0, len(u), step):
+        part = slice(start, start + step)
+        used, sums = (is_apart[part] @ alone).toarray(), (excesses[part] @ worth).toarray()
+        spreads = used + used**2 + np.maximum(of_others, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.where(used > 0, sums / np.sqrt(spreads * (u / n)[part, np.newaxis]), np.nan)
+        x, i = np.nonzero(np.isfinite(scores) & (is_edge[part].toarray() == 0))
+        found_at.append(np.column_stack([i, x + start]))
+        found.append(scores[x, i])
+    z = np.concatenate(found)
+    p_values = 2.0 * ndtr(-np.abs(z))
+    return Scored(np.concatenate(found_at), z, p_values, q_values(p_values))
+
+
+_HELD_AT_ONCE = 1 << 22
+"""Numbers of symptoms by diseases: 32 MB an array."""
 
 
 def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:

@@ -161,7 +161,7 @@ class FittedPairs:
             return third.run(without[row], whole.lambdas, without=groups[row], rounds=1)
 
         found = in_threads(lambdas_without, range(len(groups)), n_jobs)
-        replicates = Influences(without, np.array(found).reshape(-1, structure.n_diseases))
+        replicates = Influences(without, np.array(found).reshape(len(groups), structure.n_diseases))
         sizes = moments.group_records[groups]
         whole, replicates = with_fixed_failures(self.fixed, whole, replicates, sizes)
         by_group = {

@@ -14,7 +14,7 @@ from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors, information_errors, scale_of
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, is_small
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
@@ -41,7 +41,7 @@ class Precision(EqualByValue):
     def records_needed(self, standard_error: float) -> Parameters:
         """Return how many records would give each parameter a standard error."""
         if not isinstance(standard_error, float | int) or not standard_error > 0.0:
-            raise ParameterError(f"a standard error is positive, not {standard_error!r}.")
+            raise ParameterError(f"a standard error is positive, not {quoted(standard_error)}.")
         n = self.n_records
         return self.without_weak_priors.map(lambda error: n * (error / standard_error) ** 2)
 
@@ -97,7 +97,9 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
     if not isinstance(network, NoisyOrNetwork):
         raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
     if not isinstance(n_records, int | np.integer) or n_records < 1:
-        raise ParameterError(f"n_records must be a whole number, at least 1, not {n_records!r}.")
+        raise ParameterError(
+            f"n_records must be a whole number, at least 1, not {quoted(n_records)}."
+        )
     structure, seed = network.structure, as_seed(rng)
     # Derivatives exist a little inside of 0 and 1.
     inside = network.with_parameters(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.errors import FileError, ParameterError, StructureError, quoted
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
 from noisyor.moments.plan import MomentPlan
@@ -247,7 +247,7 @@ class Moments(ArrowSaved):
     def in_groups(self, n_groups: int) -> "Moments":
         """Return the same counts in fewer groups: group g joins group g modulo `n_groups`."""
         if not 1 <= n_groups <= self.n_groups:
-            raise ParameterError(f"n_groups must be 1 to {self.n_groups}, not {n_groups!r}.")
+            raise ParameterError(f"n_groups must be 1 to {self.n_groups}, not {quoted(n_groups)}.")
         if n_groups == self.n_groups:
             return self
 
@@ -268,8 +268,8 @@ class Moments(ArrowSaved):
         """Return the counts fit for export: no cell that describes 1 to `min_count` - 1 records.
 
         The groups are merged, because they would split the cells. A set is hidden, its count 0 and
-        its values NaN, if any cell of its table (present and absent for each symptom) is small, or
-        if one of its subsets is hidden.
+        its values NaN, if any cell of its table (present, absent or unknown for each symptom) is
+        small, or if one of its subsets is hidden.
         """
         if min_count < 1:
             raise ParameterError(f"min_count must be at least 1, not {min_count}.")
@@ -323,8 +323,6 @@ class Moments(ArrowSaved):
             margins = Margins(*arrays["margins"]) if "margins" in arrays else None
             hidden = tuple(each.astype(np.bool_) for each in arrays.get("hidden", ())) or None
             return cls(plan, records, arrays["present"], margins, hidden)
-        except KeyError as error:
-            raise FileError(f"{path}: the column {error} is missing.") from None
         except FileError:
             raise
         except (ValueError, TypeError, IndexError) as error:
@@ -463,22 +461,43 @@ def _sealed(counts: Counts, dtype: Any) -> Counts:
 
 
 def _has_small_cell(moments: Moments, order: int, min_count: int) -> NDArray[np.bool_]:
-    """Return, for each set, whether a cell of its table counts 1 to `min_count` - 1 records."""
-    n, singles, pairs = moments._subsets(order, None)
-    counts = {frozenset(): n, **{frozenset([k]): each for k, each in enumerate(singles)}}
+    """Return, for each set, whether a cell of its table counts 1 to `min_count` - 1 records.
+
+    A table has three states for each symptom. Unknown is one of them: who subtracts the records in
+    which a is present and b is known from those in which a is present has those of an unknown b.
+    """
+    cells = _events(moments, order)
+    for axis in range(order):
+        whichever, known, present = np.moveaxis(cells, axis, 0)
+        cells = np.stack([whichever - known, known - present, present], axis=axis)
+    is_small = (cells > 0) & (cells < min_count)
+    return np.asarray(is_small.any(axis=tuple(range(order))))
+
+
+def _events(moments: Moments, order: int) -> Integers:
+    """Return the records of one group in which the symptoms of each set are in certain states.
+
+    There is an axis for each symptom (whatever, known, present), and the last one for the sets.
+    """
+    plan, margins = moments.plan, moments.with_margins()
+    present = [counts[0].astype(np.int64) for counts in moments.present]
+    known = [counts[0].astype(np.int64) for counts in margins]
+    singles = np.stack([np.full_like(present[0], moments.n_records), known[0], present[0]])
+    if order == 1:
+        return singles
+    first, second = plan.pair_rows.T
+    pairs = np.empty((3, 3, len(plan.pairs)), dtype=np.int64)
+    pairs[:, 0], pairs[0] = singles[:, first], singles[:, second]
+    pairs[1, 1], pairs[2, 1], pairs[1, 2] = known[1].T
+    pairs[2, 2] = present[1]
     if order == 2:
-        counts[frozenset([0, 1])] = pairs[0]
-    elif order == 3:
-        for members, each in zip(((0, 1), (0, 2), (1, 2)), pairs, strict=True):
-            counts[frozenset(members)] = each
-        counts[frozenset([0, 1, 2])] = moments.counts(3)
-    is_small = np.zeros(moments.plan.sizes[order - 1], dtype=np.bool_)
-    for present in counts:
-        # Inclusion and exclusion: exactly these present, all others absent.
-        cell = sum(
-            (-1) ** (len(superset) - len(present)) * count
-            for superset, count in counts.items()
-            if superset >= present
-        )
-        is_small |= (cell > 0) & (cell < min_count)
-    return is_small
+        return pairs
+    ab, ac, bc = plan.triplet_rows.T
+    triplets = np.empty((3, 3, 3, len(plan.triplets)), dtype=np.int64)
+    triplets[:, :, 0], triplets[:, 0], triplets[0] = pairs[..., ab], pairs[..., ac], pairs[..., bc]
+    # Known, a, b, c, ab, ac, bc.
+    at = (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (2, 1, 2), (1, 2, 2)
+    for states, counts in zip(at, known[2].T, strict=True):
+        triplets[states] = counts
+    triplets[2, 2, 2] = present[2]
+    return triplets

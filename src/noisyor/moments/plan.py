@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, ParameterError, StructureError
+from noisyor.errors import FileError, ParameterError, StructureError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
+from noisyor.memory import announce
 from noisyor.names import Indices, sorted_sets
 from noisyor.structure import Structure
 
@@ -86,6 +87,13 @@ class MomentPlan(ArrowSaved, Immutable):
         """Return the plan of all symptoms and all pairs that share a parent."""
         import scipy.sparse
 
+        degrees = np.diff(structure.child_offsets).astype(np.float64)
+        most = min(float(degrees @ (degrees - 1)), float(structure.n_symptoms) ** 2) / 2
+        announce(
+            _PAIR_BYTES * most,
+            f"listing up to {most:,.0f} pairs of symptoms that share a disease",
+            "leave out diseases that have nearly all symptoms, or symptoms",
+        )
         matrix = structure.sparse_matrix()
         shared = scipy.sparse.triu(matrix @ matrix.T, k=1).tocoo()
         pairs = np.column_stack([shared.coords[0], shared.coords[1]])
@@ -100,7 +108,7 @@ class MomentPlan(ArrowSaved, Immutable):
     def sets(self, order: int) -> Indices:
         """Return the symptoms (as a column), pairs or triplets."""
         if order not in (1, 2, 3):
-            raise ParameterError(f"moments have the orders 1, 2 and 3, not {order!r}.")
+            raise ParameterError(f"moments have the orders 1, 2 and 3, not {quoted(order)}.")
         return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
 
     def rows_of(self, order: int, sets: Indices) -> Indices:
@@ -184,10 +192,14 @@ class MomentPlan(ArrowSaved, Immutable):
                 columns["pairs"].reshape(-1, 2),
                 columns["triplets"].reshape(-1, 3),
             )
-        except KeyError as error:
-            raise FileError(f"{path}: the column {error} is missing.") from None
-        except ValueError as error:
+        except FileError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
             raise FileError(f"{path} does not hold a valid plan: {error}") from None
+
+
+_PAIR_BYTES = 60
+"""What listing a pair takes."""
 
 
 def _rows(sets: ArrayLike, order: int) -> NDArray[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Words
+from noisyor.memory import announce
 from noisyor.moments.moments import Margins, Moments, counter_type, shapes_of
 from noisyor.moments.plan import MomentPlan
 
@@ -47,6 +48,12 @@ class Tally:
         self._n_groups = n_groups
         self._n_jobs = n_jobs
         self._n_copies = -(-4 * n_jobs // n_groups) if n_jobs > 1 else 1
+        _, n_pairs, n_triplets = plan.sizes
+        announce(
+            4.0 * sum(plan.sizes) * n_groups * self._n_copies,
+            f"counting {n_pairs:,} pairs and {n_triplets:,} triplets in {n_groups:,} groups",
+            "take fewer groups (--groups), or fewer symptoms",
+        )
         self._locks = [threading.Lock() for _ in range(n_groups * self._n_copies)]
         self._pool = ThreadPoolExecutor(n_jobs)
         self._pending: deque[Future[None]] = deque()

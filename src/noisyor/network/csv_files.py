@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, some_of
+from noisyor.errors import FileError, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table
 from noisyor.io.paths import PathLike
 from noisyor.io.replacing import replaced_together
-from noisyor.io.tables import need_columns, open_table, write_csv
+from noisyor.io.tables import open_table, write_csv
+from noisyor.names import columns_named, name_key
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure, read_edges
 
@@ -70,10 +71,20 @@ def _indices(
 
 
 def _failure_column(table: Table) -> Floats:
-    if "failure" in table.column_names:
-        return _number_column(table, "failure")
-    need_columns(table, ["probability"])
-    return 1.0 - _number_column(table, "probability")
+    keys = {name_key(name): name for name in table.column_names}
+    if "failure" not in keys:
+        (column,) = columns_named(table, ["probability"])
+        return 1.0 - _number_column(table, column)
+    failures = _number_column(table, keys["failure"])
+    if "probability" in keys:
+        others = 1.0 - _number_column(table, keys["probability"])
+        wrong = np.flatnonzero(np.abs(others - failures) > 1e-6)
+        if wrong.size:
+            raise FileError(
+                f"{table.location(int(wrong[0]))}: the failure is not 1 less the probability; keep "
+                "one of the two columns."
+            )
+    return failures
 
 
 def _number_column(table: Table, column: str) -> Floats:
@@ -85,7 +96,7 @@ def _number_column(table: Table, column: str) -> Floats:
         if wrong.size:
             location = table.location(row + int(wrong[0]))
             raise FileError(
-                f"{location}, column {column!r}: {values[wrong[0]]:g} is not between 0 and 1."
+                f"{location}, column {quoted(column)}: {values[wrong[0]]:g} is not between 0 and 1."
             )
         parts.append(values)
         row += batch.num_rows
@@ -95,7 +106,7 @@ def _number_column(table: Table, column: str) -> Floats:
 def read_values(path: PathLike, key: str, value: str) -> dict[str, float]:
     """Read a file with a column of names and one of probabilities."""
     table = open_table(path)
-    need_columns(table, [key, value])
+    key, value = columns_named(table, [key, value])
     names = [
         name
         for batch in table.batches({key: ColumnKind.TEXT})
@@ -104,7 +115,9 @@ def read_values(path: PathLike, key: str, value: str) -> dict[str, float]:
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         if not name:
-            raise FileError(f"{table.location(row)}, column {key!r}: the name is empty.")
+            raise FileError(f"{table.location(row)}, column {quoted(key)}: the name is empty.")
         if seen.setdefault(name, row) != row:
-            raise FileError(f"{table.location(row)}, column {key!r}: {name!r} was given before.")
+            raise FileError(
+                f"{table.location(row)}, column {quoted(key)}: {quoted(name)} was given before."
+            )
     return dict(zip(names, _number_column(table, value).tolist(), strict=True))

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, ParameterError
+from noisyor.errors import FileError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.flags import Flag
 from noisyor.immutable import Immutable
@@ -71,13 +71,19 @@ class NoisyOrNetwork(Immutable):
             raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         self.structure = structure
         self.priors = _probabilities(
-            "priors", priors, structure.n_diseases, lambda i: f"disease {structure.diseases[i]!r}"
+            "priors",
+            priors,
+            structure.n_diseases,
+            lambda i: f"disease {quoted(structure.diseases[i])}",
         )
         self.failures = _probabilities(
             "failures", failures, structure.n_edges, lambda e: _edge_name(structure, e)
         )
         self.leaks = _probabilities(
-            "leaks", leaks, structure.n_symptoms, lambda j: f"symptom {structure.symptoms[j]!r}"
+            "leaks",
+            leaks,
+            structure.n_symptoms,
+            lambda j: f"symptom {quoted(structure.symptoms[j])}",
         )
         self.flags = None if flags is None else _checked_flags(structure, flags)
         self._seal()
@@ -280,7 +286,7 @@ class NoisyOrNetwork(Immutable):
     def _distinct(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms, which must differ."""
         if isinstance(symptoms, str) or not isinstance(symptoms, Iterable):
-            raise ParameterError(f"give a list of symptoms, not just {symptoms!r}.")
+            raise ParameterError(f"give a list of symptoms, not just {quoted(symptoms)}.")
         chosen = self.structure.symptom_indices(symptoms)
         if len(np.unique(chosen)) < len(chosen):
             raise ParameterError("a symptom is named twice in the set.")
@@ -308,7 +314,9 @@ class NoisyOrNetwork(Immutable):
 
 def _edge_name(structure: Structure, edge: int) -> str:
     disease, symptom = structure.edges[edge]
-    return f"the edge {structure.diseases[disease]!r} to {structure.symptoms[symptom]!r}"
+    return (
+        f"the edge {quoted(structure.diseases[disease])} to {quoted(structure.symptoms[symptom])}"
+    )
 
 
 def _probabilities(

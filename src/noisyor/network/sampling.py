@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
 from noisyor.parallel import n_threads
 from noisyor.parameters import Parameters
@@ -48,7 +48,8 @@ def as_seed(rng: Rng) -> int:
         return int(rng.integers(2**63))
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or not 0 <= rng < 2**63:
         raise ParameterError(
-            f"rng must be a whole number from 0 to 2^63 - 1 or a numpy Generator, not {rng!r}."
+            "rng must be a whole number from 0 to 2^63 - 1 or a numpy Generator, not "
+            f"{quoted(rng)}."
         )
     return int(rng)
 

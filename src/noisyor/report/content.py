@@ -262,7 +262,7 @@ def _check_value(location: RowLocation, stated: float | None, value: float) -> N
 def _as_depth(location: RowLocation, depth: float | None) -> int:
     if depth is None:
         return -1
-    if depth != int(depth) or not 0 <= depth < 1_000_000:
+    if not 0 <= depth < 1_000_000 or depth != int(depth):
         raise FileError(f"{location}, column 'depth': {depth!r} is not a whole number from 0.")
     return int(depth)
 

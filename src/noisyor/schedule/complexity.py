@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noisyor.errors import ParameterError, StructureError
+from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.network import NoisyOrNetwork
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _check(schedule: "Schedule", network: NoisyOrNetwork, epsilon: float, delta:
         raise StructureError("the network and the schedule have different structures.")
     for name, value in ("epsilon", epsilon), ("delta", delta):
         if not 0.0 < value < 1.0:
-            raise ParameterError(f"{name} must lie between 0 and 1, not {value!r}.")
+            raise ParameterError(f"{name} must lie between 0 and 1, not {quoted(value)}.")
     if not (schedule.depths >= 0).any():
         raise ParameterError("the schedule learns nothing, so Theorem 2 has nothing to say.")
     learned = {

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, quoted
 from noisyor.names import Indices
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule.schedule import FixedMasks, Schedule, StepArrays
@@ -53,7 +53,7 @@ def find_schedule(
     if not isinstance(structure, Structure):
         raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
     if choice not in get_args(Choice):
-        raise ParameterError(f"choice must be 'first' or 'rarest', not {choice!r}.")
+        raise ParameterError(f"choice must be 'first' or 'rarest', not {quoted(choice)}.")
     n_edges = structure.n_edges
     masks = FixedMasks.of(as_fixed(fixed, structure))
     parents = parent_bits(structure)

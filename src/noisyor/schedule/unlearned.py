@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from noisyor.errors import quoted
 from noisyor.names import Indices
 from noisyor.structure import Structure
 
@@ -30,7 +31,7 @@ def unlearned_subnetworks(schedule: "Schedule") -> list[Subnetwork]:
     parts = [_subnetwork(schedule, edges) for edges in _connected(structure, left)]
     for disease in np.flatnonzero(np.diff(structure.child_offsets) == 0):
         name = structure.diseases[disease]
-        reason = f"{name!r} has no symptoms, so nothing shows it."
+        reason = f"{quoted(name)} has no symptoms, so nothing shows it."
         parts.append(Subnetwork((name,), (), left[:0], reason))
     return sorted(parts, key=lambda part: -len(part.edges))
 
@@ -92,5 +93,7 @@ def _rivals(schedule: "Schedule", disease: int, connected: Indices) -> str:
         if (schedule.depths[structure.edges_of(other)][is_shared] < 0).any():
             shared[other] = int(is_shared.sum())
     most = sorted((k for k in shared if shared[k] > 1), key=lambda k: -shared[k])
-    named = [f"{structure.diseases[k]!r} (shares {shared[k]} of {len(children)})" for k in most]
+    named = [
+        f"{quoted(structure.diseases[k])} (shares {shared[k]} of {len(children)})" for k in most
+    ]
     return ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
