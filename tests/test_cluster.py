@@ -251,10 +251,11 @@ def test_learning_on_a_cluster(threads, tmp_path, method, small_jobs):
     alone = learner.fit(path).estimate_
     together = learner.fit(path, client=threads).estimate_
     assert together.n_records == 6000
-    # Expectations are sums of floats, which jobs add up in another order.
-    close = 0.0 if method != "refined" else 1e-6
-    assert np.abs(together.failures.values - alone.failures.values).max() <= close
-    assert together.priors.standard_errors == pytest.approx(alone.priors.standard_errors, rel=1e-4)
+    # On one machine records of so small a network are summed up exactly, on a cluster sampled.
+    close = 0.25 * alone.failures.standard_errors if method == "refined" else 0.0
+    assert (np.abs(together.failures.values - alone.failures.values) <= close).all()
+    rel = 0.05 if method == "refined" else 1e-4
+    assert together.priors.standard_errors == pytest.approx(alone.priors.standard_errors, rel=rel)
 
 
 def test_learning_from_a_frame_of_dask(threads):
@@ -262,9 +263,10 @@ def test_learning_from_a_frame_of_dask(threads):
     network = datasets.figure1(0)
     frame = network.sample(4000, rng=1).to_arrow().to_pandas()
     learner = NoisyOrLearner(network.structure)
-    alone = learner.fit(frame).network_
+    alone = learner.fit(frame).estimate_.failures
     together = learner.fit(frames.from_pandas(frame, npartitions=3), client=threads).network_
-    assert together.failures == pytest.approx(alone.failures, abs=1e-6)
+    # Here the records are summed up exactly, on a cluster sampled.
+    assert (np.abs(together.failures - alone.values) <= 0.25 * alone.standard_errors).all()
 
 
 def test_the_commands(clinic, tmp_path, monkeypatch, capsys):

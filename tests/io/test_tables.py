@@ -98,9 +98,9 @@ def test_ids_in_the_index_of_a_pandas_frame_are_ids():
 
 
 def test_numbers_and_texts_in_one_column_of_pandas_are_texts():
-    frame = pd.DataFrame({"record": [1, "A2", None], **{letter: [1, 0, "?"] for letter in "abcde"}})
+    frame = pd.DataFrame({"record": [1, "A2", "x"], **{letter: [1, 0, "?"] for letter in "abcde"}})
     findings = Findings.read(frame, LETTERS, values={"?": "unknown"})
-    assert findings.record_ids.to_pylist() == ["1", "A2", None]
+    assert findings.record_ids.to_pylist() == ["1", "A2", "x"]
     assert findings.count_unknown().tolist() == [1] * 5
 
 

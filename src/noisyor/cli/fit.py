@@ -183,7 +183,7 @@ class Outputs(NamedTuple):
             check_ending(self.report)
 
     def write(
-        self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool
+        self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool = False
     ) -> None:
         """Write all of it, or nothing."""
         if not estimate.priors.is_learned.any():

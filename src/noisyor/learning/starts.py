@@ -23,7 +23,7 @@ def even_network(structure: Structure, frequencies: Floats, fixed: Fixed) -> Noi
     >>> from noisyor import Structure
     >>> structure = Structure.from_edges([("A", "a"), ("B", "a")])
     >>> even_network(structure, np.array([0.09]), Fixed(structure))
-    NoisyOrNetwork(2 diseases, 1 symptoms, 2 edges; 0.09 findings a record)
+    NoisyOrNetwork(2 diseases, 1 symptoms, 2 edges; 0.2 diseases and 0.0873 findings a record)
     """
     diseases, symptoms = structure.edges.T
     n_parents = np.bincount(symptoms, minlength=structure.n_symptoms)
