@@ -6,7 +6,7 @@ import pytest
 import naive
 from conftest import as_lists
 from inference.patients import random_patient
-from noisyor import datasets, most_probable
+from noisyor import NoisyOrNetwork, Structure, datasets, most_probable
 
 
 def test_the_best_explanations_are_the_best(rng):
@@ -31,3 +31,12 @@ def test_a_search_that_ends_early_says_so():
     assert not found.is_proven
     assert found.log_bound > found.log_joints[-1]
     assert (np.diff(found.log_joints) <= 0.0).all()
+
+
+def test_the_search_ends_where_a_sure_cause_is_as_rare_as_the_leak():
+    """Rounding let it turn the disease on and off for ever."""
+    structure = Structure.from_edges([("a", "x")])
+    network = NoisyOrNetwork(structure, [1e-8], [0.0], [1e-8])
+    found = most_probable(network, ["x"], k=2)
+    truth = [p for _, p in naive.states_given(*as_lists(network), [1])]
+    assert sorted(found.probabilities) == pytest.approx(sorted(truth), rel=1e-12)

@@ -196,9 +196,13 @@ class Search:
 
     def _climb(self, chosen: Booleans) -> None:
         """Keep a set and those that differ in one disease; go on from the best, while it rises."""
+        before = -np.inf
         while True:
             log, changes = self._neighbours(chosen)
             self._keep(chosen, log)
+            if not log > before:  # what rises by rounding only could go in circles
+                return
+            before = log
             for disease in np.argsort(-changes)[: self._k]:
                 chosen[disease] ^= True
                 self._keep(chosen, log + changes[disease])
@@ -216,18 +220,33 @@ class Search:
         """Return the log probability of a set, and how it changes with each disease turned."""
         entries, n = self._entries, len(chosen)
         is_on = chosen[entries.diseases]
-        totals = entries.theta0 + np.bincount(
-            self._finding_of, np.where(is_on, entries.theta, 0.0), len(entries.theta0)
-        )
+        thetas = np.where(is_on, entries.theta, 0.0)
+        totals = self._totals(thetas)
         logs = _log_present(totals)
         log = self._constant + float(np.where(chosen, self._log_on, self._log_off).sum())
         log += float(logs.sum())
         turned = totals[self._finding_of] + np.where(is_on, -entries.theta, entries.theta)
-        turned[turned < 1e-14] = 0.0  # a sure cause was taken off: less is a rounding error
+        # Without the strongest cause the others are added up anew: a difference would lose them.
+        is_strongest = self._is_strongest(thetas)
+        others = self._totals(np.where(is_strongest, 0.0, thetas))
+        turned[is_strongest] = others[self._finding_of[is_strongest]]
         changed = _log_present(turned) - logs[self._finding_of]
         changes = np.bincount(entries.diseases, changed, n).astype(np.float64)
         changes += np.where(chosen, -1.0, 1.0) * (self._log_on - self._log_off)
         return log, changes
+
+    def _totals(self, thetas: Floats) -> Floats:
+        """Return for each present finding the sum of its causes and its leak."""
+        theta0 = self._entries.theta0
+        return np.asarray(theta0 + np.bincount(self._finding_of, thetas, len(theta0)))
+
+    def _is_strongest(self, thetas: Floats) -> Booleans:
+        """Return True for entries that are stronger than each other one of their finding."""
+        strongest = np.zeros(len(self._entries.theta0))
+        np.maximum.at(strongest, self._finding_of, thetas)
+        is_strongest = (thetas > 0.0) & (thetas == strongest[self._finding_of])
+        n_equal = np.bincount(self._finding_of, is_strongest, len(strongest))
+        return np.asarray(is_strongest & (n_equal[self._finding_of] == 1.0))
 
 
 def _log_present(totals: Floats) -> Floats:
