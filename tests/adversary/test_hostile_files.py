@@ -231,6 +231,7 @@ def test_one_flipped_bit_in_a_checkpoint(tried, tmp_path, rng, number):
     assert n_noticed
 
 
+@pytest.mark.slow
 def test_an_output_that_lacks_letters_shows_them_escaped(tmp_path):
     structure = Structure.from_edges([("грипп", "熱"), ("грипп", "\u202eabc")])
     structure.save(tmp_path / "s.json")

@@ -44,6 +44,7 @@ def test_facts_for_machines(run, files):
     assert facts["seconds_to_fit"] is None  # so few need no trial
 
 
+@pytest.mark.slow
 def test_how_long_fit_takes_is_tried_out_where_records_are_many(run, tmp_path):
     records = tmp_path / "records.parquet"
     datasets.clinic().sample(6000, rng=0).to_parquet(records)

@@ -111,6 +111,7 @@ def test_an_unnamed_index_of_pandas_in_parquet_is_no_column(tmp_path):
     assert np.array_equal(findings.to_numpy(), frame.to_numpy())
 
 
+@pytest.mark.slow
 def test_a_frame_of_too_many_columns_is_refused_with_a_reason():
     columns = 100_001
     frame = pd.DataFrame(np.zeros((1, columns)), columns=[f"c{i}" for i in range(columns)])
