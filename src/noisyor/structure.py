@@ -405,6 +405,7 @@ def read_edges(
     that differ only in case or blanks are one, which is told, unless they are `exact`.
     """
     from noisyor.io.columns import ColumnKind
+    from noisyor.io.tables import check_no_zeros
 
     wanted = ["disease", "symptom"]
     if not {name_key(name) for name in table.column_names} & set(wanted):
@@ -414,7 +415,8 @@ def read_edges(
             "disease (a Q-matrix) `noisyor convert` makes a structure."
         )
     columns = columns_named(table, wanted)
-    _check_no_zeros(table, columns)
+    taken = {name_key(name) for name in (*columns, "probability", "failure", "")}
+    check_no_zeros(table, [name for name in table.column_names if name_key(name) not in taken])
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []
     row = 0
@@ -436,28 +438,6 @@ def read_edges(
         known.tell(table.name)
     _check_edges_differ(edges, lists[0].names, lists[1].names, table.location)
     return lists[0].names, lists[1].names, edges
-
-
-def _check_no_zeros(table: "Table", columns: Sequence[str]) -> None:
-    """Raise an error where a further column says that some of the edges are none."""
-    from noisyor.io.columns import ABSENT, BadCellError, ColumnKind, converted
-
-    others = [name for name in table.column_names if name and name not in columns]
-    others = [name for name in others if name_key(name) not in ("probability", "failure")]
-    first = next(table.first_rows(others), None) if others else None
-    if first is None:
-        return
-    for name in others:
-        try:
-            states = converted(first.column(name), ColumnKind.STATE).to_numpy()
-        except (BadCellError, TypeError):
-            continue
-        if len(states) and (states == ABSENT).any() and (states != ABSENT).any():
-            raise FileError(
-                f"{table.name}: the column {quoted(name)} holds words for no (0, false, ...). A "
-                f"row is "
-                "an edge, whatever stands beside it: remove the rows that are none, or the column."
-            )
 
 
 def _canonical_edges(

@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,45 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from conftest import random_records
-from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure
-from noisyor.findings import long
+from findings.long_rows import STRUCTURE, check_against_naive, long_table, random_long_rows
+from noisyor import Findings, NoisyOrError, NoisyOrWarning
 
 SEEDS = st.integers(0, 2**32)
-
-
-STRUCTURE = Structure.from_edges([("A", letter) for letter in "abcde"])
-
-
-def random_long_rows(rng, n_records, states):
-    """Rows of records in random order, grouped by record, each finding told at most once."""
-    rows = []
-    for record in rng.permutation(n_records):
-        symptoms = [letter for letter in "abcde" if rng.random() < 0.4]
-        for symptom in symptoms or [None]:
-            rows.append((f"p{record}", symptom, str(rng.choice(states))))
-    return rows
-
-
-def long_table(rows, ids=None):
-    columns = list(zip(*rows, strict=True)) or [(), (), ()]
-    id_column = pa.array(columns[0] if ids is None else ids, None if rows else pa.string())
-    return pa.table(
-        {"record": id_column, "symptom": pa.array(columns[1], pa.string()), "state": columns[2]}
-    )
-
-
-def check_against_naive(findings, rows, in_order=True):
-    ids, records = naive.records_from_long(rows, list("abcde"))
-    got_ids = findings.record_ids.to_pylist()
-    if not in_order:
-        assert got_ids == sorted(ids)
-        records = [records[ids.index(record)] for record in got_ids]
-    else:
-        assert got_ids == ids
-    expected = np.array(records, dtype=float)
-    assert np.array_equal(findings.to_numpy().astype(float), expected, equal_nan=True)
 
 
 @given(SEEDS, st.integers(1, 150), st.integers(1, 50), st.booleans())
@@ -59,25 +22,6 @@ def test_grouped_rows_agree_with_naive(seed, n_records, piece, with_states):
     reader = long_table(rows).to_reader(max_chunksize=piece)
     findings = Findings.read(reader, STRUCTURE, block_records=64)
     check_against_naive(findings, rows)
-
-
-@given(SEEDS, st.integers(2, 100), st.integers(1, 50))
-def test_scattered_rows_are_grouped_with_a_notice(seed, n_records, sort_rows):
-    rng = np.random.default_rng(seed)
-    rows = random_long_rows(rng, n_records, ["present", "absent", "unknown"])
-    scattered = [rows[number] for number in rng.permutation(len(rows))]
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as notices:
-        warnings.simplefilter("always")
-        patch.setattr(long, "SORT_ROWS", sort_rows)
-        patch.setattr(long, "SAMPLE_STRIDE", 3)
-        table = long_table(scattered)
-        findings = Findings.read(table, STRUCTURE, block_records=64)
-    ids = [row[0] for row in scattered]
-    runs = [number for number in range(len(ids)) if number == 0 or ids[number] != ids[number - 1]]
-    is_scattered = len(runs) > len(set(ids))
-    notices = [notice for notice in notices if "do not stand together" in str(notice.message)]
-    assert [notice.category for notice in notices] == [NoisyOrWarning] * is_scattered
-    check_against_naive(findings, scattered, in_order=not is_scattered)
 
 
 def test_integer_ids_and_symptom_indices(tmp_path):
@@ -249,13 +193,3 @@ def test_numbers_that_pandas_made_floating(tmp_path):
     findings = Findings.read(frame, STRUCTURE)
     assert findings.record_ids.to_pylist() == [10, 9]
     assert findings.count_present().tolist() == [1, 0, 0, 0, 0]
-
-
-def test_texts_that_are_growing_numbers_need_no_grouping(tmp_path):
-    """They are what our own CSV files hold."""
-    records = random_records(np.random.default_rng(0), 200, 5)
-    findings = Findings.from_numpy(records, STRUCTURE)
-    findings.to_csv(tmp_path / "records.csv", layout="long")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "_find_repeated", None)
-        assert Findings.read(tmp_path / "records.csv", STRUCTURE) == findings

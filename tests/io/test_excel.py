@@ -7,7 +7,7 @@ import pytest
 
 from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure
 
-openpyxl = pytest.importorskip("openpyxl")
+openpyxl = pytest.importorskip("openpyxl", reason="the extra noisyor[excel] is not there")
 STRUCTURE = Structure.from_edges([("A", letter) for letter in "abc"])
 
 

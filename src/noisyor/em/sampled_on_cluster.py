@@ -20,7 +20,7 @@ from noisyor.findings.notes import Notes
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 
-NOT_LONG = (
+SAMPLES_WIDE_ONLY = (
     "records with a row per finding cannot stay on a cluster's workers yet: learn with "
     "method='pooled', or write them with a column per symptom."
 )
@@ -31,7 +31,7 @@ class ClusterSampler(Sampler):
 
     def __init__(self, records: ClusterRecords) -> None:
         if records.is_long:
-            raise ParameterError(NOT_LONG)
+            raise ParameterError(SAMPLES_WIDE_ONLY)
         self.structure = with_children(records.reading.structure)
         self._cluster = cluster = records.cluster
         with records.passing():

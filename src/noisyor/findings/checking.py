@@ -68,12 +68,12 @@ class RecordCheck:
     @property
     def never_present(self) -> list[str]:
         """The symptoms that no record has, although some records would say so."""
-        return self._names((self.n_present == 0) & (self.n_known > 0))
+        return self._names(self.notes.symptoms_that_are("never present"))
 
     @property
     def never_known(self) -> list[str]:
         """The symptoms of which no record tells."""
-        return self._names(self.n_known == 0)
+        return self._names(self.notes.symptoms_that_are("never known"))
 
     @property
     def without_cause(self) -> list[str]:
@@ -95,7 +95,6 @@ class RecordCheck:
         found = self.notes.sentences(NameMatcher(self.structure.symptoms))
         found += [sentence for sentence in self.told if sentence not in found]
         for names, what in (
-            ([] if _tells_of(found, "never known") else self.never_known, "never known"),
             (self.never_present, "never present"),
             (self.without_cause, "without a disease in the structure that could cause them"),
         ):
@@ -182,10 +181,6 @@ def check_records(
             "--names), or pass over them (ignore_unknown=True, --ignore-unknown)."
         )
     return found
-
-
-def _tells_of(sentences: list[str], what: str) -> bool:
-    return any(f" {what}: " in sentence for sentence in sentences)
 
 
 def _tally(found: RecordCheck, source: Any, form: RecordFormat) -> None:

@@ -12,15 +12,8 @@ import pyarrow.compute as pc
 
 from noisyor.findings.blocks import Block, ConflictError
 from noisyor.findings.cluster_reading import Reading, check_as_many
-from noisyor.findings.long import (
-    Assembler,
-    LongTable,
-    Rows,
-    check_no_id_missing,
-    contradiction,
-    indexed_rows,
-    streams_of,
-)
+from noisyor.findings.grouping import LongTable, Rows, check_no_id_missing
+from noisyor.findings.long import Assembler, contradiction, indexed_rows, streams_of
 from noisyor.findings.notes import Notes
 from noisyor.io.columns import hash_ids
 from noisyor.io.parts import Part

@@ -17,7 +17,7 @@ from noisyor.io.tables import write_batches
 from noisyor.network import NoisyOrNetwork
 
 Settings = tuple[NoisyOrNetwork, int | None, dict[str, Any]]
-NOT_LONG = (
+WIDE_ONLY = (
     "records with a row per finding are not diagnosed on a cluster: do it on one machine, or write "
     "them with a column per symptom."
 )
@@ -41,7 +41,7 @@ def diagnose_on_cluster(
     """
     cluster = Cluster(client)
     _check_folder(folder)
-    records = split_records(cluster, source, network.structure, form, must_be_wide=NOT_LONG)
+    records = split_records(cluster, source, network.structure, form, must_be_wide=WIDE_ONLY)
     shared = [cluster.share((network, top, request)), records.shared]
     jobs = with_counted_rows(cluster, records.jobs)
     total, notes = MethodCounts(), Notes()

@@ -78,10 +78,9 @@ class Words:
         What is written as present means absent, and the other way round.
     """
 
-    __slots__ = ("_codes", "_given", "is_inverted")
+    __slots__ = ("_codes", "_given")
 
     def __init__(self, values: Mapping[str, str] | None = None, invert: bool = False) -> None:
-        self.is_inverted = invert
         self._given = {fold(str(text)): str(state) for text, state in (values or {}).items()}
         wrong = {state for state in self._given.values() if state not in STATE_NAMES}
         if wrong:
@@ -247,9 +246,11 @@ class Table:
         """Return the table of which this is a part, if it is one."""
         return None
 
-    def first_rows(self, columns: Iterable[str]) -> Iterator[Any]:
-        """Give some columns as they stand, the first rows first."""
-        return self._raw_batches(dict.fromkeys(columns, ColumnKind.STATE), DEFAULT_WORDS)
+    def first_rows(self, columns: Iterable[str]) -> dict[str, Any]:
+        """Return some columns as they stand in the first rows; none where there are no rows."""
+        kinds = dict.fromkeys(columns, ColumnKind.STATE)
+        first = next(self._raw_batches(kinds, DEFAULT_WORDS), None) if kinds else None
+        return {} if first is None else {name: first.column(name) for name in kinds}
 
     def has_text_ids(self, column: str) -> bool:
         """Return True if ids in a column are texts, not whole numbers."""
@@ -346,6 +347,18 @@ def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> An
         return _CONVERSIONS[kind](column)
     except TypeError as error:
         raise TypeError(f"{error}; expected {kind.value}") from None
+
+
+def holds_absent(column: Any, words: Words = DEFAULT_WORDS) -> bool:
+    """Return True if a column holds nothing but words for states, and absent is among them.
+
+    >>> holds_absent(pa.array(["yes", "no"])), holds_absent(pa.array(["yes", "maybe"]))
+    (True, False)
+    """
+    try:
+        return ABSENT in converted(column, ColumnKind.STATE, words).to_numpy()
+    except (BadCellError, TypeError):
+        return False
 
 
 def has_text_ids(type_: Any) -> bool:

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from noisyor.errors import FileError, NoisyOrError, some_of
-from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, is_text
+from noisyor.errors import FileError, NoisyOrError, quoted, some_of
+from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, holds_absent, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.excel import ExcelSheet
 from noisyor.io.paths import (
@@ -97,6 +97,17 @@ def need_columns(table: Table, wanted: Iterable[str]) -> None:
             f"{table.name} has no column {some_of(missing)}; its columns are "
             f"{some_of(table.column_names, most=10)}."
         )
+
+
+def check_no_zeros(table: Table, columns: Iterable[str]) -> None:
+    """Raise an error where a column says, by its first rows, that some of the rows do not count."""
+    for name, column in table.first_rows(columns).items():
+        if len(column.unique()) > 1 and holds_absent(column):
+            raise FileError(
+                f"{table.name}: the column {quoted(name)} holds words for no (0, false, ...). A "
+                "row is an edge, whatever stands beside it: remove the rows that are none, or the "
+                "column."
+            )
 
 
 class ParquetFile(Table):

@@ -36,7 +36,7 @@ class Learned(NamedTuple):
     depths: Indices
     flags: NDArray[np.uint16]
     by_log_odds: bool = False
-    """True if errors are those of the log odds: of priors, whose likelihood is skewed."""
+    """True if intervals are symmetric in log odds: of priors, whose likelihood is skewed."""
 
     @property
     def is_learned(self) -> Booleans:

@@ -16,7 +16,7 @@ from noisyor.em.information import MOST_TOGETHER
 from noisyor.em.observed import check_diseases
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
-from noisyor.em.sampled_on_cluster import NOT_LONG, ClusterSampler
+from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY, ClusterSampler
 from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
 from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords, split_records
@@ -332,7 +332,7 @@ def _refined(problem: Problem) -> Estimate:
     if problem.source.client is None:
         problem.source.findings()  # once, for all passes
     else:
-        problem.source.on_cluster(must_be_wide=NOT_LONG)
+        problem.source.on_cluster(must_be_wide=SAMPLES_WIDE_ONLY)
     fitted, triplets = _count_pairs_and_triplets(problem)
     # The errors say what of it a start can keep; on large networks they take long.
     has_errors = problem.structure.n_parameters <= MOST_TOGETHER

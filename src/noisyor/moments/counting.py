@@ -15,7 +15,7 @@ from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
 from noisyor.findings.cluster_reading import ClusterRecords, Reading, job_blocks, split_records
 from noisyor.findings.findings import as_source, open_records
-from noisyor.findings.long import tell_shared
+from noisyor.findings.grouping import tell_shared
 from noisyor.findings.long_on_cluster import (
     bucket_blocks,
     deal_rows,

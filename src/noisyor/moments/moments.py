@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from noisyor.errors import FileError, ParameterError, StructureError, quoted
 from noisyor.io.documents import ArrowSaved
 from noisyor.io.paths import PathLike
+from noisyor.moments.min_count import has_small_cell
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.values import (
     Floats,
@@ -274,7 +275,14 @@ class Moments(ArrowSaved):
         if min_count < 1:
             raise ParameterError(f"min_count must be at least 1, not {min_count}.")
         whole = self.in_groups(1)
-        is_hidden = [_has_small_cell(whole, order, min_count) for order in (1, 2, 3)]
+        present, known = (
+            [each[0].astype(np.int64) for each in part]
+            for part in (whole.present, whole.with_margins())
+        )
+        is_hidden = [
+            has_small_cell(self.plan, whole.n_records, present, known, order, min_count)
+            for order in (1, 2, 3)
+        ]
         is_hidden[1] |= is_hidden[0][self.plan.pair_rows].any(axis=1)
         is_hidden[2] |= is_hidden[1][self.plan.triplet_rows].any(axis=1)
         if whole.hidden is not None:
@@ -458,46 +466,3 @@ def _sealed(counts: Counts, dtype: Any) -> Counts:
     view = counts.astype(dtype, copy=False).view()
     view.flags.writeable = False
     return view
-
-
-def _has_small_cell(moments: Moments, order: int, min_count: int) -> NDArray[np.bool_]:
-    """Return, for each set, whether a cell of its table counts 1 to `min_count` - 1 records.
-
-    A table has three states for each symptom. Unknown is one of them: who subtracts the records in
-    which a is present and b is known from those in which a is present has those of an unknown b.
-    """
-    cells = _events(moments, order)
-    for axis in range(order):
-        whichever, known, present = np.moveaxis(cells, axis, 0)
-        cells = np.stack([whichever - known, known - present, present], axis=axis)
-    is_small = (cells > 0) & (cells < min_count)
-    return np.asarray(is_small.any(axis=tuple(range(order))))
-
-
-def _events(moments: Moments, order: int) -> Integers:
-    """Return the records of one group in which the symptoms of each set are in certain states.
-
-    There is an axis for each symptom (whatever, known, present), and the last one for the sets.
-    """
-    plan, margins = moments.plan, moments.with_margins()
-    present = [counts[0].astype(np.int64) for counts in moments.present]
-    known = [counts[0].astype(np.int64) for counts in margins]
-    singles = np.stack([np.full_like(present[0], moments.n_records), known[0], present[0]])
-    if order == 1:
-        return singles
-    first, second = plan.pair_rows.T
-    pairs = np.empty((3, 3, len(plan.pairs)), dtype=np.int64)
-    pairs[:, 0], pairs[0] = singles[:, first], singles[:, second]
-    pairs[1, 1], pairs[2, 1], pairs[1, 2] = known[1].T
-    pairs[2, 2] = present[1]
-    if order == 2:
-        return pairs
-    ab, ac, bc = plan.triplet_rows.T
-    triplets = np.empty((3, 3, 3, len(plan.triplets)), dtype=np.int64)
-    triplets[:, :, 0], triplets[:, 0], triplets[0] = pairs[..., ab], pairs[..., ac], pairs[..., bc]
-    # Known, a, b, c, ab, ac, bc.
-    at = (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (2, 1, 2), (1, 2, 2)
-    for states, counts in zip(at, known[2].T, strict=True):
-        triplets[states] = counts
-    triplets[2, 2, 2] = present[2]
-    return triplets
