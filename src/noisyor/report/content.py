@@ -54,6 +54,8 @@ class Reported:
     flags: NDArray[np.uint16]
     by_log_odds: bool = False
     """True if intervals have equal lengths on the scale of log odds."""
+    bounds: tuple[Floats, Floats] | None = None
+    """The ends of the intervals, where they do not follow from standard errors but from draws."""
     unknown_flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Sentences of a summary that stand for no flag of this version, by index."""
     true_values: Floats | None = None
@@ -88,6 +90,8 @@ class Reported:
 
     def intervals(self) -> tuple[Floats, Floats]:
         """Return 95% intervals."""
+        if self.bounds is not None:
+            return self.bounds
         return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
 
