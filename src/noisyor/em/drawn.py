@@ -7,7 +7,8 @@ With everything seen, the posterior of each parameter is a Beta distribution,
     leak ~ Beta(a + findings that came by themselves, b + other records)
 
 with the pseudo-counts a and b of its prior (Tanner & Wong 1987). So the draws have the posterior
-distribution, also where the likelihood has flat valleys.
+distribution, also where the likelihood has flat valleys. Where the records can be summed up
+exactly, a Hamiltonian move along these follows each round.
 """
 
 import copy
@@ -19,6 +20,7 @@ import numpy as np
 from noisyor.em.candidate_kernels import SampledRecords
 from noisyor.em.drawing_kernels import MOST_JOINT, count_listed, draw_records
 from noisyor.em.expected import BetaPriors, ExpectedCounts, RecordTotals, Trials, inside
+from noisyor.em.hamiltonian import Hamiltonian, Posterior
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats, Integers, Records, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
@@ -103,8 +105,10 @@ class Chain:
         priors: BetaPriors,
         fixed: Fixed,
         rng: np.random.Generator,
+        posterior: Posterior | None = None,
     ) -> None:
         self.network = start.with_fixed(fixed)
+        self._moves = None if posterior is None else Hamiltonian(posterior, rng)
         self._records, self._priors, self._fixed, self._rng = records.copied(), priors, fixed, rng
         self.drawn: list[Floats] = []
         """The parameters that were written down."""
@@ -116,6 +120,8 @@ class Chain:
                 trials = self._records.draw(self.network, self._rng)
                 values = draw_parameters(trials, self._priors, self._fixed, self._rng)
                 self.network = self.network.with_parameters(values)
+                if self._moves is not None:
+                    self.network = self._moves.move(self.network)
             self.drawn.append(self.network.parameters.vector)
             progress(stride)
 

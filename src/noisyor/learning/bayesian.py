@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noisyor.em.convergence import convergence_of
 from noisyor.em.drawn import Chain, DrawnRecords
 from noisyor.em.expected import BetaPriors
+from noisyor.em.hamiltonian import Posterior
 from noisyor.em.sampled import with_children
 from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.findings import Findings
@@ -111,21 +112,25 @@ def sample_posterior(
     fixed, priors = as_fixed(fixed, structure), as_pseudo_counts(pseudo_counts, structure)
     kept = np.flatnonzero(np.diff(structure.child_offsets) > 0)
     inner = with_children(structure)
-    records = DrawnRecords(findings.with_structure(inner))
+    inner_findings = findings.with_structure(inner)
     inner_fixed = Fixed(inner, **dict(zip(KINDS, _of_kept(fixed.values, kept), strict=True)))
     inner_priors = BetaPriors(_of_kept(priors.means, kept), _of_kept(priors.sizes, kept))
     start = start or _even(findings, structure, fixed)
-    errors = errors or Parameters.full(structure, np.nan)
-    center, spread = _of_kept(start.parameters, kept), _of_kept(errors, kept)
-    generators = [np.random.default_rng(seed) for seed in seeds]
+    center = NoisyOrNetwork(inner, *_of_kept(start.parameters, kept))
+    spread = _of_kept(errors or Parameters.full(structure, np.nan), kept)
+    posterior = Posterior.of(inner_findings, center, inner_priors, inner_fixed)
+    records, rngs = DrawnRecords(inner_findings), [np.random.default_rng(seed) for seed in seeds]
+    starts = [
+        posterior.draw_start(SPREAD, rng) if posterior else _spread(center, spread, rng)
+        for rng in rngs[1:]
+    ]
     chains = [
-        Chain(records, NoisyOrNetwork(inner, *_spread(center, spread, generator)), inner_priors,
-              inner_fixed, generator)
-        for generator in generators[1:]
-    ]  # fmt: skip
+        Chain(records, each, inner_priors, inner_fixed, rng, posterior)
+        for each, rng in zip(starts, rngs[1:], strict=True)
+    ]
     looked_at = findings.n_records if progress else 0
     values, n_made = _run(chains, n_rounds, n_jobs, lambda n: progress and progress(n * looked_at))
-    values = _with_childless(values, structure, kept, priors, fixed, generators[0])
+    values = _with_childless(values, structure, kept, priors, fixed, rngs[0])
     return Draws(structure, values, convergence_of(values), n_made)
 
 
@@ -211,10 +216,9 @@ def _run(
     """
     n_parameters = chains[0].network.structure.n_parameters
     most = max(MOST_NUMBERS // max(n_parameters * len(chains), 1), FEWEST_ROUNDS)
-    n_draws = min(most, KEPT + BURNT_IN)
-    stride = -(-n_rounds // n_draws) if n_rounds else 1
-    if n_rounds:
-        n_draws = n_rounds // stride
+    most = min(most, KEPT + BURNT_IN)
+    stride = -(-n_rounds // most) if n_rounds else 1
+    n_draws = n_rounds // stride if n_rounds else max(most // 4, FEWEST_ROUNDS)
     while True:
         in_threads(partial(Chain.extend, n_draws=n_draws, stride=stride, progress=progress),
                    chains, n_jobs)  # fmt: skip
@@ -222,6 +226,9 @@ def _run(
         n_made = n_draws * stride
         if n_rounds or 2 * n_made > MOST_ROUNDS or _agree(values):
             return values, n_made
+        if 2 * n_draws <= most:
+            n_draws *= 2
+            continue
         for chain in chains:
             chain.thin()
         stride *= 2
@@ -238,8 +245,8 @@ def _even(findings: Findings, structure: Structure, fixed: Fixed) -> NoisyOrNetw
     return even_network(structure, findings.count_present() / known, fixed)
 
 
-def _spread(center: Parameters, errors: Parameters, rng: np.random.Generator) -> Parameters:
-    """Return values around others, by their log odds."""
+def _spread(center: NoisyOrNetwork, errors: Parameters, rng: np.random.Generator) -> NoisyOrNetwork:
+    """Return a network around another, by their log odds."""
 
     def draw(values: Floats, errors: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,7 +254,7 @@ def _spread(center: Parameters, errors: Parameters, rng: np.random.Generator) ->
         spread = np.clip(np.nan_to_num(spread, nan=1.0, posinf=1.0), 0.2, 1.0)
         return from_log_odds(log_odds(values, 1e-3) + spread * rng.normal(size=len(values)), 10.0)
 
-    return center.map(draw, errors)
+    return center.with_parameters(center.parameters.map(draw, errors))
 
 
 def _of_kept(values: Parameters, kept: NDArray[np.int64]) -> Parameters:
