@@ -44,7 +44,8 @@ class Posterior:
         information = expectation.information(self.mode)
         information.flat[:: len(information) + 1] += priors.derivatives(self.mode)[1]
         free = self._likelihood.is_free
-        self._root = cholesky(information[np.ix_(free, free)])
+        root = cholesky(information[np.ix_(free, free)])
+        self._stretching = solve_triangular(root, np.eye(len(root)))
 
     @classmethod
     def of(
@@ -77,11 +78,11 @@ class Posterior:
 
     def stretched(self, directions: Floats) -> Floats:
         """Return directions on the scale of log odds, of such whose variances are 1."""
-        return np.asarray(solve_triangular(self._root, directions))
+        return np.asarray(self._stretching @ directions)
 
     def rounded(self, derivatives: Floats) -> Floats:
         """Return derivatives on the scale on which variances are 1."""
-        return np.asarray(solve_triangular(self._root, derivatives, trans="T"))
+        return np.asarray(derivatives @ self._stretching)
 
     def draw_start(self, spread: float, rng: np.random.Generator) -> NoisyOrNetwork:
         """Return a network around the maximum, so many standard deviations off."""
