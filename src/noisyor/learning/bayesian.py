@@ -199,7 +199,8 @@ def _check(findings: Any, structure: Any, n_chains: Any, n_rounds: Any) -> None:
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_whole or value < least:
             raise ParameterError(
-                f"{name} must be a whole number from {least} on, not {quoted(value)}."
+                f"{name}{' (max_iter)' * (name == 'n_rounds')} must be a whole number from {least} "
+                f"on, not {quoted(value)}."
             )
 
 
