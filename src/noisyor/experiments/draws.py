@@ -17,7 +17,7 @@ from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
 LASTS = "an hour"
-SIZES = {"drawn3": (500, 28), "drawn5": (1000, 10), "drawn8": (1000, 2)}
+SIZES = {"drawn3": (500, 40), "drawn5": (1000, 10), "drawn8": (1000, 2)}
 """Networks drawn from the Beta priors, by their number of diseases: records, and samples."""
 METHODS = ("bayesian", "refined")
 N_BINS = 10
