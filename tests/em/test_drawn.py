@@ -9,7 +9,7 @@ import naive
 from conftest import as_rows, network_on, random_records
 from noisyor import Findings, Structure, datasets
 from noisyor.em import drawing_kernels
-from noisyor.em.drawn import Chain, DrawnRecords, draw_parameters
+from noisyor.em.drawn import DrawnRecords, ParameterChain, draw_parameters
 from noisyor.em.exact import ExactExpectation
 from noisyor.inference.gibbs_kernels import random_of
 from noisyor.learning.bayesian import as_pseudo_counts
@@ -112,7 +112,7 @@ def test_a_chain_has_the_posterior_means(rng):
     priors = as_pseudo_counts(pseudo_counts, structure)
     start = network_on(structure, rng)
     records = DrawnRecords(Findings.from_numpy(rows, structure))
-    chain = Chain(records, start, priors, Fixed(structure), np.random.default_rng(0))
+    chain = ParameterChain(records, start, priors, Fixed(structure), np.random.default_rng(0))
     chain.extend(5000, 1, lambda _: None)
     means = np.mean(chain.drawn[200:], axis=0)
     assert means == pytest.approx(expected, abs=0.015)

@@ -6,7 +6,7 @@ import pytest
 from noisyor import datasets
 from noisyor.em import hamiltonian
 from noisyor.em.exact import ExactExpectation
-from noisyor.em.hamiltonian import Hamiltonian, Posterior
+from noisyor.em.hamiltonian import Hamiltonian, SummedPosterior
 from noisyor.em.maximum import PenalisedLikelihood
 from noisyor.learning.bayesian import as_pseudo_counts
 from noisyor.parameters import Fixed
@@ -16,7 +16,9 @@ from noisyor.parameters import Fixed
 def posterior():
     network = datasets.figure1(rng=0)
     findings, structure = network.sample(300, rng=1), network.structure
-    return Posterior.of(findings, network, as_pseudo_counts(None, structure), Fixed(structure))
+    return SummedPosterior.of(
+        findings, network, as_pseudo_counts(None, structure), Fixed(structure)
+    )
 
 
 def test_derivatives_are_those_of_the_penalised_likelihood(posterior, rng):
@@ -60,6 +62,6 @@ def test_there_is_none_where_sums_are_too_much_work(monkeypatch):
     structure, findings = network.structure, network.sample(50, rng=1)
     priors = as_pseudo_counts(None, structure)
     every = Fixed.of(network, "priors", "failures", "leaks")
-    assert Posterior.of(findings, network, priors, every) is None
+    assert SummedPosterior.of(findings, network, priors, every) is None
     monkeypatch.setattr(hamiltonian, "MOST_IN_ALL", 1.0)
-    assert Posterior.of(findings, network, priors, Fixed(structure)) is None
+    assert SummedPosterior.of(findings, network, priors, Fixed(structure)) is None

@@ -41,26 +41,34 @@ def test_diagnoses_are_averaged_over_draws(learner):
 
 def test_the_same_seed_gives_the_same_draws_with_any_threads():
     one, two = (
-        sample_posterior(FINDINGS, NETWORK.structure, n_chains=2, n_rounds=20, rng=3, n_jobs=n)
+        sample_posterior(
+            FINDINGS,
+            NETWORK.structure,
+            n_chains=2,
+            settings=EMSettings(max_iter=20, rng=3, n_jobs=n),
+        )  # fmt: skip
         for n in (1, 2)
     )
     assert one == two
-    assert one != sample_posterior(FINDINGS, NETWORK.structure, n_chains=2, n_rounds=20, rng=4)
+    other = EMSettings(max_iter=20, rng=4)
+    assert one != sample_posterior(FINDINGS, NETWORK.structure, n_chains=2, settings=other)
 
 
 def test_a_disease_without_symptoms_keeps_its_prior():
     structure = Structure.from_matrix([[1, 1, 1], [0, 0, 0]])
     findings = Findings.from_numpy(np.tile([[1, 1, 0], [0, 0, 0]], (30, 1)), structure)
-    draws = sample_posterior(findings, structure, n_rounds=300)
+    draws = sample_posterior(findings, structure, settings=EMSettings(max_iter=300))
     assert draws.means.priors[1] == pytest.approx(0.2, abs=0.03)
     assert draws.r_hats.priors[1] < 1.02
-    estimate = fit(findings, structure, "bayesian", EMSettings(max_iter=15))
+    estimate = fit(findings, structure, "bayesian", EMSettings(max_iter=150))
     assert estimate.priors.flags[1] & Flag.WEAK
 
 
 def test_strong_pseudo_counts_decide():
     strong = {"leaks": (300.0, 700.0)}
-    draws = sample_posterior(FINDINGS, NETWORK.structure, pseudo_counts=strong, n_rounds=150)
+    draws = sample_posterior(
+        FINDINGS, NETWORK.structure, pseudo_counts=strong, settings=EMSettings(max_iter=150)
+    )
     assert draws.means.leaks == pytest.approx(0.3, abs=0.06)
     found = as_pseudo_counts(strong, NETWORK.structure)
     assert as_pseudo_counts(found, NETWORK.structure) is found
@@ -78,7 +86,7 @@ def test_few_rounds_are_flagged():
     ("options", "message"),
     [
         ({"n_chains": 0}, "n_chains must be a whole number from 1 on, not 0"),
-        ({"n_rounds": 5}, r"n_rounds \(max_iter\) must be a whole number from 12 on, not 5"),
+        ({"settings": EMSettings(max_iter=5)}, "max_iter must be a whole number from 12 on, not 5"),
         ({"pseudo_counts": {"leak": (1, 2)}}, "there is no kind 'leak'"),
         ({"pseudo_counts": {"leaks": (0, 2)}}, "pseudo_counts of leaks must be two positive"),
         ({"pseudo_counts": 3}, "pseudo_counts must be BetaPriors, or a mapping"),

@@ -20,7 +20,7 @@ import numpy as np
 from noisyor.em.candidate_kernels import SampledRecords
 from noisyor.em.drawing_kernels import MOST_JOINT, count_listed, draw_records
 from noisyor.em.expected import BetaPriors, ExpectedCounts, RecordTotals, Trials, inside
-from noisyor.em.hamiltonian import Hamiltonian, Posterior
+from noisyor.em.hamiltonian import Hamiltonian, SummedPosterior
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats, Integers, Records, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
@@ -95,7 +95,7 @@ def draw_parameters(
     return fixed.apply_to(inside(drawn))
 
 
-class Chain:
+class ParameterChain:
     """One chain of draws."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Chain:
         priors: BetaPriors,
         fixed: Fixed,
         rng: np.random.Generator,
-        posterior: Posterior | None = None,
+        posterior: SummedPosterior | None = None,
     ) -> None:
         self.network = start.with_fixed(fixed)
         self._moves = None if posterior is None else Hamiltonian(posterior, rng)

@@ -31,7 +31,7 @@ MOST_ENERGY = 1000.0
 """What a step must not lose: then it was far too long."""
 
 
-class Posterior:
+class SummedPosterior:
     """The log posterior density of the free parameters' log odds, and its shape at the maximum."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Posterior:
     @classmethod
     def of(
         cls, findings: Findings, start: NoisyOrNetwork, priors: BetaPriors, fixed: Fixed
-    ) -> "Posterior | None":
+    ) -> "SummedPosterior | None":
         """Return the posterior, where the records can be summed up exactly, and often."""
         if findings.structure.n_parameters > MOST_TOGETHER or fixed.mask.vector.all():
             return None
@@ -93,7 +93,7 @@ class Posterior:
 class Hamiltonian:
     """The moves of one chain."""
 
-    def __init__(self, posterior: Posterior, rng: np.random.Generator) -> None:
+    def __init__(self, posterior: SummedPosterior, rng: np.random.Generator) -> None:
         self._posterior, self._rng = posterior, rng
         self.step, self._n_moves = 0.5, 0
 

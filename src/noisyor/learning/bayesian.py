@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.em.convergence import convergence_of
-from noisyor.em.drawn import Chain, DrawnRecords
+from noisyor.em.drawn import DrawnRecords, ParameterChain
 from noisyor.em.expected import BetaPriors
-from noisyor.em.hamiltonian import Posterior
+from noisyor.em.hamiltonian import SummedPosterior
+from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import with_children
 from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.findings import Findings
@@ -25,7 +26,6 @@ from noisyor.learning.draws import Draws, is_unmixed
 from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.starts import even_network
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.sampling import as_seed
 from noisyor.parallel import in_threads
 from noisyor.parameters import KINDS, Fixed, Floats, Parameters, as_fixed, from_log_odds, log_odds
 from noisyor.structure import Structure
@@ -43,7 +43,7 @@ KEPT, BURNT_IN = 500, 250
 MOST_NUMBERS = 50_000_000
 """Numbers in the draws of all chains; of large networks fewer draws are kept."""
 FEWEST_ROUNDS, MOST_ROUNDS = 12, 12_000
-"""Of each chain, unless `n_rounds` says how many."""
+"""Of each chain, unless `max_iter` says how many."""
 ENOUGH_R_HAT, ENOUGH_EFFECTIVE = 1.03, 200.0
 """Chains go on until they agree that well."""
 SPREAD = 2.0
@@ -58,12 +58,9 @@ def sample_posterior(
     *,
     pseudo_counts: BetaPriors | Mapping[str, tuple[float, float]] | None = None,
     fixed: Fixed | None = None,
-    start: NoisyOrNetwork | None = None,
-    errors: Parameters | None = None,
+    start: Estimate | None = None,
     n_chains: int = 4,
-    n_rounds: int | None = None,
-    rng: Any = 0,
-    n_jobs: int | None = None,
+    settings: EMSettings = EMSettings(),
     progress: Callable[[int], None] | None = None,
 ) -> Draws:
     """Draw parameters from their posterior distribution by Gibbs sampling, in several chains.
@@ -80,58 +77,55 @@ def sample_posterior(
         left out as in `PSEUDO_COUNTS`; or `BetaPriors` with means and sizes for each parameter.
     fixed
         Parameters that keep their values.
-    start, errors
-        Chains start around these values, two of these standard errors off; by default around a
+    start
+        Chains start around these values, two of their standard errors off; by default around a
         network that explains how often each symptom is present.
     n_chains
         Chains that must agree.
-    n_rounds
-        Rounds of each chain; by default as many as they need to agree, up to 12,000.
-    rng
-        A seed, or a numpy Generator to draw one from; the same seed gives the same draws.
-    n_jobs
-        Threads, at most one for each chain; None: as many as there are cores.
+    settings
+        `max_iter`: rounds of each chain, by default as many as they need to agree, up to 12,000;
+        `rng`: the same seed gives the same draws; `n_jobs`: at most a thread for each chain.
     progress
         Called with the number of records looked at since the last call.
 
     Examples
     --------
     >>> from noisyor import datasets
-    >>> from noisyor.learning import sample_posterior
+    >>> from noisyor.learning import EMSettings, sample_posterior
     >>> network = datasets.figure1(rng=0)
     >>> findings = network.sample(500, rng=1)
-    >>> draws = sample_posterior(findings, network.structure, n_rounds=300)
+    >>> draws = sample_posterior(findings, network.structure, settings=EMSettings(max_iter=300))
     >>> draws
     Draws(4 chains x 200 draws x 14 parameters)
     >>> lower, upper = draws.intervals()
     >>> bool((lower.priors < network.priors).all() and (network.priors < upper.priors).all())
     True
     """
-    _check(findings, structure, n_chains, n_rounds)
-    seeds = np.random.SeedSequence(as_seed(rng)).spawn(n_chains + 1)
+    _check(findings, structure, n_chains, settings.max_iter)
+    seeds = np.random.SeedSequence(settings.rng).spawn(n_chains + 1)
     fixed, priors = as_fixed(fixed, structure), as_pseudo_counts(pseudo_counts, structure)
-    kept = np.flatnonzero(np.diff(structure.child_offsets) > 0)
     inner = with_children(structure)
+    kept = np.array([structure.disease_index(name) for name in inner.diseases], dtype=np.int64)
     inner_findings = findings.with_structure(inner)
     inner_fixed = Fixed(inner, **dict(zip(KINDS, _of_kept(fixed.values, kept), strict=True)))
     inner_priors = BetaPriors(_of_kept(priors.means, kept), _of_kept(priors.sizes, kept))
-    start = start or _even(findings, structure, fixed)
-    center = NoisyOrNetwork(inner, *_of_kept(start.parameters, kept))
-    spread = _of_kept(errors or Parameters.full(structure, np.nan), kept)
-    posterior = Posterior.of(inner_findings, center, inner_priors, inner_fixed)
+    values = start.values if start else _even(findings, structure, fixed).parameters
+    errors = start.standard_errors if start else Parameters.full(structure, np.nan)
+    center, spread = NoisyOrNetwork(inner, *_of_kept(values, kept)), _of_kept(errors, kept)
+    posterior = SummedPosterior.of(inner_findings, center, inner_priors, inner_fixed)
     records, rngs = DrawnRecords(inner_findings), [np.random.default_rng(seed) for seed in seeds]
     starts = [
         posterior.draw_start(SPREAD, rng) if posterior else _spread(center, spread, rng)
         for rng in rngs[1:]
     ]
     chains = [
-        Chain(records, each, inner_priors, inner_fixed, rng, posterior)
+        ParameterChain(records, each, inner_priors, inner_fixed, rng, posterior)
         for each, rng in zip(starts, rngs[1:], strict=True)
     ]
     looked_at = findings.n_records if progress else 0
-    values, n_made = _run(chains, n_rounds, n_jobs, lambda n: progress and progress(n * looked_at))
-    values = _with_childless(values, structure, kept, priors, fixed, rngs[0])
-    return Draws(structure, values, convergence_of(values), n_made)
+    drawn, n_made = _run(chains, settings, lambda n: progress and progress(n * looked_at))
+    drawn = _with_childless(drawn, structure, kept, priors, fixed, rngs[0])
+    return Draws(structure, drawn, convergence_of(drawn), n_made)
 
 
 def as_pseudo_counts(given: Any, structure: Structure) -> BetaPriors:
@@ -193,14 +187,13 @@ def _check(findings: Any, structure: Any, n_chains: Any, n_rounds: Any) -> None:
         raise StructureError("the findings belong to a structure with other symptoms.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    for name, value, least in (("n_chains", n_chains, 1), ("n_rounds", n_rounds, FEWEST_ROUNDS)):
-        if value is None and name == "n_rounds":
+    for name, value, least in (("n_chains", n_chains, 1), ("max_iter", n_rounds, FEWEST_ROUNDS)):
+        if value is None and name == "max_iter":
             continue
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_whole or value < least:
             raise ParameterError(
-                f"{name}{' (max_iter)' * (name == 'n_rounds')} must be a whole number from {least} "
-                f"on, not {quoted(value)}."
+                f"{name} must be a whole number from {least} on, not {quoted(value)}."
             )
 
 
@@ -208,21 +201,22 @@ def _check(findings: Any, structure: Any, n_chains: Any, n_rounds: Any) -> None:
 
 
 def _run(
-    chains: list[Chain], n_rounds: int | None, n_jobs: int | None, progress: Callable[[int], Any]
+    chains: list[ParameterChain], settings: EMSettings, progress: Callable[[int], Any]
 ) -> tuple[Floats, int]:
     """Return the draws that are kept, chains x draws x parameters, and the rounds of each chain.
 
     Without a number of rounds these are doubled until chains agree; then only every second draw
     is kept of what was.
     """
+    n_rounds = settings.max_iter
     n_parameters = chains[0].network.structure.n_parameters
     most = max(MOST_NUMBERS // max(n_parameters * len(chains), 1), FEWEST_ROUNDS)
     most = min(most, KEPT + BURNT_IN)
     stride = -(-n_rounds // most) if n_rounds else 1
     n_draws = n_rounds // stride if n_rounds else max(most // 4, FEWEST_ROUNDS)
     while True:
-        in_threads(partial(Chain.extend, n_draws=n_draws, stride=stride, progress=progress),
-                   chains, n_jobs)  # fmt: skip
+        options = {"n_draws": n_draws, "stride": stride, "progress": progress}
+        in_threads(partial(ParameterChain.extend, **options), chains, settings.n_jobs)
         values = np.array([chain.drawn[n_draws // 3 :] for chain in chains])
         n_made = n_draws * stride
         if n_rounds or 2 * n_made > MOST_ROUNDS or _agree(values):

@@ -357,9 +357,8 @@ def _bayesian(problem: Problem) -> Estimate:
     as_suits = replace(settings, em=replace(settings.em, max_iter=None, tol=None))
     start = _refined(replace(problem, settings=as_suits))
     draws = sample_posterior(
-        findings, structure, pseudo_counts=priors, fixed=problem.fixed, start=start.network,
-        errors=start.standard_errors, n_chains=settings.n_chains, n_rounds=settings.em.max_iter,
-        rng=settings.em.rng, n_jobs=settings.em.n_jobs, progress=problem.source.progress,
+        findings, structure, pseudo_counts=priors, fixed=problem.fixed, start=start,
+        n_chains=settings.n_chains, settings=settings.em, progress=problem.source.progress,
     )  # fmt: skip
     return estimate_of(draws, start, priors, problem.fixed)
 
