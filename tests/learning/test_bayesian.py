@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_draws_with_any_threads():
             NETWORK.structure,
             n_chains=2,
             settings=EMSettings(max_iter=20, rng=3, n_jobs=n),
-        )  # fmt: skip
+        )
         for n in (1, 2)
     )
     assert one == two

@@ -215,8 +215,8 @@ def _run(
     stride = -(-n_rounds // most) if n_rounds else 1
     n_draws = n_rounds // stride if n_rounds else max(most // 4, FEWEST_ROUNDS)
     while True:
-        options = {"n_draws": n_draws, "stride": stride, "progress": progress}
-        in_threads(partial(ParameterChain.extend, **options), chains, settings.n_jobs)
+        extend = partial(ParameterChain.extend, n_draws=n_draws, stride=stride, progress=progress)
+        in_threads(extend, chains, settings.n_jobs)
         values = np.array([chain.drawn[n_draws // 3 :] for chain in chains])
         n_made = n_draws * stride
         if n_rounds or 2 * n_made > MOST_ROUNDS or _agree(values):
