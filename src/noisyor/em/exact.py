@@ -36,6 +36,15 @@ class ScoredRecords(NamedTuple):
     """The sum of the products of the records' scores: the information, if the network is right."""
 
 
+class ScoredRows(NamedTuple):
+    """The same, with the scores themselves."""
+
+    log_likelihood: float
+    derivatives: Floats
+    rows: NDArray[np.float32]
+    """Of distinct records, times the roots of their weights: their products are those of all."""
+
+
 class ExactExpectation:
     """Expected counts of all records of some findings, equal ones looked at once."""
 
@@ -183,14 +192,17 @@ class ExactExpectation:
             information += rows.T @ rows
         return ScoredRecords(total, derivatives, information)
 
-    def score_rows(self, network: NoisyOrNetwork) -> NDArray[np.float32]:
-        """Return the scores themselves, a row each, times the roots of the records' weights."""
-        rows = np.empty((len(self.records.weights), self.structure.n_parameters), dtype=np.float32)
+    def score_rows(self, network: NoisyOrNetwork) -> ScoredRows:
+        """Return the log likelihood with its derivatives, and the scores of each record."""
+        n, size = len(self.records.weights), self.structure.n_parameters
+        rows, derivatives, total = np.empty((n, size), dtype=np.float32), np.zeros(size), 0.0
         first = 0
-        for scores, weights, _ in self._scores(network):
+        for scores, weights, evidences in self._scores(network):
+            total += float(weights @ evidences)
+            derivatives += weights @ scores
             rows[first : first + len(weights)] = scores * np.sqrt(weights)[:, np.newaxis]
             first += len(weights)
-        return rows
+        return ScoredRows(total, derivatives, rows)
 
     def _scores(self, network: NoisyOrNetwork) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Give the scores of some records after the other, with their weights and log evidences."""

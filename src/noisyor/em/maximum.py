@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.em.exact import ExactExpectation
+from noisyor.em.exact import ExactExpectation, ScoredRows
 from noisyor.em.expected import BetaPriors, maximise
 from noisyor.em.information import (
     MOST_FACTORED,
@@ -81,6 +81,13 @@ class Point(NamedTuple):
         return float(self.step(LEAST_DAMPING) @ self.derivatives) / 2.0
 
 
+class Begun(NamedTuple):
+    """Where steps over a part of the records have led."""
+
+    network: NoisyOrNetwork
+    n_steps: int
+
+
 class PenalisedLikelihood:
     """The log likelihood of records and the log densities of Beta priors, added up."""
 
@@ -132,16 +139,23 @@ class PenalisedLikelihood:
             found = self.expectation.score(network)
             matrix = found.information if free.all() else found.information[np.ix_(free, free)]
             return found.log_likelihood, found.derivatives, MatrixInformation(matrix)
+        some = self._some()
+        scored = some.score_rows(network)
+        information = self._of_rows(some, scored)
+        if some is self.expectation:
+            return scored.log_likelihood, scored.derivatives, information
         expected = self.expectation.expect(network)
-        derivatives = expected.trials.derivatives(network)
-        return expected.log_likelihood, derivatives, self._of_some(network)
+        return expected.log_likelihood, expected.trials.derivatives(network), information
 
-    def _of_some(self, network: NoisyOrNetwork) -> ScoreInformation:
-        """Return the information on what is free, from twice as many records as parameters."""
-        some = self.expectation.thinned(2 * self.structure.n_parameters, seed=0)
+    def _some(self) -> ExactExpectation:
+        """Return twice as many records as parameters: their scores take no more than a matrix."""
+        return self.expectation.thinned(2 * self.structure.n_parameters, seed=0)
+
+    def _of_rows(self, some: ExactExpectation, scored: ScoredRows) -> ScoreInformation:
+        """Return the information on what is free, as if all records were such as these."""
         factor = self.expectation.totals.n_records / max(some.totals.n_records, 1.0)
-        rows = some.score_rows(network)
-        return ScoreInformation(rows if self.is_free.all() else rows[:, self.is_free], factor)
+        rows = scored.rows if self.is_free.all() else scored.rows[:, self.is_free]
+        return ScoreInformation(rows, factor)
 
     def unknown(self, network: NoisyOrNetwork) -> float:
         """Return the mean variance of the failures' errors."""
@@ -156,7 +170,8 @@ class PenalisedLikelihood:
 
     def _nearly_unknown(self, network: NoisyOrNetwork) -> float:
         """Return the same from some random signs: what they are multiplied by is the trace."""
-        free, information = self.is_free, self._of_some(network)
+        free, some = self.is_free, self._some()
+        information = self._of_rows(some, some.score_rows(network))
         is_failure = Parameters.full(self.structure, (False, True, False)).vector[free]
         curvature = self.priors.derivatives(network)[1][free]
         scale, rng = (scale_of(network)[free] * is_failure), np.random.default_rng(0)
@@ -256,26 +271,29 @@ def find_maximum(
         priors = BetaPriors.weak(network, share, unsure.unknown(network))
         return PenalisedLikelihood(part, priors, fixed, progress)
 
-    def climbed(part: ExactExpectation, start: NoisyOrNetwork) -> NoisyOrNetwork:
-        return climb_penalised(likelihood_of(part, start), start, first).network
+    def climbed(part: ExactExpectation, start: Begun) -> Begun:
+        run = climb_penalised(likelihood_of(part, start.network), start.network, first)
+        return Begun(run.network, start.n_steps + len(run.values) - 1)
 
-    def first_climbed(start: NoisyOrNetwork) -> NoisyOrNetwork:
+    def first_climbed(start: NoisyOrNetwork) -> Begun:
         part.cut(start)
         # Where failures are a guess, alike for all, their spread says nothing.
         hardly_any = BetaPriors.weak(start, FIRST_SHARE * share)
         likelihood = PenalisedLikelihood(part, hardly_any, fixed, progress)
-        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS).network
-        return climbed(part, climbed(part, near))
+        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS)
+        return climbed(part, climbed(part, Begun(near.network, len(near.values) - 1)))
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
     part = expectation.thinned(FIRST_RECORDS, seed)
     found = [first_climbed(start) for start in starts]
-    heights = [part.expect(each).log_likelihood for each in found]
-    network, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
+    heights = [part.expect(each.network).log_likelihood for each in found]
+    begun, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
     while 2 * size < expectation.totals.n_records:
-        network = climbed(expectation.thinned(size, seed), network)
+        begun = climbed(expectation.thinned(size, seed), begun)
         size *= MORE_RECORDS
-    likelihood = likelihood_of(expectation, network)
-    candidates = [network, *(start.with_fixed(fixed) for start in starts)]
+    likelihood = likelihood_of(expectation, begun.network)
+    candidates = [begun.network, *(start.with_fixed(fixed) for start in starts)]
     highest = max(candidates, key=likelihood.value_of)
-    return climb_penalised(likelihood, highest, limits), likelihood.priors
+    n_before = begun.n_steps if highest is begun.network else 0
+    run = climb_penalised(likelihood, highest, limits)
+    return run._replace(n_before=n_before), likelihood.priors
