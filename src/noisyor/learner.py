@@ -71,8 +71,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "pooled"); without, such values can be extreme.
     robust
         Standard errors that hold even if the network is not how the records came about (the
-        sandwich); for "refined", "exact_em" and "maximum_likelihood", of records that can be summed
-        up exactly and up to 1,500 parameters. It takes two passes over records for each parameter.
+        sandwich), never smaller than the usual ones; for "refined", "exact_em" and
+        "maximum_likelihood", of records that can be summed up exactly and up to 1,500 parameters.
+        It takes two passes over records for each parameter.
     max_iter
         Steps at most of "refined" over all records, after some over a part of them, and of a run of
         the baselines; where "refined" samples, rounds over all records at most. None: as many as

@@ -168,7 +168,7 @@ def fit(
         _show_estimate(estimate)
         _show_misfits(estimate, found, misfits, fixed is not None)
         if found.n_found and METHODS[method].can_be_robust and not robust:
-            show("Standard errors are too small where the network is wrong: --robust mends them.")
+            show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             say(f"Left out, of all passes, since they cannot be read:\n{listed}")
