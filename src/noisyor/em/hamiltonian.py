@@ -12,7 +12,6 @@ from scipy.linalg import cholesky, solve_triangular
 
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
-from noisyor.em.information import MOST_TOGETHER
 from noisyor.em.maximum import PenalisedLikelihood, climb_penalised
 from noisyor.em.runs import Limits
 from noisyor.findings import Findings
@@ -22,6 +21,8 @@ from noisyor.parameters import Fixed
 
 MOST_OPERATIONS, MOST_IN_ALL = 2.0**18, 2.0**26
 """Of a record and of a pass, up to which a move is worth its time."""
+MOST_MOVED = 1500
+"""Parameters up to which their information is looked at together in every step of a move."""
 WAY = 1.5
 """How far a move rolls: a quarter of a turn, were the posterior a normal distribution."""
 MOST_STEPS = 10
@@ -52,7 +53,7 @@ class SummedPosterior:
         cls, findings: Findings, start: NoisyOrNetwork, priors: BetaPriors, fixed: Fixed
     ) -> "SummedPosterior | None":
         """Return the posterior, where the records can be summed up exactly, and often."""
-        if findings.structure.n_parameters > MOST_TOGETHER or fixed.mask.vector.all():
+        if findings.structure.n_parameters > MOST_MOVED or fixed.mask.vector.all():
             return None
         expectation = ExactExpectation(findings, may_cut=True, n_jobs=1)
         costs = expectation.costs
