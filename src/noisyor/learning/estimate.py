@@ -305,7 +305,9 @@ class Estimate(EqualByValue):
             names = self.structure.parameter_sentences()
             partners = self.partners.vector
             for j in np.flatnonzero((partners >= 0) & (flags != 0)).tolist():
-                found[j] += f"; it trades off with {names[partners[j]]}"
+                found[j] += (
+                    f"; it trades off with {names[partners[j]]} (method='bayesian' shows how far)"
+                )
         return found
 
     def _sources(self) -> list[str | None]:
