@@ -1,0 +1,208 @@
+"""Which cause would explain what a network does not: an edge, a disease, dependence of diseases.
+
+Each would move log R of some pairs (x, y) of symptoms, to first order in its own strength, by
+
+    v_iy                        an edge from disease i to x that is missing, for the children y of i
+    v_ix v_jy + v_iy v_jx       diseases i and j that depend on each other
+    1                           a disease that is missing, for all pairs of its symptoms
+
+with v the strengths of edges (`decompose.edge_strengths`). The residuals of the pairs are summed up
+with these weights. Of all such causes the one that explains most, less a toll for their number, is
+named; what it explains is taken off, and the next is looked for.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noisyor.learning.decompose import edge_strengths
+from noisyor.learning.residuals import Comparison
+from noisyor.names import Indices
+from noisyor.parameters import Floats
+
+EDGE, DEPENDENCE, HIDDEN = "missing edge", "dependent diseases", "missing disease"
+MOST_CAUSES = 5
+MOST_DENSE = 1000
+"""With so many symptoms matrices of them are dense: small, and faster."""
+MOST_STARTS = 10
+"""So many of the clearest pairs are grown to blocks of symptoms with a disease in common."""
+
+
+class Cause(NamedTuple):
+    """Something that would explain a part of what the network does not."""
+
+    kind: str
+    """"missing edge", "dependent diseases" or "missing disease"."""
+    members: tuple[int, ...]
+    """A disease and a symptom; two diseases; or symptoms."""
+    residual: float
+    """Standardised: what is observed along this cause."""
+    share: float
+    """The part of what is in excess that it explains."""
+
+
+class Weights:
+    """Sums of residuals over the pairs that a missing edge, or dependent diseases, would move."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        network = comparison.network
+        structure, diseases = network.structure, network.structure.edges[:, 0]
+        v = edge_strengths(network.priors[diseases], network.failures)
+        self._pairs, self._n = comparison.pairs, structure.n_symptoms
+        self._weights = comparison.of_pairs.sensitivities
+        self._is_dense = self._n <= MOST_DENSE
+        strengths = (structure.sparse_matrix(v**power) for power in (1, 2, 3))
+        self._strengths = [each.toarray() if self._is_dense else each for each in strengths]
+        compared = comparison.of_pairs
+        skewness = compared.spreads / compared.expected
+        squares, cubes = self._weights**2, self._weights**3 * skewness
+        (of_edges, of_diseases), (edge_cubes, disease_cubes) = (
+            self._sums(squares, 1), self._sums(cubes, 2)
+        )  # fmt: skip
+        is_missing = (of_edges > 0) & (structure.sparse_matrix().toarray() == 0)
+        self.edges = np.argwhere(is_missing)
+        """Symptom and disease of each edge that might be missing."""
+        self._edge_norms = np.sqrt(of_edges[is_missing])
+        self.edge_means = _means(edge_cubes[is_missing], self._edge_norms)
+        is_first = np.triu(of_diseases > 0, 1)
+        self.diseases = np.argwhere(is_first)
+        self._disease_norms = np.sqrt(of_diseases[is_first])
+        self.disease_means = _means(disease_cubes[is_first], self._disease_norms)
+
+    def of(self, residuals: Floats) -> tuple[Floats, Floats]:
+        """Return the standardised sums of edges, and of pairs of diseases."""
+        by_edge, by_disease = self._sums(residuals * self._weights, 0)
+        edges = by_edge[self.edges[:, 0], self.edges[:, 1]]
+        diseases = by_disease[self.diseases[:, 0], self.diseases[:, 1]]
+        return edges / self._edge_norms, diseases / self._disease_norms
+
+    def direction(self, kind: str, number: int) -> Floats:
+        """Return by how much each pair would move, up to a factor."""
+        strengths = self._strengths[0] if self._is_dense else self._strengths[0].tocsc()
+        first, second = self._pairs.T
+
+        def column(i: int) -> Floats:
+            found = strengths[:, [i]]
+            return np.asarray(found if self._is_dense else found.toarray())[:, 0]
+
+        if kind == EDGE:
+            symptom, disease = self.edges[number]
+            v = column(disease)
+            moved = np.where(first == symptom, v[second], np.where(second == symptom, v[first], 0.0))
+        else:
+            i, j = self.diseases[number]
+            v, u = column(i), column(j)
+            moved = v[first] * u[second] + v[second] * u[first]
+        return np.asarray(moved * self._weights)
+
+    def _sums(self, values: Floats, power: int) -> tuple[Floats, Floats]:
+        """Return sums of values of pairs: of symptom and disease, of disease and disease."""
+        strengths = self._strengths[power]
+        inner = self._matrix(values) @ strengths
+        return _array(inner), _array(strengths.T @ inner)
+
+    def _matrix(self, values: Floats) -> Any:
+        if not self._is_dense:
+            return symmetric(self._pairs, values, self._n)
+        first, second = self._pairs.T
+        matrix = np.zeros((self._n, self._n))
+        matrix[first, second] = matrix[second, first] = values
+        return matrix
+
+
+def _array(matrix: Any) -> Floats:
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+def _means(cubes: Floats, norms: Floats) -> Floats:
+    """Return the means of Poisson distributions with the skewness of some sums."""
+    return 1.0 / np.maximum(cubes / norms**3, 1e-4) ** 2
+
+
+def symmetric(pairs: Indices, values: Floats, n: int) -> Any:
+    """Return values of pairs as a sparse matrix, each at both its places."""
+    from scipy.sparse import csr_array
+
+    first, second = pairs.T
+    indices = np.concatenate([first, second]), np.concatenate([second, first])
+    return csr_array((np.concatenate([values, values]), indices), (n, n))
+
+
+class Search:
+    """Looks for causes, one after the other."""
+
+    def __init__(
+        self, comparison: Comparison, weights: Weights, scales: tuple[Floats, Floats], level: float
+    ) -> None:
+        self._comparison, self._weights, self._scales = comparison, weights, scales
+        self._n_symptoms = comparison.network.structure.n_symptoms
+        self._toll = -2.0 * math.log(level)
+
+    def causes(self, residuals: Floats, spreads: Floats, excess: float) -> tuple[Cause, ...]:
+        """Return the causes that explain more than chance would; residuals are projected ones."""
+        found: list[tuple[str, tuple[int, ...], float]] = []
+        left = residuals.copy()
+        while len(found) < MOST_CAUSES:
+            candidates = [*self._weighted(left), self._block(left, spreads)]
+            gain, kind, members, score, direction = max(candidates, key=lambda each: each[0])
+            if gain <= 0:
+                break
+            found.append((kind, members, score))
+            left -= direction * (direction @ left) / (direction @ direction)
+        explained = sum(score**2 for *_, score in found)
+        whole = max(excess, explained, 1e-300)
+        return tuple(Cause(*each, each[2] ** 2 / whole) for each in found)
+
+    def _weighted(self, left: Floats) -> list[tuple[float, str, tuple[int, ...], float, Floats]]:
+        """Return the best edge and the best two diseases."""
+        candidates = []
+        sums = self._weights.of(left)
+        names = (EDGE, self._weights.edges[:, ::-1]), (DEPENDENCE, self._weights.diseases)
+        for (kind, members), values, scale in zip(names, sums, self._scales, strict=True):
+            if not len(values):
+                continue
+            scores = values / scale
+            best = int(np.argmax(scores if kind == EDGE else np.abs(scores)))
+            score = float(scores[best])
+            gain = score * abs(score) if kind == EDGE else score**2
+            gain -= 2.0 * math.log(len(scores)) + self._toll
+            direction = self._weights.direction(kind, best)
+            candidates.append((gain, kind, tuple(members[best].tolist()), score, direction))
+        return candidates
+
+    def _block(
+        self, left: Floats, spreads: Floats
+    ) -> tuple[float, str, tuple[int, ...], float, Floats]:
+        """Return the best block of symptoms that occur together more often than explained."""
+        pairs = self._comparison.pairs
+        scores = np.where(spreads > 0, left / np.where(spreads > 0, spreads, 1.0), 0.0)
+        matrix = symmetric(pairs, scores, self._n_symptoms).tocsc()
+        best: tuple[float, tuple[int, ...], float] = (-math.inf, (), 0.0)
+        for row in np.argsort(-scores)[:MOST_STARTS].tolist():
+            best = max(best, self._grown(matrix, pairs[row].tolist()))
+        gain, members, score = best
+        inside = np.isin(pairs, members).all(axis=1)
+        return gain - self._toll, HIDDEN, members, score, np.where(inside, spreads, 0.0)
+
+    def _grown(self, matrix: Any, block: list[int]) -> tuple[float, tuple[int, ...], float]:
+        """Add symptom after symptom as long as the block explains more, less a toll for each."""
+        links = np.asarray(matrix[:, block].sum(axis=1)).ravel()
+        total = float(links[block].sum()) / 2.0
+        best: tuple[float, tuple[int, ...], float] = (-math.inf, (), 0.0)
+        while True:
+            k = len(block)
+            score = total / math.sqrt(k * (k - 1) / 2.0)
+            toll = 2.0 * (k * math.log(self._n_symptoms) - math.lgamma(k + 1.0))
+            gain = score * abs(score) - toll
+            if gain <= best[0]:
+                return best
+            best = gain, tuple(sorted(block)), score
+            if k == self._n_symptoms:
+                return best
+            outside = links.copy()
+            outside[block] = -np.inf
+            new = int(np.argmax(outside))
+            total += float(links[new])
+            block = [*block, new]
+            links = links + matrix[:, [new]].toarray()[:, 0]
