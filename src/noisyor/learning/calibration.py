@@ -118,7 +118,9 @@ def of_smallest(smallest_p: Floats, simulated: Floats) -> Floats:
     logs = _log_hazards(simulated)
     n, usual = len(logs), np.pi**2 / 6.0
     k = np.sqrt(usual / ((n * logs.var() + N_TRUSTED * usual) / (n + N_TRUSTED)))
-    return np.asarray(-np.expm1(-np.exp(k * (_log_hazards(smallest_p) - logs.mean()) - np.euler_gamma)))
+    return np.asarray(
+        -np.expm1(-np.exp(k * (_log_hazards(smallest_p) - logs.mean()) - np.euler_gamma))
+    )
 
 
 def _log_hazards(p_values: Floats) -> Floats:

@@ -25,8 +25,10 @@ EDGE, DEPENDENCE, HIDDEN = "missing edge", "dependent diseases", "missing diseas
 MOST_CAUSES = 5
 MOST_DENSE = 1000
 """With so many symptoms matrices of them are dense: small, and faster."""
-MOST_STARTS = 10
-"""So many of the clearest pairs are grown to blocks of symptoms with a disease in common."""
+N_TRIED = 10
+"""So many edges and pairs of diseases are looked at closely, and so many pairs of symptoms are
+grown to blocks of symptoms that may have a disease in common."""
+SMALLEST_BLOCK = 3
 
 
 class Cause(NamedTuple):
@@ -89,7 +91,9 @@ class Weights:
         if kind == EDGE:
             symptom, disease = self.edges[number]
             v = column(disease)
-            moved = np.where(first == symptom, v[second], np.where(second == symptom, v[first], 0.0))
+            moved = np.where(
+                first == symptom, v[second], np.where(second == symptom, v[first], 0.0)
+            )
         else:
             i, j = self.diseases[number]
             v, u = column(i), column(j)
@@ -129,8 +133,25 @@ def symmetric(pairs: Indices, values: Floats, n: int) -> Any:
     return csr_array((np.concatenate([values, values]), indices), (n, n))
 
 
+class Candidate(NamedTuple):
+    """A cause before it is known how much it explains."""
+
+    kind: str
+    members: tuple[int, ...]
+    toll: float
+    """Twice the logarithm of how many such causes there are."""
+    direction: Floats
+    """By how much it would move the residual of each pair, up to a factor."""
+
+
 class Search:
-    """Looks for causes, one after the other."""
+    """Looks for causes, one after the other.
+
+    Parameters
+    ----------
+    scales
+        Standard deviations of the sums of edges, and of those of pairs of diseases.
+    """
 
     def __init__(
         self, comparison: Comparison, weights: Weights, scales: tuple[Floats, Floats], level: float
@@ -139,67 +160,85 @@ class Search:
         self._n_symptoms = comparison.network.structure.n_symptoms
         self._toll = -2.0 * math.log(level)
 
-    def causes(self, residuals: Floats, spreads: Floats, excess: float) -> tuple[Cause, ...]:
-        """Return the causes that explain more than chance would; residuals are projected ones."""
+    def causes(self, residuals: Floats, excess: float) -> tuple[Cause, ...]:
+        """Return the causes that explain more than chance would.
+
+        Parameters
+        ----------
+        residuals
+            Of the pairs, projected.
+        excess
+            By how much the sum of their squares is larger than it would be by chance.
+        """
         found: list[tuple[str, tuple[int, ...], float]] = []
         left = residuals.copy()
         while len(found) < MOST_CAUSES:
-            candidates = [*self._weighted(left), self._block(left, spreads)]
-            gain, kind, members, score, direction = max(candidates, key=lambda each: each[0])
-            if gain <= 0:
+            candidates = [*self._weighted(left), *self._blocks(left)]
+            if not candidates:
                 break
-            found.append((kind, members, score))
-            left -= direction * (direction @ left) / (direction @ direction)
-        explained = sum(score**2 for *_, score in found)
-        whole = max(excess, explained, 1e-300)
+            directions = self._projected(np.array([each.direction for each in candidates]))
+            norms = np.sqrt((directions**2).sum(axis=1))
+            scores = directions @ left / np.maximum(norms, 1e-9)
+            tolls = np.array([each.toll for each in candidates]) + self._toll
+            is_possible = np.array([each.kind == DEPENDENCE for each in candidates]) | (scores > 0)
+            gains = np.where(is_possible, scores**2 - tolls, -np.inf)
+            best = int(np.argmax(gains))
+            if not gains[best] > 0:
+                break
+            found.append((*candidates[best][:2], float(scores[best])))
+            left -= directions[best] * scores[best] / norms[best]
+        whole = max(excess, sum(score**2 for *_, score in found), 1e-300)
         return tuple(Cause(*each, each[2] ** 2 / whole) for each in found)
 
-    def _weighted(self, left: Floats) -> list[tuple[float, str, tuple[int, ...], float, Floats]]:
-        """Return the best edge and the best two diseases."""
+    def _projected(self, directions: Floats) -> Floats:
+        """Return what is left of directions when the fitted parameters have followed them."""
+        n = len(self._comparison.symptoms)
+        found = self._comparison.projection(np.pad(directions, ((0, 0), (0, n))))
+        return found[:, : self._comparison.n_pairs]
+
+    def _weighted(self, left: Floats) -> list[Candidate]:
+        """Return the best edges and the best pairs of diseases."""
         candidates = []
-        sums = self._weights.of(left)
         names = (EDGE, self._weights.edges[:, ::-1]), (DEPENDENCE, self._weights.diseases)
+        sums = self._weights.of(left)
         for (kind, members), values, scale in zip(names, sums, self._scales, strict=True):
-            if not len(values):
-                continue
-            scores = values / scale
-            best = int(np.argmax(scores if kind == EDGE else np.abs(scores)))
-            score = float(scores[best])
-            gain = score * abs(score) if kind == EDGE else score**2
-            gain -= 2.0 * math.log(len(scores)) + self._toll
-            direction = self._weights.direction(kind, best)
-            candidates.append((gain, kind, tuple(members[best].tolist()), score, direction))
+            scores = values / scale if kind == EDGE else np.abs(values / scale)
+            toll = 2.0 * math.log(max(len(scores), 1))
+            for row in np.argsort(-scores)[:N_TRIED].tolist():
+                direction = self._weights.direction(kind, row)
+                candidates.append(Candidate(kind, tuple(members[row].tolist()), toll, direction))
         return candidates
 
-    def _block(
-        self, left: Floats, spreads: Floats
-    ) -> tuple[float, str, tuple[int, ...], float, Floats]:
-        """Return the best block of symptoms that occur together more often than explained."""
+    def _blocks(self, left: Floats) -> list[Candidate]:
+        """Return blocks of symptoms that occur together more often than explained."""
         pairs = self._comparison.pairs
-        scores = np.where(spreads > 0, left / np.where(spreads > 0, spreads, 1.0), 0.0)
-        matrix = symmetric(pairs, scores, self._n_symptoms).tocsc()
-        best: tuple[float, tuple[int, ...], float] = (-math.inf, (), 0.0)
-        for row in np.argsort(-scores)[:MOST_STARTS].tolist():
-            best = max(best, self._grown(matrix, pairs[row].tolist()))
-        gain, members, score = best
-        inside = np.isin(pairs, members).all(axis=1)
-        return gain - self._toll, HIDDEN, members, score, np.where(inside, spreads, 0.0)
+        matrix = symmetric(pairs, left, self._n_symptoms).tocsc()
+        starts = pairs[np.argsort(-left)[:N_TRIED]].tolist()
+        blocks = {tuple(sorted(self._grown(matrix, start))) for start in starts}
+        candidates = []
+        for block in sorted(each for each in blocks if len(each) >= SMALLEST_BLOCK):
+            k = len(block)
+            toll = 2.0 * (k * math.log(self._n_symptoms) - math.lgamma(k + 1.0))
+            inside = matrix[:, list(block)][list(block)].toarray()
+            loads = np.zeros(self._n_symptoms)
+            loads[list(block)] = np.maximum(inside.sum(axis=1), 0.0)
+            direction = loads[pairs[:, 0]] * loads[pairs[:, 1]]
+            candidates.append(Candidate(HIDDEN, block, toll, direction))
+        return candidates
 
-    def _grown(self, matrix: Any, block: list[int]) -> tuple[float, tuple[int, ...], float]:
+    def _grown(self, matrix: Any, block: list[int]) -> list[int]:
         """Add symptom after symptom as long as the block explains more, less a toll for each."""
         links = np.asarray(matrix[:, block].sum(axis=1)).ravel()
-        total = float(links[block].sum()) / 2.0
-        best: tuple[float, tuple[int, ...], float] = (-math.inf, (), 0.0)
+        total, best = float(links[block].sum()) / 2.0, -math.inf
         while True:
             k = len(block)
-            score = total / math.sqrt(k * (k - 1) / 2.0)
-            toll = 2.0 * (k * math.log(self._n_symptoms) - math.lgamma(k + 1.0))
-            gain = score * abs(score) - toll
-            if gain <= best[0]:
-                return best
-            best = gain, tuple(sorted(block)), score
+            gain = total * abs(total) / (k * (k - 1) / 2.0)
+            gain -= 2.0 * (k * math.log(self._n_symptoms) - math.lgamma(k + 1.0))
+            if gain <= best:
+                return block[:-1]
+            best = gain
             if k == self._n_symptoms:
-                return best
+                return block
             outside = links.copy()
             outside[block] = -np.inf
             new = int(np.argmax(outside))

@@ -13,6 +13,7 @@ Misfits(fits; p = 0.5; 0 of 1,770 pairs deviate)
 """
 
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -195,7 +196,7 @@ class Misfits(Immutable):
         excess = float((residuals**2).sum() - squares.sum(axis=1).mean())
         edges, diseases = (self._families[name].spreads for name in (EDGES, DEPENDENCES))
         search = Search(self._comparison, self._weights, (edges, diseases), self.level)
-        return search.causes(residuals, self._families[PAIRS].spreads, excess)
+        return search.causes(residuals, excess)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -292,7 +293,8 @@ class Misfits(Immutable):
 
     @functools.cached_property
     def _residuals(self) -> Floats:
-        return self._comparison.projection(self._comparison.residuals()[np.newaxis])[0]
+        found = self._comparison.projection(self._comparison.residuals()[np.newaxis])
+        return np.asarray(found[0])
 
     @functools.cached_property
     def _simulated(self) -> Floats:
@@ -325,9 +327,7 @@ class Misfits(Immutable):
         ones = np.ones_like
         return {
             PAIRS: family_of(real[:n], simulated[:, :n], left[:n], means[0]),
-            EDGES: family_of(
-                edges[0], edges[1:], ones(of_edges), of_edges, is_positive=True
-            ),
+            EDGES: family_of(edges[0], edges[1:], ones(of_edges), of_edges, is_positive=True),
             DEPENDENCES: family_of(diseases[0], diseases[1:], ones(of_diseases), of_diseases),
             SYMPTOMS: family_of(real[n:], simulated[:, n:], left[n:], means[1]),
         }
@@ -421,24 +421,51 @@ def _sentence(cause: Cause, network: NoisyOrNetwork) -> str:
     return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
 
 
-def _sentences(misfits: Misfits) -> Any:
-    n_tested = misfits.n_tested
+def _sentences(misfits: Misfits) -> Iterator[str]:
+    n_symptoms, n_tested = misfits.network.structure.n_symptoms, misfits.n_tested
+    n_all = n_symptoms * (n_symptoms - 1) // 2
+    of = f"all {n_tested:,}" if n_tested == n_all else f"{n_tested:,} of {n_all:,}"
     if misfits.fits is None:
         yield "No pair of symptoms could be tested: whether the network fits is not known."
-    elif misfits.fits:
-        yield f"The network fits (p = {misfits.p_value:.2g}; {n_tested:,} pairs of symptoms tested)."
+        return
+    if misfits.fits:
+        yield f"The network fits (p = {misfits.p_value:.2g}): {of} pairs of symptoms were tested."
     else:
         yield (
             f"The network does not fit (p = {misfits.p_value:.2g}): {misfits.n_found:,} of "
             f"{n_tested:,} pairs of symptoms deviate."
         )
-        wrong = misfits.found(misfits.symptoms)
-        if len(wrong):
-            name = misfits.network.structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-            yield (
-                f"{len(wrong):,} symptoms are more, or less, frequent than fixed values allow, "
-                f"{name} above all."
-            )
-        yield from (_sentence(cause, misfits.network) for cause in misfits.causes)
-        if not misfits.causes and not len(wrong):
-            yield "No single edge, disease or dependence of two diseases would explain it."
+    if n_tested < n_all:
+        yield "Other pairs were not counted, or rest on parameters that were not learned."
+    if not misfits.fits:
+        yield from _reasons(misfits)
+
+
+def _reasons(misfits: Misfits) -> Iterator[str]:
+    """Yield what is wrong, where the network does not fit."""
+    for pair in misfits.table().slice(0, 1).to_pylist():
+        yield (
+            f"The clearest: {pair['first']} and {pair['second']}, {pair['observed']:,} times "
+            f"together, {pair['expected']:,.1f} expected."
+        )
+    symptoms, (mean, _, variance, expected, p_value) = misfits.symptoms, misfits.number_of_findings
+    wrong = misfits.found(symptoms)
+    if len(wrong):
+        names = misfits.network.structure.symptoms
+        listed = ", ".join(
+            f"{names[symptoms.members[row, 0]]} ({symptoms.residuals[row]:+.1f})"
+            for row in wrong[:5].tolist()
+        )
+        yield (
+            f"Fixed values contradict how often {len(wrong):,} symptoms occur, in standard "
+            f"deviations: {listed}{' and others' if len(wrong) > 5 else ''}."
+        )
+    if p_value <= misfits.level and np.isfinite(variance):
+        how = "more" if variance > expected else "less"
+        yield (
+            f"The number of findings of a record ({mean:.1f} on average) varies {how} than the "
+            f"network says: its variance is {variance:.3g}, {expected:.3g} expected."
+        )
+    yield from (_sentence(cause, misfits.network) for cause in misfits.causes)
+    if not misfits.causes and not len(wrong):
+        yield "No single edge, disease or dependence of two diseases would explain it."

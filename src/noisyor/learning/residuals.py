@@ -84,7 +84,9 @@ class Comparison:
         # A leak that was fitted takes up all that its symptom's frequency could show.
         is_fixed = (given.leaks & Flag.FIXED) != 0
         singles = compare_symptoms(moments, network)
-        is_tested = is_fixed[plan.symptoms] & (singles.spreads > 0) & (moments.values(1).n_records > 0)
+        is_tested = (
+            is_fixed[plan.symptoms] & (singles.spreads > 0) & (moments.values(1).n_records > 0)
+        )
         self._single_rows = np.flatnonzero(is_tested)
         self.symptoms = plan.symptoms[self._single_rows]
         self.plan = MomentPlan(structure, symptoms=self.symptoms[:, np.newaxis], pairs=self.pairs)
@@ -157,7 +159,7 @@ class Comparison:
         return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
     def _derivatives(self, is_free: Parameters) -> Any:
-        """Return the derivatives of the expectations, in standard deviations, as a sparse matrix."""
+        """Return the derivatives of the expectations, in standard deviations; sparse."""
         from scipy.sparse import csr_array, vstack
 
         structure = self.network.structure
@@ -189,7 +191,7 @@ def _excesses(network: NoisyOrNetwork, plan: MomentPlan) -> Floats:
 
 
 def _with_rates(network: NoisyOrNetwork, moments: Moments, is_free: Booleans) -> NoisyOrNetwork:
-    """Return the network with leaks, where they are free, that make symptoms as frequent as seen."""
+    """Return the network with leaks, where free, that make symptoms as frequent as seen."""
     rates = network.marginals()
     seen = moments.plan.symptoms
     n_records = np.maximum(moments.values(1).n_records, 1.0)
@@ -295,7 +297,7 @@ class Projection:
             solved = (sums @ self._roots) @ self._roots.T
         else:
             solved = _conjugate_gradients(self._squares, sums)
-        return residuals - np.asarray((self._derivatives @ solved.T).T)
+        return np.asarray(residuals - (self._derivatives @ solved.T).T)
 
     def step(self, residuals: Floats) -> Floats:
         """Return how the fitted parameters would change to explain more of the residuals."""
