@@ -63,11 +63,13 @@ class Weights:
             self._sums(squares, 1), self._sums(cubes, 2)
         )  # fmt: skip
         is_missing = (of_edges > 0) & (structure.sparse_matrix().toarray() == 0)
+        is_missing &= comparison.is_known
         self.edges = np.argwhere(is_missing)
         """Symptom and disease of each edge that might be missing."""
         self._edge_norms = np.sqrt(of_edges[is_missing])
         self.edge_means = _means(edge_cubes[is_missing], self._edge_norms)
         is_first = np.triu(of_diseases > 0, 1)
+        is_first &= comparison.is_known & comparison.is_known[:, np.newaxis]
         self.diseases = np.argwhere(is_first)
         self._disease_norms = np.sqrt(of_diseases[is_first])
         self.disease_means = _means(disease_cubes[is_first], self._disease_norms)
@@ -151,12 +153,18 @@ class Search:
     ----------
     scales
         Standard deviations of the sums of edges, and of those of pairs of diseases.
+    simulated
+        Projected residuals of pairs by chance, a row for each set.
+    level
+        The chance of naming a cause that is none.
     """
 
     def __init__(
-        self, comparison: Comparison, weights: Weights, scales: tuple[Floats, Floats], level: float
-    ) -> None:
+        self, comparison: Comparison, weights: Weights, scales: tuple[Floats, Floats],
+        simulated: Floats, level: float,
+    ) -> None:  # fmt: skip
         self._comparison, self._weights, self._scales = comparison, weights, scales
+        self._simulated = simulated
         self._n_symptoms = comparison.network.structure.n_symptoms
         self._toll = -2.0 * math.log(level)
 
@@ -178,12 +186,16 @@ class Search:
                 break
             directions = self._projected(np.array([each.direction for each in candidates]))
             norms = np.sqrt((directions**2).sum(axis=1))
-            scores = directions @ left / np.maximum(norms, 1e-9)
+            norms = np.maximum(norms, 1e-9)
+            scores = directions @ left / norms
             tolls = np.array([each.toll for each in candidates]) + self._toll
             is_possible = np.array([each.kind == DEPENDENCE for each in candidates]) | (scores > 0)
+            # Pairs go together, so that chance alone may explain more than a square of 1.
+            by_chance = ((self._simulated @ directions.T / norms) ** 2).mean(axis=0)
+            is_possible &= scores**2 > tolls * np.maximum(by_chance, 1.0)
             gains = np.where(is_possible, scores**2 - tolls, -np.inf)
             best = int(np.argmax(gains))
-            if not gains[best] > 0:
+            if not is_possible[best]:
                 break
             found.append((*candidates[best][:2], float(scores[best])))
             left -= directions[best] * scores[best] / norms[best]

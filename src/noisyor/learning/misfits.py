@@ -192,10 +192,11 @@ class Misfits(Immutable):
         if self.fits is not False or not self.n_tested:
             return ()
         residuals = self._residuals[: self.n_tested]
-        squares = self._simulated[:, : self.n_tested] ** 2
-        excess = float((residuals**2).sum() - squares.sum(axis=1).mean())
+        simulated = self._simulated[:, : self.n_tested]
+        excess = float((residuals**2).sum() - (simulated**2).sum(axis=1).mean())
         edges, diseases = (self._families[name].spreads for name in (EDGES, DEPENDENCES))
-        search = Search(self._comparison, self._weights, (edges, diseases), self.level)
+        scales = edges, diseases
+        search = Search(self._comparison, self._weights, scales, simulated, self.level)
         return search.causes(residuals, excess)
 
     @property

@@ -81,6 +81,10 @@ class Comparison:
         is_tested = (pairs.spreads > 0) & np.isfinite(pairs.spreads) & np.isfinite(pairs.expected)
         self._rows = np.flatnonzero(is_tested & ~_rest_on_unlearned(given, structure, plan.pairs))
         self.pairs = plan.pairs[self._rows]
+        is_lost = ((given.failures | given.priors[structure.edges[:, 0]]) & Flag.NOT_LEARNED) != 0
+        n_lost = np.bincount(structure.edges[is_lost, 0], minlength=structure.n_diseases)
+        self.is_known = n_lost == 0
+        """True for diseases all of whose parameters were learned or fixed."""
         # A leak that was fitted takes up all that its symptom's frequency could show.
         is_fixed = (given.leaks & Flag.FIXED) != 0
         singles = compare_symptoms(moments, network)
