@@ -5,7 +5,7 @@ import pytest
 
 from noisyor import MomentPlan, NoisyOrLearner, NoisyOrNetwork, count_moments, datasets
 from noisyor.learning import residuals
-from noisyor.learning.residuals import Comparison, Projection
+from noisyor.learning.residuals import CountComparison, Projection
 from noisyor.parameters import Parameters
 
 
@@ -14,7 +14,7 @@ def _compared(network, free=True):
         datasets.clinic().sample(2000, rng=1), MomentPlan.all_pairs(network.structure), n_groups=1
     )
     flags = Parameters.full(network.structure, 0, np.int64) if free else None
-    return Comparison(network, moments, flags)
+    return CountComparison(network, moments, flags)
 
 
 def test_derivatives_are_differences():

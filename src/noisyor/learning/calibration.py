@@ -26,7 +26,7 @@ N_LIKELY = 50
 """Of so many of a set's residuals, by a rough measure, the smallest p-value is looked for."""
 
 
-class Family(NamedTuple):
+class TestedFamily(NamedTuple):
     """Many residuals of one kind, each with its p-value, and a p-value of the smallest of them."""
 
     residuals: Floats
@@ -41,7 +41,7 @@ class Family(NamedTuple):
 
 def family_of(
     residuals: Floats, simulated: Floats, usual: Floats, means: Floats, *, is_positive: bool = False
-) -> Family:
+) -> TestedFamily:
     """Test many residuals, given simulated ones (a row for each set).
 
     Parameters
@@ -56,7 +56,7 @@ def family_of(
     n = len(simulated)
     if not n or not len(residuals):
         ones = np.ones(len(residuals))
-        return Family(residuals, ones, ones, 1.0, np.ones(n))
+        return TestedFamily(residuals, ones, ones, 1.0, np.ones(n))
     squares = simulated**2
     sums = squares.sum(axis=0)
     weight = 1.0 / (1.0 + 0.5 / means)  # the sparser, the less a set tells of the variance
@@ -74,7 +74,7 @@ def family_of(
         scores = simulated[number] / np.sqrt(others)
         least[number] = smallest(scores, means, is_positive=is_positive)
     found = of_smallest(np.array([p_values.min()]), least)
-    return Family(standardised, spreads, p_values, float(found[0]), of_smallest(least, least))
+    return TestedFamily(standardised, spreads, p_values, float(found[0]), of_smallest(least, least))
 
 
 LEAST_LEFT = 0.01

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.learning.decompose import edge_strengths
-from noisyor.learning.residuals import Comparison
+from noisyor.learning.residuals import CountComparison
 from noisyor.names import Indices
 from noisyor.parameters import Floats
 
@@ -47,7 +47,7 @@ class Cause(NamedTuple):
 class Weights:
     """Sums of residuals over the pairs that a missing edge, or dependent diseases, would move."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: CountComparison) -> None:
         network = comparison.network
         structure, diseases = network.structure, network.structure.edges[:, 0]
         v = edge_strengths(network.priors[diseases], network.failures)
@@ -146,7 +146,7 @@ class Candidate(NamedTuple):
     """By how much it would move the residual of each pair, up to a factor."""
 
 
-class Search:
+class CauseSearch:
     """Looks for causes, one after the other.
 
     Parameters
@@ -160,7 +160,7 @@ class Search:
     """
 
     def __init__(
-        self, comparison: Comparison, weights: Weights, scales: tuple[Floats, Floats],
+        self, comparison: CountComparison, weights: Weights, scales: tuple[Floats, Floats],
         simulated: Floats, level: float,
     ) -> None:  # fmt: skip
         self._comparison, self._weights, self._scales = comparison, weights, scales

@@ -21,9 +21,9 @@ import numpy as np
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.tables import write_table
-from noisyor.learning.calibration import Family, family_of, of_smallest, of_sum
-from noisyor.learning.causes import DEPENDENCE, EDGE, Cause, Search, Weights
-from noisyor.learning.residuals import Comparison
+from noisyor.learning.calibration import TestedFamily, family_of, of_smallest, of_sum
+from noisyor.learning.causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
+from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -107,7 +107,7 @@ class Misfits(Immutable):
     ) -> None:  # fmt: skip
         check_usable(network, moments, level)
         self.network, self.moments, self.level = network, moments, level
-        self._comparison = Comparison(network, moments, flags)
+        self._comparison = CountComparison(network, moments, flags)
         self._rng = rng
         self._seal()
 
@@ -196,7 +196,7 @@ class Misfits(Immutable):
         excess = float((residuals**2).sum() - (simulated**2).sum(axis=1).mean())
         edges, diseases = (self._families[name].spreads for name in (EDGES, DEPENDENCES))
         scales = edges, diseases
-        search = Search(self._comparison, self._weights, scales, simulated, self.level)
+        search = CauseSearch(self._comparison, self._weights, scales, simulated, self.level)
         return search.causes(residuals, excess)
 
     @property
@@ -315,7 +315,7 @@ class Misfits(Immutable):
         return Weights(self._comparison)
 
     @functools.cached_property
-    def _families(self) -> dict[str, Family]:
+    def _families(self) -> dict[str, TestedFamily]:
         """What is tested one by one: pairs, symptoms, edges, pairs of diseases."""
         n, comparison = self.n_tested, self._comparison
         real, simulated = self._residuals, self._simulated
@@ -376,7 +376,7 @@ def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> Non
         raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
 
 
-def _scored(members: Indices, family: Family) -> Scored:
+def _scored(members: Indices, family: TestedFamily) -> Scored:
     p_values = family.p_values
     return Scored(members, family.residuals, p_values, q_values(p_values), family.p_value)
 

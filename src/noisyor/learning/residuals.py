@@ -20,7 +20,7 @@ import numpy as np
 
 from noisyor.flags import Flag
 from noisyor.learning.decompose import edge_strengths, strengths_of
-from noisyor.moments import MomentPlan, Moments
+from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -60,7 +60,7 @@ class Compared(NamedTuple):
         return Compared(*(each[rows] for each in self))
 
 
-class Comparison:
+class CountComparison:
     """Which pairs and symptoms of some counts are tested against a network, and how.
 
     Parameters
@@ -147,8 +147,6 @@ class Comparison:
 
         A set has about so many records.
         """
-        from noisyor.moments import count_moments
-
         records = self.network.sample(n_sets * n_records, rng)
         counted = count_moments(records, self.plan, n_groups=n_sets)
         rows = np.searchsorted(self.plan.symptoms, self.symptoms)
