@@ -166,8 +166,8 @@ def fit(
     elif not quiet:
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
-        _show_misfits(estimate, found, misfits, fixed is not None)
-        if found.n_found and METHODS[method].can_be_robust and not robust:
+        _show_misfits(estimate, found, misfits)
+        if found.fits is False and METHODS[method].can_be_robust and not robust:
             show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
@@ -288,9 +288,12 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             for part in estimate.explained
         ],
         "misfits": {
-            "tested": len(misfits.pairs.p_values),
-            "found": misfits.n_found,
+            "fits": misfits.fits,
             "p_value": misfits.p_value,
+            "tests": misfits.tests,
+            "tested": misfits.n_tested,
+            "found": misfits.n_found,
+            "causes": misfits.cause_table().to_pylist(),
         },
     }
 
@@ -327,44 +330,10 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         show(NEUTRAL)
 
 
-def _show_misfits(
-    estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None, has_fixed: bool
-) -> None:
-    """Show whether the structure can explain which symptoms go together."""
-    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
-    wrong = misfits.symptoms.found(misfits.level)
-    if len(wrong):
-        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = ": fixed values contradict the records" if has_fixed else ""
-        show(
-            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            f"above all{why}."
-        )
-    if not misfits.n_found:
-        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        if estimate.doubt and n_tested:
-            show(
-                f"None of {n_tested:,} pairs of symptoms contradicts the network, which says "
-                "little where so much is flagged."
-            )
-        elif not n_tested:
-            show("No pair of symptoms could be tested: whether the network explains is not known.")
-        elif n_tested < n_all:
-            show(
-                f"The network explains the {n_tested:,} of {n_all:,} pairs of symptoms that could "
-                "be tested; others were not counted, or their parameters have no standard errors."
-            )
-        else:
-            show(f"The network explains all {n_tested:,} pairs of symptoms.")
-        return
-    first = misfits.table().slice(0, 1).to_pylist()[0]
-    show(
-        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
-        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
-        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
-        + (f" All are in {file}." if file else " --misfits FILE lists them.")
-    )
-    edges = misfits.edge_table().slice(0, 3).to_pylist()
-    listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
-    if edges:
-        show(f"Edges that would explain most: {listed}.")
+def _show_misfits(estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None) -> None:
+    """Show whether the network explains the records, and what is wrong if not."""
+    show(*misfits.sentences)
+    if misfits.fits and estimate.doubt:
+        show("That says little where so much is flagged.")
+    if misfits.n_found:
+        show(f"All pairs are in {file}." if file else "--misfits FILE lists the pairs.")

@@ -26,7 +26,7 @@ from noisyor.experiments.tables import filled
 PAPER = ("table1", "figure3", "figure4", "timings")
 EXPERIMENTS = (
     *PAPER, "scoreboard", "accuracy", "maximum", "sequential", "identifiability", "robustness",
-    "baselines", "diagnosis", "speed",
+    "misfits", "baselines", "diagnosis", "speed",
 )  # fmt: skip
 TIMED = ("timings", "baselines", "diagnosis", "speed")
 """These are measured one cell at a time: side by side they would disturb each other."""

@@ -12,7 +12,7 @@ from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it fro
 from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
-from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
+from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -226,22 +226,7 @@ class Estimate(EqualByValue):
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
-        check_usable(self.network, counts, level)
-        return Misfits(self.network, counts, level=level, variances=self._variances(counts))
-
-    def _variances(self, counts: Moments) -> Floats | None:
-        """Return how uncertain the ratio of each pair is; NaN where it is not learned.
-
-        With "refined" it is not: what its errors add to a residual, the fit has taken off before.
-        """
-        owners = self.structure.edges[:, 0]
-        learned = self.failures.is_learned & self.priors.is_learned[owners]
-        errors = self.failures.standard_errors
-        if self.method == "refined":
-            if learned.all():
-                return None
-            errors = np.zeros(len(learned))
-        return ratio_variances(self.network, np.where(learned, errors, np.nan), counts.plan.pairs)
+        return Misfits(self.network, counts, level=level, flags=self.flags)
 
     def summary(self) -> "pa.Table":
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
