@@ -99,7 +99,7 @@ KINDS = {
     ),
     "options": Kind(
         "arguments and options with values that nobody should give: commands end well or in a "
-        "sentence, within 8 seconds",
+        "sentence, within a minute",
         tuple(abuses.GOOD_CALLS), None, abused,
     ),
     "processes": Kind(

@@ -149,6 +149,7 @@ def test_all_abused_calls(tmp_path, name):
         (["sample", "clinic.json", "-o", "loop.csv"], "loop.csv is a link that leads to itself"),
         (["convert", "", "out.xdsl"], "no edges.csv"),
         (["schedule", "loop.csv"], "loop.csv"),
+        (["reproduce", "table1", "--quick", "--jobs", str(HUGE)], "1024"),
         (["schedule", "a\0b"], "a null character"),
         (["sample", "clinic.json", "--layout", "x" * 100_000], "xxx..."),
         (["count", "clinic.json", "r.csv", "-o", "c.moments", "--cluster", "empty.json"],
