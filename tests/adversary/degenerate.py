@@ -19,7 +19,9 @@ from noisyor import (
 
 LEAST = 1.96 / 3200
 """What sampling states at least: what never happened in 3,200 draws may still be that probable."""
-WITHIN, OUTSIDE, SURE = "within the interval", "outside", "within the least interval"
+WITHIN, SURE = "within the interval", "within the least interval"
+OUTSIDE, FAR = "outside", "far outside"
+"""Far: by more than 0.005, and by more than half of what is stated."""
 DEGENERATE = (0.0, 1.0, 1e-300, 1e-8, 1.0 - 1e-8)
 
 
@@ -172,17 +174,20 @@ def check_questions_about(patient, _, seed):
 # --- sampling, on larger networks ---
 
 
-def sampled_networks(rng, n, shares):
+def sampled_networks(rng, n, shares, is_rare):
     """Give networks of up to 12 diseases with findings, and their exact posteriors.
 
     So small as those above, most networks are solved by sampling, too: all diseases that have to do
-    with each other are drawn at once. `shares` of the parameters are degenerate.
+    with each other are drawn at once. `shares` of the parameters are degenerate; where diseases are
+    rare, and leaks small, explanations exclude each other.
     """
     while n:
         sizes = rng.integers(2, 13, 2)
         structure = Structure.from_matrix(rng.random(sizes) < rng.choice([0.4, 0.7, 0.95]))
         sizes = structure.n_diseases, structure.n_edges, structure.n_symptoms
         values = [degenerate_values(rng, size, rng.choice(shares)) for size in sizes]
+        if is_rare:
+            values[0], values[2] = 0.1 * values[0], 0.1 * values[2] ** 4
         network = NoisyOrNetwork(structure, *values)
         states = rng.choice(3, structure.n_symptoms, p=[0.5, 0.3, 0.2])
         findings = [np.flatnonzero(states == state).tolist() for state in (0, 1)]
@@ -199,13 +204,19 @@ def is_within_stated(network, findings, truth, seed):
     found = posterior(network, *findings, method="gibbs", rng=seed)
     is_within = (found.lower - 1e-9 <= truth) & (truth <= found.upper + 1e-9)
     width = np.maximum(found.upper - found.probabilities, found.probabilities - found.lower)
-    words = np.where(is_within, np.where(width > 1.001 * LEAST, WITHIN, SURE), OUTSIDE)
+    off = np.abs(found.probabilities - truth)
+    inside = np.where(width > 1.001 * LEAST, WITHIN, SURE)
+    outside = np.where((off > 1.5 * width) & (off > 0.005), FAR, OUTSIDE)
+    words = np.where(is_within, inside, outside)
     return words[(truth > 0.01) & (truth < 0.99)].tolist()
 
 
-DEGENERATE_SHARES, ORDINARY_SHARES = (0.1, 0.3, 0.6), (0.0,)
-SAMPLED = {"gibbs": DEGENERATE_SHARES, "gibbs, ordinary parameters": ORDINARY_SHARES}
-"""What share of the parameters is degenerate."""
+SAMPLED = {
+    "gibbs": ((0.1, 0.3, 0.6), False),
+    "gibbs, ordinary parameters": ((0.0,), False),
+    "gibbs, rare diseases": ((0.0,), True),
+}
+"""What share of the parameters is degenerate, and whether diseases are rare."""
 
 
 CHECKS = {
@@ -225,7 +236,7 @@ NAMES = (*CHECKS, *SAMPLED)
 def cases(name, rng, n):
     """Give functions that check one network each, and say what came of it."""
     if name in SAMPLED:
-        for seed, case in enumerate(sampled_networks(rng, n, SAMPLED[name])):
+        for seed, case in enumerate(sampled_networks(rng, n, *SAMPLED[name])):
             yield functools.partial(is_within_stated, *case, seed)
     else:
         for seed, (patient, found) in enumerate(patients(rng, n)):
