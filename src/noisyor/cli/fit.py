@@ -114,6 +114,13 @@ def fit(
         bool,
         typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
+    robust: Annotated[
+        bool,
+        typer.Option(
+            "--robust",
+            help="Standard errors that hold even if the network does not describe the records.",
+        ),
+    ] = False,
     spreadsheet_safe: options.SpreadsheetSafe = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -135,8 +142,8 @@ def fit(
     graph = read_structure(structure)
     learner = noisyor.NoisyOrLearner(
         graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
-        shrink=shrink, max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
-        n_jobs=jobs or None,
+        shrink=shrink, robust=robust, max_iter=max_iter, tol=tol, n_init=n_init,
+        random_state=seed, n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
@@ -151,6 +158,8 @@ def fit(
                 files, diseases, fixed=fixed_values, progress=advance, client=client,
                 skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
+    from noisyor.learning.methods import METHODS
+
     found = estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
@@ -159,6 +168,8 @@ def fit(
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_misfits(estimate, found, misfits, fixed is not None)
+        if found.n_found and METHODS[method].can_be_robust and not robust:
+            show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             say(f"Left out, of all passes, since they cannot be read:\n{listed}")

@@ -140,6 +140,9 @@ class Estimate(EqualByValue):
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
     """How the method converged, where it climbs the likelihood; None where it samples."""
+    partners: Parameters | None = None
+    """The number of the parameter that each one trades off with, where records hardly tell the two
+    apart, counted as in a vector; -1 where there is none."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 
@@ -250,7 +253,7 @@ class Estimate(EqualByValue):
         import pyarrow as pa
 
         flags, depths = self.flags.vector, self.depths.vector
-        texts = {flag: (Flag(flag).reasons, Flag(flag).codes) for flag in np.unique(flags).tolist()}
+        codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
@@ -261,8 +264,8 @@ class Estimate(EqualByValue):
                 "upper": pa.array(np.concatenate(upper), from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
-                "flags": [texts[flag][0] for flag in flags.tolist()],
-                "flag_codes": [texts[flag][1] for flag in flags.tolist()],
+                "flags": self._flag_sentences(),
+                "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
 
@@ -274,6 +277,18 @@ class Estimate(EqualByValue):
         names are unknown.
         """
         write_table(path, self.summary(), spreadsheet_safe=spreadsheet_safe)
+
+    def _flag_sentences(self) -> list[str]:
+        """Return in words what is doubtful about each parameter, and what it trades off with."""
+        flags = self.flags.vector
+        reasons = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
+        found = [reasons[flag] for flag in flags.tolist()]
+        if self.partners is not None:
+            names = self.structure.parameter_sentences()
+            partners = self.partners.vector
+            for j in np.flatnonzero((partners >= 0) & (flags != 0)).tolist():
+                found[j] += f"; it trades off with {names[partners[j]]}"
+        return found
 
     def _sources(self) -> list[str | None]:
         """Return in words what each parameter was learned from."""
