@@ -393,3 +393,13 @@ def test_only_csv_is_made_safe_for_spreadsheets(run, formulas, tables):
     code, _, err = run("fit", "n.json", "r.csv", "-o", "l.json", *tables, "--spreadsheet-safe")
     assert code == 2
     assert "--spreadsheet-safe is for tables that end in .csv" in err
+
+
+def test_moments_need_no_cluster(run, sites):
+    """It was left out without a word."""
+    counted = sites / "all.moments"
+    run("count", sites / "clinic.json", sites / "part0.parquet", "-o", counted, "-q")
+    call = "fit", sites / "clinic.json", counted, "-o", sites / "l.json", "--cluster", "local:1"
+    code, _, err = run(*call)
+    assert code == 2
+    assert "--cluster local:1 is for records" in err

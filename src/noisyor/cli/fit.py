@@ -147,6 +147,7 @@ def fit(
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
+        _refuse_cluster(cluster)
         moments = merged_moments(local_files(files))
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
@@ -246,6 +247,14 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         raise ParameterError(
             "the methods observed and observed_likelihood, and only they, learn from records in "
             "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
+        )
+
+
+def _refuse_cluster(cluster: str | None) -> None:
+    if cluster is not None:
+        raise ParameterError(
+            f"--cluster {cluster} is for records: these are counted already, and what is left to "
+            "do takes this machine seconds. Leave it out."
         )
 
 
