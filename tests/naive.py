@@ -4,9 +4,11 @@ A network is given as plain lists: `priors[i]`, `failures[i][j]` (1.0 where ther
 `leaks[j]`. Records are lists of rows, one entry per symptom: 1 present, 0 absent, None unknown.
 """
 
+import bisect
 import hashlib
 import itertools
 import math
+import statistics
 from collections import Counter
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -543,3 +545,77 @@ def reduced_rum_correct(pi_star, r_star, required, mastered):
         if not mastered[skill]:
             probability *= r_star[skill]
     return probability
+
+
+def posterior_means(edges, n_diseases, n_symptoms, pseudo_counts, records, n_draws, random):
+    """Posterior means of (priors, failures by edge, leaks): prior draws, weighted by likelihood.
+
+    `pseudo_counts` are the pairs (a, b) of the Beta priors of priors, failures and leaks.
+    """
+    of_priors, of_failures, of_leaks = pseudo_counts
+    total, sums = 0.0, [0.0] * (n_diseases + len(edges) + n_symptoms)
+    rows = Counter(tuple(row) for row in records)
+    for _ in range(n_draws):
+        priors = [random.betavariate(*of_priors) for _ in range(n_diseases)]
+        of_edges = [random.betavariate(*of_failures) for _ in edges]
+        leaks = [random.betavariate(*of_leaks) for _ in range(n_symptoms)]
+        failures = [[1.0] * n_symptoms for _ in range(n_diseases)]
+        for (i, j), failure in zip(edges, of_edges, strict=True):
+            failures[i][j] = failure
+        weight = 1.0
+        for row, n in rows.items():
+            known = {j: value for j, value in enumerate(row) if value is not None}
+            weight *= joint_probability(priors, failures, leaks, known) ** n
+        total += weight
+        for index, value in enumerate([*priors, *of_edges, *leaks]):
+            sums[index] += weight * value
+    return [each / total for each in sums]
+
+
+def r_hat(chains):
+    """The split R-hat of the normal scores of ranks, ties at their mean rank."""
+    halves = _halves(chains)
+    n = len(halves[0])
+    means = [statistics.fmean(half) for half in halves]
+    within = statistics.fmean(statistics.variance(half) for half in halves)
+    return math.sqrt(((n - 1) / n * within + statistics.variance(means)) / within)
+
+
+def effective_size(chains):
+    """The number of draws over 1 and twice the sum of their correlations, in pairs (Geyer)."""
+    halves = _halves(chains)
+    m, n = len(halves), len(halves[0])
+    means = [statistics.fmean(half) for half in halves]
+    within = statistics.fmean(statistics.variance(half) for half in halves)
+    total = (n - 1) / n * within + statistics.variance(means)
+
+    def correlation(lag):
+        covariances = [
+            sum((half[t] - mean) * (half[t + lag] - mean) for t in range(n - lag)) / (n - 1)
+            for half, mean in zip(halves, means, strict=True)
+        ]
+        return 1 - (within - statistics.fmean(covariances)) / total
+
+    found, least = 0.0, math.inf
+    for lag in range(0, 2 * (n // 2), 2):
+        pair = correlation(lag) + correlation(lag + 1)
+        if pair <= 0:
+            break
+        least = min(least, pair)
+        found += least
+    return min(m * n / (2 * found - 1), m * n * math.log10(m * n))
+
+
+def _halves(chains):
+    """The halves of chains, as normal scores of their ranks among all."""
+    size = len(chains[0]) // 2
+    halves = [chain[:size] for chain in chains] + [chain[-size:] for chain in chains]
+    everything = sorted(itertools.chain(*halves))
+    n = len(everything)
+
+    def score(value):
+        first, last = bisect.bisect_left(everything, value), bisect.bisect_right(everything, value)
+        rank = (first + 1 + last) / 2
+        return statistics.NormalDist().inv_cdf((rank - 0.375) / (n + 0.25))
+
+    return [[score(value) for value in half] for half in halves]

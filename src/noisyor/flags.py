@@ -35,11 +35,12 @@ class Flag(IntFlag):
     SWAPPABLE = 4096
     AMBIGUOUS = 8192
     NO_ERROR = 16384
+    UNMIXED = 32768
 
     NOT_LEARNED = COMPLEX | DEGENERATE | NO_MOMENT | RESTS_ON_UNLEARNED | NOT_SCHEDULED
     DOUBTFUL = (
         NOT_LEARNED | CLIPPED | RESTS_ON_CLIPPED | UNSTABLE | WEAK | UNCERTIFIED
-        | WEAKLY_IDENTIFIED | SWAPPABLE | AMBIGUOUS | NO_ERROR
+        | WEAKLY_IDENTIFIED | SWAPPABLE | AMBIGUOUS | NO_ERROR | UNMIXED
     )  # fmt: skip
     """All but FIXED, which is a fact and not a doubt."""
 
@@ -85,11 +86,13 @@ REASONS = {
     Flag.NOT_SCHEDULED: "not learned: neither a schedule nor the clean-up teaches it",
     Flag.WEAK: "the records say little of it: it is mainly what the other parameters show",
     Flag.UNCERTIFIED: "neither a schedule nor the clean-up shows that it can be known",
-    Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off",
+    Flag.WEAKLY_IDENTIFIED: "the records hardly tell its disease from others: it may be far off "
+    "(method='bayesian' shows how far)",
     Flag.SWAPPABLE: "its disease has the same symptoms as another: which is which is not known",
     Flag.AMBIGUOUS: "another explanation fits the moments nearly as well",
     Flag.NO_ERROR: "how exact it is, is not known: the method does not say, or fewer than 10 "
     "groups hold records",
+    Flag.UNMIXED: "the chains of draws disagree: make more rounds (max_iter)",
     Flag.FIXED: "fixed at the value that was given",
     Flag.UNSTABLE: "clipped or not learned when some group of records is left out",
 }

@@ -17,12 +17,14 @@ from sklearn.utils._param_validation import (
     StrOptions,
 )
 
+from noisyor.em.expected import BetaPriors
 from noisyor.em.runs import EMSettings
 from noisyor.errors import FindingsError, ParameterError, give_notice
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.inference import Posteriors, posteriors
 from noisyor.io.tables import open_table
+from noisyor.learning.draws import Draws
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.methods import (
     METHODS,
@@ -43,6 +45,8 @@ from noisyor.structure import Structure
 
 Progress = Callable[[int], None]
 
+N_AVERAGED = 50
+"""Drawn networks over which diagnoses are averaged."""
 HIDDEN = "hidden"
 """The name of the one disease of records without a structure."""
 
@@ -59,7 +63,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "refined": all pairs and the best triplets, then the maximum of the likelihood of the
         records, or stochastic EM where they cannot be summed up exactly; from moments alone it is
         "pooled". "pooled": all pairs and the best triplets. "sequential": the paper's
-        Algorithm 1, one triplet or pair for each edge. Baselines for comparison: "exact_em",
+        Algorithm 1, one triplet or pair for each edge. "bayesian": from "refined" on, draws from
+        the posterior distribution, for intervals that are honest also where records tell little.
+        Baselines for comparison: "exact_em",
         "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
         diseases (`y` of `fit`); "uniform", which looks at nothing.
     pairs
@@ -76,8 +82,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         It takes two passes over records for each parameter.
     max_iter
         Steps at most of "refined" over all records, after some over a part of them, and of a run of
-        the baselines; where "refined" samples, rounds over all records at most. None: as many as
-        suit the method.
+        the baselines; where "refined" samples, rounds over all records at most; by "bayesian" so
+        many rounds are made. None: as many as suit the method.
     tol
         A run ends when the likelihood rises, or can rise, by less than this part of it; None: as
         suits the method.
@@ -85,9 +91,14 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Random starts of "exact_em", "variational_em" and "maximum_likelihood"; the best is kept.
     n_groups
         Groups of records for standard errors.
+    n_chains
+        Chains of draws of "bayesian", which must agree.
+    pseudo_counts
+        The Beta priors of "bayesian": a dictionary of "priors", "failures" and "leaks" to (a, b),
+        or `noisyor.learning.BetaPriors`; None: (1, 4), (2, 2) and (1, 20).
     random_state
-        For "refined", which samples, and for random starts; the same number gives the same
-        network. None: another one each time.
+        For "refined" and "bayesian", which sample, and for random starts; the same number gives
+        the same network. None: another one each time.
     n_jobs
         Threads; None or -1: as many as there are cores.
     verbose
@@ -103,6 +114,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         The learned network.
     estimate_
         The network with standard errors, depths and flags of every parameter.
+    draws_
+        What "bayesian" has drawn.
     moments_
         The counts that it was learned from.
     n_iter_
@@ -136,6 +149,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "tol": [Interval(Real, 0, 1, closed="left"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "pseudo_counts": [dict, BetaPriors, None],
         "random_state": ["random_state", Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "verbose": ["verbose"],
@@ -154,6 +169,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         tol: float | None = None,
         n_init: int = 4,
         n_groups: int = N_GROUPS,
+        n_chains: int = 4,
+        pseudo_counts: BetaPriors | dict[str, tuple[float, float]] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -168,6 +185,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.tol = tol
         self.n_init = n_init
         self.n_groups = n_groups
+        self.n_chains = n_chains
+        self.pseudo_counts = pseudo_counts
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -221,7 +240,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.n_iter_ = estimate.n_iter
         self.skipped_ = [each.source for each in source.skipped]
         if self.verbose:
-            print(f"{estimate!r}." + (f" {estimate.trace}" if estimate.trace else ""))
+            told = estimate.trace or estimate.draws
+            print(f"{estimate!r}." + (f" {told}" if told else ""))
         return self
 
     def partial_fit(
@@ -284,6 +304,16 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The learned network."""
         return self.estimate_.network
 
+    @property
+    def draws_(self) -> Draws:
+        """What was drawn from the posterior distribution, by "bayesian"."""
+        draws = self.estimate_.draws
+        if draws is None:
+            raise AttributeError(
+                f"method {self.method!r} draws nothing: learn with method='bayesian'."
+            )
+        return draws
+
     # --- what it can do once it has learned ---
 
     def posteriors(
@@ -297,7 +327,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> Posteriors:
         """Return what the learned network says of each record, with methods and errors.
 
-        Parameters as in `noisyor.posteriors`; records as in `fit`.
+        Parameters as in `noisyor.posteriors`; records as in `fit`. After "bayesian" it is what the
+        network of the posterior means says; `predict_proba` averages over draws.
         """
         network = self.network_
         check_width(X, network.structure.n_symptoms)
@@ -307,8 +338,22 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         )  # fmt: skip
 
     def predict_proba(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
-        """Return P(disease | findings), records x diseases; NaN where a record is impossible."""
-        return self.posteriors(X, **options).probabilities
+        """Return P(disease | findings), records x diseases; NaN where a record is impossible.
+
+        After "bayesian" it is the mean over some of the drawn networks.
+        """
+        draws = self.estimate_.draws
+        if draws is None:
+            return self.posteriors(X, **options).probabilities
+        check_width(X, draws.structure.n_symptoms)
+        findings = RecordSource(X, draws.structure, record_format(options)).findings()
+        total = np.zeros((findings.n_records, draws.structure.n_diseases))
+        networks = draws.networks(N_AVERAGED)
+        for network in networks:
+            total += posteriors(
+                network, findings, rng=self._seed(), n_jobs=self.n_jobs
+            ).probabilities
+        return total / len(networks)
 
     def transform(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
         """Return the posteriors of the diseases as new columns, as `predict_proba` does.
@@ -399,7 +444,10 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         em = EMSettings(
             self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs, robust=self.robust
         )
-        return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
+        return LearningSettings(
+            self.pairs, self.choice, self.n_groups, self.shrink, em, self.n_chains,
+            self.pseudo_counts,
+        )  # fmt: skip
 
     def _seed(self) -> int:
         state = self.random_state

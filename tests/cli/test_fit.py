@@ -18,6 +18,7 @@ from noisyor import (
     find_schedule,
     read_model,
 )
+from noisyor.report.content import content_of
 
 
 @pytest.mark.parametrize("method", ["refined", "pooled", "sequential"])
@@ -403,3 +404,40 @@ def test_moments_need_no_cluster(run, sites):
     code, _, err = run(*call)
     assert code == 2
     assert "--cluster local:1 is for records" in err
+
+
+def test_draws_are_written_and_the_report_has_their_intervals(run, tmp_path):
+    network = datasets.figure1(rng=0)
+    network.structure.save(tmp_path / "figure.json")
+    network.sample(300, rng=1).to_parquet(tmp_path / "records.parquet")
+    files = tmp_path / "figure.json", tmp_path / "records.parquet", "-o", tmp_path / "learned.json"
+    code, out, err = run(
+        "fit", *files, "--method", "bayesian", "--max-iter", "60", "--n-chains", "2",
+        "--pseudo-counts", "leaks=1,50", "--draws", tmp_path / "draws.parquet",
+        "--summary", tmp_path / "summary.csv",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "2 chains of 60 rounds, 80 draws kept." in out
+    assert pq.read_table(tmp_path / "draws.parquet").num_rows == 80 * 14
+    summary = tmp_path / "summary.csv"
+    content = content_of(NoisyOrNetwork.load(tmp_path / "learned.json"), errors=summary)
+    rows = pyarrow.csv.read_csv(summary).to_pylist()
+    lower, upper = content.parts["failure"].intervals()
+    assert lower.tolist() == [row["lower"] for row in rows[2:9]]
+    assert upper.tolist() == [row["upper"] for row in rows[2:9]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--draws", "x.csv"], "--draws needs --method bayesian"),
+        (["--pseudo-counts", "leaks=1,2"], "--pseudo-counts needs --method bayesian"),
+        (["--method", "bayesian", "--pseudo-counts", "leaks=1"], "expected a kind and two numbers"),
+        (["--method", "bayesian", "--pseudo-counts", "leak=1,2"], "there is no kind 'leak'"),
+    ],
+)
+def test_options_of_draws_are_checked(run, clinic, options, message):
+    files = clinic / "edges.csv", clinic / "records.parquet", "-o", clinic / "learned.json"
+    code, _, err = run("fit", *files, *options)
+    assert code != 0
+    assert message in " ".join(err.split())

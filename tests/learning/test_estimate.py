@@ -1,12 +1,15 @@
 """What an estimate tells of its parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from noisyor import NoisyOrLearner, count_moments, datasets, find_schedule
 from noisyor.flags import Flag
-from noisyor.learning import learn_sequential
+from noisyor.learning import fit, learn_sequential
 from noisyor.learning.estimate import doubt_about
+from noisyor.parameters import Parameters
 
 
 def test_the_summary_has_a_row_for_each_parameter():
@@ -54,3 +57,16 @@ def test_what_is_fixed_is_no_doubt():
     assert doubt_about(np.array([fixed] * 90 + [weak] * 10, np.uint16)).startswith(
         "Beware: all 10 "
     )
+
+
+def test_what_trades_off_names_its_partner_and_the_method_that_shows_how_far():
+    network = datasets.figure1(rng=0)
+    estimate = fit(network.sample(2000, rng=1), network.structure, "pooled")
+    numbers = np.full(network.structure.n_parameters, -1)
+    numbers[0] = 9
+    partners = Parameters.split(network.structure, numbers)
+    flags = Parameters.full(network.structure, Flag.WEAK, np.uint16)
+    texts = replace(estimate, partners=partners, flags=flags).summary()["flags"].to_pylist()
+    assert "it trades off with" in texts[0]
+    assert texts[0].endswith("(method='bayesian' shows how far)")
+    assert "trades off" not in texts[1]

@@ -45,7 +45,8 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="The method: refined, pooled, or the paper's sequential; for comparison "
+            help="The method: refined, pooled, the paper's sequential, or bayesian (draws from "
+            "the posterior, where records tell little); for comparison "
             "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
@@ -63,6 +64,13 @@ def fit(
     report: Annotated[
         Path | None,
         typer.Option(help="Also write a page that shows all of this (.html), for browsers."),
+    ] = None,
+    draws: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write 1,000 of the draws of bayesian (.parquet, .csv): a row per draw and "
+            "parameter."
+        ),
     ] = None,
     fixed: Annotated[
         str | None,
@@ -99,7 +107,18 @@ def fit(
         typer.Option(
             min=1,
             max=10**9,
-            help="Steps of refined and of the other methods that climb, at most.",
+            help="Steps of refined and of the other methods that climb, at most; rounds of "
+            "bayesian.",
+        ),
+    ] = None,
+    n_chains: Annotated[
+        int, typer.Option(min=1, max=1000, help="Chains of draws of bayesian, which must agree.")
+    ] = 4,
+    pseudo_counts: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Beta priors of bayesian: priors=1,4 or failures=2,2 or leaks=1,20 (these are "
+            "the default ones); can be repeated."
         ),
     ] = None,
     tol: Annotated[
@@ -135,14 +154,16 @@ def fit(
     learned.json --relearn priors
     """
     _check_seen(method, diseases)
+    _check_bayesian(method, draws, pseudo_counts)
     files = expand_sources(records)
-    outputs = Outputs(output, summary, misfits, report)
+    outputs = Outputs(output, summary, misfits, report, draws)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
     outputs.check([*local_files(files), structure, fixed, diseases])
     graph = read_structure(structure)
     learner = noisyor.NoisyOrLearner(
         graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
         shrink=shrink, robust=robust, max_iter=max_iter, tol=tol, n_init=n_init,
+        n_chains=n_chains, pseudo_counts=_read_pseudo_counts(pseudo_counts or []),
         random_state=seed, n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
@@ -183,6 +204,7 @@ class Outputs(NamedTuple):
     summary: Path | None
     misfits: Path | None
     report: Path | None
+    draws: Path | None
 
     def check(self, inputs: list[Path | str | None]) -> None:
         """Raise an error where something cannot be written, before the work is done."""
@@ -190,7 +212,8 @@ class Outputs(NamedTuple):
         from noisyor.report.page import check_ending
 
         endings = {self.network: NETWORK_ENDINGS}
-        check_files(self, inputs, tables=[self.summary, self.misfits], endings=endings)
+        tables = [self.summary, self.misfits, self.draws]
+        check_files(self, inputs, tables=tables, endings=endings)
         if self.report is not None:
             check_ending(self.report)
 
@@ -208,6 +231,8 @@ class Outputs(NamedTuple):
                 misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
             if self.report is not None:
                 noisyor.write_report(estimate, self.report, misfits=misfits)
+            if self.draws is not None and estimate.draws is not None:
+                estimate.draws.save(self.draws)
 
 
 def _read_fixed(
@@ -258,6 +283,28 @@ def _refuse_cluster(cluster: str | None) -> None:
         )
 
 
+def _check_bayesian(method: str, draws: Path | None, pseudo_counts: list[str] | None) -> None:
+    """Refuse what only draws need for a method that draws nothing."""
+    given = "--draws" if draws is not None else "--pseudo-counts" if pseudo_counts else ""
+    if given and method != "bayesian":
+        raise ParameterError(f"{given} needs --method bayesian: {method} draws nothing.")
+
+
+def _read_pseudo_counts(texts: list[str]) -> dict[str, tuple[float, float]] | None:
+    """Return the pseudo-counts in texts like priors=1,4."""
+    found = {}
+    for text in texts:
+        kind, _, numbers = text.partition("=")
+        try:
+            a, b = map(float, numbers.split(","))
+        except ValueError:
+            raise ParameterError(
+                f"--pseudo-counts {text}: expected a kind and two numbers, for example priors=1,4."
+            ) from None
+        found[kind.strip()] = (a, b)
+    return found or None
+
+
 def _are_moments(files: list[Source]) -> bool:
     """Return True if files hold moments, not records: all or none of them."""
     are_moments = [str(file).lower().endswith(".moments") for file in files]
@@ -287,6 +334,7 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             for name, part in estimate.parts.items()
         },
         "trace": None if estimate.trace is None else estimate.trace.facts(),
+        "draws": None if estimate.draws is None else estimate.draws.facts(),
         "clean_up": [
             {
                 "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
@@ -331,8 +379,9 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         if listed:
             show(f"- {listed}: {reason}.")
     show(*widest_in_words(estimate.parts, estimate.structure))
-    if estimate.trace is not None:
-        show(str(estimate.trace))
+    for told in (estimate.trace, estimate.draws):
+        if told is not None:
+            show(str(told))
     for explained in estimate.explained:
         show(fit_in_words(explained, estimate.structure))
     if not estimate.is_complete:

@@ -288,7 +288,10 @@ def enumerate_states(
     Fills `probabilities`, `with_disease` and `inverses`. The most probable state is kept. Returns
     the log of how much more probable all states together are than the one without a candidate.
     """
-    log_odds = list_entries(net, symptoms, n_chosen, workspace)
+    log_odds = list_entries(net, n_chosen, workspace)
+    for x in range(len(symptoms)):
+        workspace.absent[x] = 1.0 - net.leaks[symptoms[x]]
+    scale_sums(n_chosen, len(symptoms), 0.0, workspace)
     log_weight, reference, total = 0.0, 0.0, 0.0
     best, best_weight = 0, -np.inf
     on = 0
@@ -320,10 +323,8 @@ def enumerate_states(
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def list_entries(
-    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord
-) -> Floats:
-    """Begin the sums with all diseases off; return the candidates' log odds without findings."""
+def list_entries(net: FlatNetwork, n_chosen: int, workspace: OpenRecord) -> Floats:
+    """List the present findings of the candidates; return their log odds without these."""
     log_odds = np.empty(n_chosen)
     n_entries = 0
     for index in range(n_chosen):
@@ -339,9 +340,6 @@ def list_entries(
                     workspace.entry_findings[n_entries] = x
                     n_entries += 1
     workspace.entry_offsets[n_chosen] = n_entries
-    for x in range(len(symptoms)):
-        workspace.absent[x] = 1.0 - net.leaks[symptoms[x]]
-    scale_sums(n_chosen, len(symptoms), 0.0, workspace)
     return log_odds
 
 

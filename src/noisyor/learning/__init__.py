@@ -1,9 +1,12 @@
 """From moments and records to an Estimate: Algorithm 1's second pass, and beyond it."""
 
+from noisyor.em.expected import BetaPriors
 from noisyor.em.runs import EMSettings, Trace
 from noisyor.learning.adjust import remove_influence
+from noisyor.learning.bayesian import sample_posterior
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.decompose import TripletParameters, decompose_triplet
+from noisyor.learning.draws import Draws
 from noisyor.learning.estimate import Estimate, Explained, Flag, Learned
 from noisyor.learning.likelihood import (
     learn_exact_em,
@@ -21,7 +24,9 @@ from noisyor.learning.sequential import learn_sequential
 
 __all__ = [
     "METHODS",
+    "BetaPriors",
     "Cleaned",
+    "Draws",
     "EMSettings",
     "Estimate",
     "Explained",
@@ -47,4 +52,5 @@ __all__ = [
     "plan_triplets",
     "predict_precision",
     "remove_influence",
+    "sample_posterior",
 ]

@@ -12,6 +12,7 @@ from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it fro
 from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
+from noisyor.learning.draws import Draws
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
@@ -37,6 +38,8 @@ class Learned(NamedTuple):
     flags: NDArray[np.uint16]
     by_log_odds: bool = False
     """True if intervals are symmetric in log odds: of priors, whose likelihood is skewed."""
+    bounds: tuple[Floats, Floats] | None = None
+    """The ends of the intervals, where they do not follow from standard errors but from draws."""
 
     @property
     def is_learned(self) -> Booleans:
@@ -46,8 +49,11 @@ class Learned(NamedTuple):
     def intervals(self) -> tuple[Floats, Floats]:
         """Return 95% intervals, of equal length on both sides and cut at 0 and 1.
 
-        Those of priors have equal lengths on the scale of log odds.
+        Those of priors have equal lengths on the scale of log odds; those of "bayesian" have equal
+        probabilities on both sides.
         """
+        if self.bounds is not None:
+            return self.bounds
         return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
     def count(self, flag: Flag) -> int:
@@ -145,6 +151,10 @@ class Estimate(EqualByValue):
     apart, counted as in a vector; -1 where there is none."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
+    bounds: tuple[Parameters, Parameters] | None = None
+    """The ends of 95% intervals, where they do not follow from standard errors but from draws."""
+    draws: Draws | None = None
+    """Parameters drawn from their posterior distribution, by "bayesian"."""
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""
@@ -169,6 +179,11 @@ class Estimate(EqualByValue):
             flags=put(np.uint16(Flag.FIXED), self.flags),
             steps=self.steps and put(-1, self.steps),
             sources=self.sources and put("given", self.sources),
+            bounds=self.bounds
+            and (
+                fixed.mask.map(np.where, fixed.values, self.bounds[0]),
+                fixed.mask.map(np.where, fixed.values, self.bounds[1]),
+            ),
         )
 
     @property
@@ -195,10 +210,12 @@ class Estimate(EqualByValue):
     @property
     def parts(self) -> dict[str, Learned]:
         """The three kinds of parameters by name."""
+        kinds = "prior", "failure", "leak"
         each = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
+        bounds = zip(*self.bounds, strict=True) if self.bounds else [None] * len(kinds)
         return {
-            kind: Learned(*known, by_log_odds=kind == "prior")
-            for kind, known in zip(("prior", "failure", "leak"), each, strict=True)
+            kind: Learned(*known, by_log_odds=kind == "prior", bounds=ends)
+            for kind, known, ends in zip(kinds, each, bounds, strict=True)
         }
 
     @property
@@ -272,7 +289,9 @@ class Estimate(EqualByValue):
             names = self.structure.parameter_sentences()
             partners = self.partners.vector
             for j in np.flatnonzero((partners >= 0) & (flags != 0)).tolist():
-                found[j] += f"; it trades off with {names[partners[j]]}"
+                found[j] += (
+                    f"; it trades off with {names[partners[j]]} (method='bayesian' shows how far)"
+                )
         return found
 
     def _sources(self) -> list[str | None]:

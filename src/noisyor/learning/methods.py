@@ -25,6 +25,7 @@ from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import Words
 from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
+from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.likelihood import (
     Progress,
@@ -154,6 +155,10 @@ class LearningSettings:
     n_groups: int = N_GROUPS
     shrink: bool = True
     em: EMSettings = EMSettings()
+    n_chains: int = 4
+    """Of "bayesian"."""
+    pseudo_counts: Any = None
+    """Of the Beta priors of "bayesian"; see `sample_posterior`."""
 
     def schedule(
         self, structure: Structure, fixed: Fixed, choice: Choice | None = None
@@ -353,6 +358,19 @@ def _refined(problem: Problem) -> Estimate:
     return replace(estimate, moments=fitted.moments)
 
 
+def _bayesian(problem: Problem) -> Estimate:
+    """Learn as refined does, then draw from the posterior around that."""
+    settings, structure, findings = problem.settings, problem.structure, problem.source.findings()
+    priors = as_pseudo_counts(settings.pseudo_counts, structure)
+    as_suits = replace(settings, em=replace(settings.em, max_iter=None, tol=None))
+    start = _refined(replace(problem, settings=as_suits))
+    draws = sample_posterior(
+        findings, structure, pseudo_counts=priors, fixed=problem.fixed, start=start,
+        n_chains=settings.n_chains, settings=settings.em, progress=problem.source.progress,
+    )  # fmt: skip
+    return estimate_of(draws, start, priors, problem.fixed)
+
+
 def _from_records(
     name: str,
     learn: Callable[..., Estimate],
@@ -385,6 +403,7 @@ _TABLE = [
     Method("refined", _refined, from_counts=True, can_be_robust=True),
     Method("pooled", _pooled, from_counts=True),
     Method("sequential", _sequential, from_counts=True),
+    Method("bayesian", _bayesian),
     _from_records("exact_em", learn_exact_em, can_be_robust=True),
     _from_records("variational_em", learn_variational_em),
     _from_records("maximum_likelihood", learn_maximum_likelihood, can_be_robust=True),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, NoisyOrError, ParameterError, StructureError
+from noisyor.errors import FileError, NoisyOrError, ParameterError, StructureError, quoted
 from noisyor.evaluation import in_order_of
 from noisyor.flags import REASONS, Flag, flags_of_row
 from noisyor.io.columns import ColumnKind
@@ -54,6 +54,8 @@ class Reported:
     flags: NDArray[np.uint16]
     by_log_odds: bool = False
     """True if intervals have equal lengths on the scale of log odds."""
+    bounds: tuple[Floats, Floats] | None = None
+    """The ends of the intervals, where they do not follow from standard errors but from draws."""
     unknown_flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Sentences of a summary that stand for no flag of this version, by index."""
     true_values: Floats | None = None
@@ -88,6 +90,8 @@ class Reported:
 
     def intervals(self) -> tuple[Floats, Floats]:
         """Return 95% intervals."""
+        if self.bounds is not None:
+            return self.bounds
         return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
 
@@ -233,11 +237,16 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
     depths = (np.full(size, -1, dtype=np.int64) for size in sizes_of(structure))
     parts = _parts(network, read_standard_errors(path, structure), depths)
     columns = {"value": ColumnKind.NUMBER, "depth": ColumnKind.NUMBER, "flags": ColumnKind.TEXT}
+    has_ends = {"lower", "upper"} <= set(open_table(path).column_names)
+    columns |= dict.fromkeys(("lower", "upper"), ColumnKind.NUMBER) if has_ends else {}
+    bounds = {kind: part.intervals() for kind, part in parts.items()}
     seen = set()
     for row in parameter_rows(path, structure, columns):
         part = parts[row.kind.removesuffix("s")]
         _check_value(row.location, row.cells["value"], float(part.values[row.index]))
         part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
+        for end, name in zip(bounds[row.kind.removesuffix("s")], ("lower", "upper"), strict=True):
+            end[row.index] = _as_end(row.location, name, row.cells) if has_ends else end[row.index]
         flags, unknown = flags_of_row(row.location, row.cells)
         part.flags[row.index] |= flags
         if unknown:
@@ -249,7 +258,18 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
             f"{path} lacks {n_missing:,} of the network's {structure.n_parameters:,} parameters: "
             "give the summary that was written with it (noisyor fit --summary)."
         )
-    return parts
+    return {kind: replace(part, bounds=bounds[kind]) for kind, part in parts.items()}
+
+
+def _as_end(location: RowLocation, name: str, cells: Mapping[str, Any]) -> float:
+    """Return an end of an interval; NaN where the cell is empty."""
+    end = cells[name]
+    if end is not None and not 0.0 <= end <= 1.0:
+        raise FileError(
+            f"{location}, column {name!r}: {quoted(end)} is not a number from 0 to 1; leave the "
+            "cell empty where there is none."
+        )
+    return np.nan if end is None else float(end)
 
 
 def _check_value(location: RowLocation, stated: float | None, value: float) -> None:

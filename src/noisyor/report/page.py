@@ -148,9 +148,12 @@ def _columns(part: Reported, sets: dict[tuple[int, tuple[str, ...]], int]) -> di
         sets.setdefault((flags, part.unknown_flags.get(index, ())), len(sets))
         for index, flags in enumerate(part.flags.tolist())
     ]
+    lower, upper = (_rounded(end, 4) if has_errors else None for end in part.intervals())
     return {
         "values": _rounded(part.values, 4),
         "errors": _rounded(part.standard_errors, 3) if has_errors else None,
+        "lower": lower,
+        "upper": upper,
         "depths": part.depths.tolist(),
         "flags": numbers if any(numbers) else None,
         "truth": None if part.true_values is None else _rounded(part.true_values, 4),

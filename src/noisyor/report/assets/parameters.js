@@ -22,6 +22,8 @@ const column = (name, missing) => {
 
 const values = column("values", NaN);
 const errors = column("errors", NaN);
+const lowers = column("lower", NaN);
+const uppers = column("upper", NaN);
 const depths = column("depths", -1);
 const flagSets = column("flags", 0);
 const truths = column("truth", NaN);
@@ -44,10 +46,7 @@ data.edges.forEach((symptom, edge) => edgesOfSymptom[symptom].push(edge));
 const ownerOf = (edge) => diseaseOf[firstEdge + edge];
 const strengthOf = (edge) => 1 - values[firstEdge + edge];
 
-const intervalOf = (row) => [
-  Math.max(values[row] - 1.96 * errors[row], 0),
-  Math.min(values[row] + 1.96 * errors[row], 1),
-];
+const intervalOf = (row) => [lowers[row], uppers[row]];
 const reasonsOf = (row) => data.flagSets[flagSets[row]].map((place) => data.reasons[place]);
 
 const shown = (value) => {
