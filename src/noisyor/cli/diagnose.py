@@ -395,6 +395,7 @@ class RecordFiles(DiagnosisOptions):
     ) -> "MethodCounts":
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
+        from noisyor.inference.answers import make_request
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import harmless, table_kind, write_batches
 
@@ -409,8 +410,8 @@ class RecordFiles(DiagnosisOptions):
         with progress_bar("diagnosing", total_records(streams), silent) as advance:
             writer = PosteriorWriter(network, ids, self.top)
             batches = writer.batches(
-                itertools.chain(first, blocks), counts, progress=advance, n_jobs=self.jobs or None,
-                **self.inference(0.1),
+                itertools.chain(first, blocks), counts, make_request(**self.inference(0.1)),
+                progress=advance, n_jobs=self.jobs or None,
             )  # fmt: skip
             schema = writer.schema
             if self.spreadsheet_safe:

@@ -12,6 +12,7 @@ from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it fro
 from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
+from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
@@ -140,6 +141,8 @@ class Estimate(EqualByValue):
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
     """How the method converged, where it climbs the likelihood; None where it samples."""
+    learned_causes: LearnedCauses | None = None
+    """How the diseases occur together, and depend on covariates, where that was learned."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 
@@ -187,6 +190,9 @@ class Estimate(EqualByValue):
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
         priors, failures, leaks = self.values
+        if self.learned_causes is not None:
+            causes = self.learned_causes.causes
+            return NoisyOrNetwork(self.structure, None, failures, leaks, self.flags, causes)
         return NoisyOrNetwork(self.structure, priors, failures, leaks, self.flags)
 
     @property
