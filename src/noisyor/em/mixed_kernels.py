@@ -15,6 +15,7 @@ from noisyor.em.exact_kernels import read_cuts
 from noisyor.findings.blocks import Words
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Integers, Records
+from noisyor.inference.mixture_kernels import Sums, add, clear, new_sums, scale
 from noisyor.inference.record_kernels import Workspace
 
 
@@ -70,15 +71,19 @@ def score_mixed(
     The priors of `net` are written over. Findings that these records do not list are absent.
     """
     workspace = record_kernels.new_workspace(net)
-    n_components, n_diseases = causes.shifts.shape
-    tables = np.empty((n_components, n_diseases))
-    logs = np.log(causes.weights)
+    sums = new_sums(net)
+    tables, logs = np.empty(causes.shifts.shape), np.log(causes.weights)
     before = -1
     for record in range(first, last):
         evidence = record_kernels.listed(records, record)
+        present = record_kernels.present_of(evidence)
         read_cuts(cuts, record, workspace)
+        log_silent = record_kernels.list_absent(net, evidence, workspace)
         row = record - first
-        _clear(scores, row)
+        clear(net, present, sums)
+        scores.diseases[row] = 0.0
+        if len(scores.components):
+            scores.components[row] = 0.0
         top, total = -np.inf, 0.0
         for entry in range(people.starts[record], people.starts[record + 1]):
             cell = people.cells[entry]
@@ -86,22 +91,29 @@ def score_mixed(
                 write_priors(causes, cell, tables)
                 before = cell
             log_share = np.log(people.weights[entry])
-            for k in range(n_components):
+            for k in range(len(logs)):
                 net.priors[:] = tables[k]
-                log_weight = record_kernels.solve_record(net, evidence, workspace)
-                log_weight += logs[k] + log_share
+                log_weight = log_silent + logs[k] + log_share
+                log_weight += record_kernels.weigh_all(net, workspace.log_absent, workspace.on)
+                if log_weight > -np.inf:
+                    log_weight += record_kernels.solve_present(net, present, workspace)
                 if not log_weight > -np.inf:
                     continue
                 if log_weight > top:
                     factor = np.exp(top - log_weight)
                     total *= factor
-                    _scale(scores, row, factor)
+                    scale(net, present, factor, sums)
+                    scale_row(scores, row, factor)
                     top = log_weight
                 factor = np.exp(log_weight - top)
                 total += factor
-                _add(net, causes, cell, k, factor, evidence, workspace, scores, row)
+                add(net, present, factor, workspace, sums)
+                _add_diseases(net, causes, cell, k, factor, workspace, scores, row)
         evidences[record] = top + np.log(total)
-        _scale(scores, row, 1.0 / total if total > 0.0 else 0.0)
+        factor = 1.0 / total if total > 0.0 else 0.0
+        scale(net, present, factor, sums)
+        scale_row(scores, row, factor)
+        _write_findings(net, evidence, sums, workspace, scores, row)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -117,36 +129,25 @@ def write_priors(causes: FlatCauses, cell: int, tables: Floats) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _clear(scores: MixedScores, row: int) -> None:
-    scores.diseases[row] = 0.0
-    scores.failures[row] = 0.0
-    scores.leaks[row] = 0.0
-    if len(scores.components):
-        scores.components[row] = 0.0
-
-
-@numba.njit(nogil=True, cache=True)
-def _scale(scores: MixedScores, row: int, factor: float) -> None:
+def scale_row(scores: MixedScores, row: int, factor: float) -> None:
+    """Multiply what was added up of a record's components."""
     scores.diseases[row] *= factor
-    scores.failures[row] *= factor
-    scores.leaks[row] *= factor
     if len(scores.components):
         scores.components[row] *= factor
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
-def _add(
+def _add_diseases(
     net: FlatNetwork,
     causes: FlatCauses,
     cell: int,
     k: int,
     factor: float,
-    evidence: Evidence,
     workspace: Workspace,
     scores: MixedScores,
     row: int,
 ) -> None:
-    """Add the derivatives in one component."""
+    """Add the derivatives by the parameters of the causes in one component."""
     n_traits, n_columns = causes.traits.shape[1], causes.design.shape[1]
     for disease in range(len(net.priors)):
         derivative = factor * (workspace.on[disease] - net.priors[disease])
@@ -156,25 +157,32 @@ def _add(
             into[1 + t] += derivative * causes.traits[k, t]
         for column in range(n_columns):
             into[1 + n_traits + column] += derivative * causes.design[cell, column]
-        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
-            # As if its finding were absent; put right below where it is not.
-            scores.failures[row, edge] += (
-                factor * workspace.on[disease] * (1.0 - net.failures[edge])
-            )
     if len(scores.components):
         scores.components[row, k] += factor
-    scores.leaks[row] -= factor * net.leaks
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def _write_findings(
+    net: FlatNetwork,
+    evidence: Evidence,
+    sums: Sums,
+    workspace: Workspace,
+    scores: MixedScores,
+    row: int,
+) -> None:
+    """Write the derivatives by failures and leaks, from the means over the components."""
+    failures, leaks = scores.failures[row], scores.leaks[row]
+    # As if all findings were absent; put right where they are not.
+    leaks[:] = -net.leaks
+    for disease in range(len(net.priors)):
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            failures[edge] = sums.on[disease] * (1.0 - net.failures[edge])
     for x in range(len(evidence.symptoms)):
         j, is_present = evidence.symptoms[x], evidence.is_present[x]
-        if is_present:
-            scores.leaks[row, j] += factor * workspace.leaked[j]
-        else:
-            scores.leaks[row, j] += factor * net.leaks[j]
+        leaks[j] = sums.leaked[j] - net.leaks[j] if is_present else 0.0
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, disease = net.parent_edges[index], net.parent_diseases[index]
             if is_present and not workspace.is_cut[disease]:
-                scores.failures[row, edge] -= factor * workspace.caused[edge]
+                failures[edge] -= sums.caused[edge]
             else:
-                scores.failures[row, edge] -= (
-                    factor * workspace.on[disease] * (1.0 - net.failures[edge])
-                )
+                failures[edge] = 0.0

@@ -61,7 +61,7 @@ def solve_mixed(
 ) -> None:
     """Fill in the answers of some records; those that are too much work are refused."""
     workspace = record_kernels.new_workspace(net)
-    sums = Sums(np.empty(len(net.priors)), np.empty(len(net.failures)), np.empty(len(net.leaks)))
+    sums = new_sums(net)
     for record in range(first, last):
         evidence = record_kernels.listed(records, record)
         present = record_kernels.present_of(evidence)
@@ -128,6 +128,12 @@ def average(
     # Weights are off by as much as the evidence of their component is.
     workspace.roundings[0] = 4.0 * roundings + len(mixture.weights)
     return float(top + np.log(total))
+
+
+@numba.njit(nogil=True, cache=True)
+def new_sums(net: FlatNetwork) -> Sums:
+    """Return room for sums, without values."""
+    return Sums(np.empty(len(net.priors)), np.empty(len(net.failures)), np.empty(len(net.leaks)))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
