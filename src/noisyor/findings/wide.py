@@ -127,6 +127,7 @@ def match_columns(
     others = [(name, symptom) for name, symptom in others if name != table.index_name]
     unknown = [name for name, symptom in others if symptom == -1]
     unknown = [name for name in unknown if name and not name.startswith(UNNAMED)]
+    unknown = [name for name in unknown if name not in form.passed_over]
     if unknown and not form.ignore_unknown:
         raise FindingsError(
             f"{table.name} has columns that are not symptoms of the structure: "

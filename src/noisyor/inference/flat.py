@@ -85,6 +85,11 @@ class Records(NamedTuple):
 
 def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     """Return a network as the arrays that kernels work on."""
+    if not network.is_independent:
+        raise ParameterError(
+            "this is for independent diseases only; those of this network occur together, or have "
+            "covariates (network.as_independent() has as frequent ones)."
+        )
     structure = network.structure
     diseases, n = structure.edges[:, 0], structure.n_diseases
     is_zero, is_certain = network.failures == 0.0, network.leaks == 1.0

@@ -120,7 +120,7 @@ def most_probable(
     structure = known.structure
     parts = indices_of(structure, present, absent)
     answers = answer_one(known, parts, make_request("auto", budget, 0))
-    net, evidence = flat_network(known), listed(list_records([parts]), 0)
+    net, evidence = flat_network(known.as_independent()), listed(list_records([parts]), 0)
     n_edges = sum(len(structure.parents(j)) for j in parts[0].tolist())
     n_nodes = int(budget / (2e-3 + n_edges / ENTRIES_PER_SECOND))  # s a node
     if known.is_independent:

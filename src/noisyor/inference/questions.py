@@ -136,7 +136,7 @@ class Asking:
         self, network: NoisyOrNetwork, evidence: Evidence, n_draws: int, seed: int
     ) -> None:
         self.evidence = evidence
-        self._net, self._n_draws, self._seed = flat_network(network), n_draws, seed
+        self._net, self._n_draws, self._seed = flat_network(network.as_independent()), n_draws, seed
 
     def weighed(self, components: Components) -> Components | None:
         """Return components weighed by the findings; None where these are impossible."""

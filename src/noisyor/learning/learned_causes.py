@@ -9,7 +9,7 @@ import pyarrow as pa
 from noisyor.errors import ParameterError
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Floats
-from noisyor.network.causes import Causes, probabilities, trait_grid
+from noisyor.network.causes import Causes, Independent, Joint, Trait, probabilities, trait_grid
 from noisyor.structure import Structure
 
 
@@ -35,6 +35,16 @@ class LearnedCauses(EqualByValue):
     def n_parameters(self) -> int:
         """How many numbers describe the causes."""
         return self.causes.n_parameters
+
+    def drawn(self, draws: int, rng: np.random.Generator) -> list[Causes]:
+        """Draw causes around what was learned, by its covariance."""
+        lengths, directions = np.linalg.eigh(self.covariance)
+        roots = directions * np.sqrt(np.maximum(lengths, 0.0))
+        found = []
+        for _ in range(draws):
+            values = self.values + roots @ rng.standard_normal(len(roots))
+            found.append(_causes_with(self.causes, values))
+        return found
 
     def table(self) -> pa.Table:
         """Return a row per parameter: kind, disease, name, value, error and 95% interval."""
@@ -119,3 +129,23 @@ def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, F
         gradients[:, 1 : 1 + len(node)] += np.outer(slopes.sum(axis=0), node)
         gradients[:, 1 + len(node) :] += slopes.T @ cells
     return marginals, gradients
+
+
+def _causes_with(causes: Any, values: Floats) -> Causes:
+    """Return causes of the same kind with other values, shares kept between 0 and 1."""
+    if isinstance(causes, Joint):
+        shares, at = [], 0
+        for each in causes.shares:
+            part = np.maximum(values[at : at + len(each)], 0.0)
+            shares.append(part / part.sum())
+            at += len(each)
+        priors = causes.priors.copy()
+        priors[~causes.is_blocked] = probabilities(values[at:])
+        return Joint(shares, causes.blocks, priors)
+    table = values.reshape(causes.n_diseases, -1)
+    n_traits, effects = causes.loadings.shape[1], causes.effects
+    if effects is not None:
+        effects = effects.with_coefficients(table[:, 1 + n_traits :])
+    if n_traits:
+        return Trait(table[:, 0], table[:, 1 : 1 + n_traits], effects)
+    return Independent(probabilities(table[:, 0]), effects)

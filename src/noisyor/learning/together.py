@@ -7,6 +7,7 @@ component.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from noisyor.em.mixed import (
 from noisyor.em.runs import EMSettings, Limits, Run, best_run
 from noisyor.errors import ParameterError, count_of, quoted, some_of
 from noisyor.findings import Findings
+from noisyor.findings.reading import RecordFormat
 from noisyor.inference.flat import Floats
 from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.learned_causes import LearnedCauses, marginals_of
@@ -35,7 +37,7 @@ from noisyor.network.causes import (
     MOST_TRAITS,
     Causes,
 )
-from noisyor.network.design import Design
+from noisyor.network.design import Design, has_columns, make_design
 from noisyor.parameters import Fixed, Parameters
 from noisyor.structure import Structure
 
@@ -43,7 +45,8 @@ SHARE = 0.02
 """Weak priors count for this share of theirs: of few diseases many records tell enough."""
 FIRST_RECORDS, MORE_RECORDS = 5000, 4
 """The first steps look at so many records, the next ones at so many times more."""
-FIRST_LOADING = 1.0
+FIRST_LOADING, FIRST_STEPS = 1.0, 6
+"""Loadings of traits to start with; steps that tell which start is best."""
 POOLING_TURNS = 2
 """Turns of the effects of categories with the spread that they have in common."""
 MOST_OPERATIONS = 2.0**36
@@ -61,7 +64,10 @@ class Together:
     n_traits: int = 1
     blocks: Sequence[Sequence[Name]] | None = None
     """Diseases of each block of a joint distribution; None: all in one."""
-    covariates: Design | None = None
+    covariates: Any = None
+    """A table with a column for each, or the names of columns of the records' table."""
+    unknown_covariates: str = "refuse"
+    """Or "keep": whose covariates are unknown is taken for one of the others."""
 
     def __post_init__(self) -> None:
         if self.causes not in KINDS_OF_CAUSES:
@@ -72,6 +78,15 @@ class Together:
             raise ParameterError(
                 f"n_traits must be a whole number from 1 to {MOST_TRAITS}, not "
                 f"{quoted(self.n_traits)}."
+            )
+        if self.unknown_covariates not in ("refuse", "keep"):
+            raise ParameterError(
+                f"unknown_covariates is 'refuse' or 'keep', not {quoted(self.unknown_covariates)}."
+            )
+        if isinstance(self.covariates, str) and not Path(self.covariates).suffix:
+            raise ParameterError(
+                "covariates are a table, or a list of names, not the text "
+                f"{quoted(self.covariates)}."
             )
         if self.covariates is not None and self.causes == "joint":
             raise ParameterError(
@@ -86,7 +101,33 @@ class Together:
         """True if diseases are independent and there are no covariates."""
         return self.causes == "independent" and self.covariates is None
 
-    def model(self, structure: Structure) -> CauseModel:
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns of the records' table that hold covariates, if some do."""
+        names = self.covariates
+        if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+            return tuple(names)
+        return None
+
+    def design(self, findings: Findings, records: Any, form: RecordFormat) -> Design | None:
+        """Read the covariates of the records, which came from `records`."""
+        if self.covariates is None:
+            return None
+        source, names = self.covariates, self.columns
+        if names is not None:
+            source = records[0] if isinstance(records, list | tuple) else records
+            if isinstance(records, list | tuple) and len(records) > 1:
+                raise ParameterError(
+                    f"covariates are read from one table, not from {len(records):,} files: put "
+                    "them into a table of their own with the records' ids."
+                )
+            if isinstance(source, Findings) or not has_columns(source):
+                raise ParameterError(
+                    "the records have no columns of covariates: give a table of them."
+                )
+        return make_design(source, findings, names, form.record, self.unknown_covariates)
+
+    def model(self, structure: Structure, design: Design | None) -> CauseModel:
         """Return the parameters that are to be learned."""
         n = structure.n_diseases
         if self.causes == "joint":
@@ -98,7 +139,7 @@ class Together:
                 f"there must be at least {2 * n_traits + 1}. With two diseases take "
                 "causes='joint'."
             )
-        return LogisticModel.of(n, n_traits, self.covariates)
+        return LogisticModel.of(n, n_traits, design)
 
     def _block_indices(self, structure: Structure) -> tuple[tuple[int, ...], ...]:
         if self.blocks is None:
@@ -119,6 +160,7 @@ def learn_together(
     findings: Findings,
     independent: Estimate,
     together: Together,
+    design: Design | None = None,
     *,
     fixed: Fixed,
     shrink: bool = True,
@@ -135,6 +177,8 @@ def learn_together(
         What was learned of them with independent diseases, the start.
     together
         What is to be learned.
+    design
+        The covariates of the records.
     fixed
         Failures and leaks that keep their values.
     shrink
@@ -146,9 +190,9 @@ def learn_together(
     """
     structure = independent.structure
     _check_can(structure, fixed)
-    model = together.model(structure)
+    model = together.model(structure, design)
     records = findings.with_structure(structure)
-    expectation = MixedExpectation(records, together.covariates, settings.n_jobs)
+    expectation = MixedExpectation(records, design, settings.n_jobs)
     _check_cost(expectation, model, independent.network)
     share = SHARE if shrink else SHARE / 20.0
     climb = _Climb(expectation, fixed, share, settings, progress or (lambda _: None))
@@ -208,7 +252,8 @@ class _Climb(NamedTuple):
         part = self.expectation.thinned(FIRST_RECORDS, seed)
         likelihood = self.likelihood(part, model, start)
         starts = _starts(likelihood, start)
-        runs = [climb_penalised(likelihood, each, Limits(limits.max_iter, 0.0)) for each in starts]
+        first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
+        runs = [climb_penalised(likelihood, each, first) for each in starts]
         network = max(runs, key=lambda run: run.values[-1]).network
         size = MORE_RECORDS * FIRST_RECORDS
         while 2 * size < self.expectation.n_records:
@@ -354,7 +399,8 @@ def _prior_errors(learned: LearnedCauses, causes: Causes) -> Floats:
     variances = [
         g @ learned.covariance[at, at] @ g for g, at in zip(gradients, blocks, strict=True)
     ]
-    return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
+    is_known = ~np.isnan(learned.standard_errors.reshape(len(gradients), width)).any(axis=1)
+    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)
 
 
 def _share_errors(learned: LearnedCauses, causes: Any) -> Floats:
@@ -370,4 +416,5 @@ def _share_errors(learned: LearnedCauses, causes: Any) -> Floats:
         rows[disease, at] = p * (1.0 - p)
         at += 1
     variances = np.einsum("ij,jk,ik->i", rows, learned.covariance, rows)
-    return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
+    is_known = ~np.isnan(np.where(rows > 0.0, learned.standard_errors, 0.0)).any(axis=1)
+    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)

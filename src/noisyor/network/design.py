@@ -1,6 +1,7 @@
 """Tables of covariates, and the design that is made of them: a row of numbers for each record."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,12 @@ def make_design(
             "are taken for people like the others."
         )
     return Design(tuple(covariates), rows)
+
+
+def has_columns(source: Any) -> bool:
+    """Return True if records come as a table or a file, whose columns have names."""
+    is_table = hasattr(source, "__arrow_c_stream__") or hasattr(source, "columns")
+    return is_table or isinstance(source, str | Path)
 
 
 def design_rows(

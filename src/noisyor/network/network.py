@@ -293,6 +293,7 @@ class NoisyOrNetwork(Immutable):
 
     def to_csv(self, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> None:
         """Write three CSV files: edges (disease, symptom, failure), priors and leaks."""
+        self.check_plain("CSV")
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
@@ -327,9 +328,22 @@ class NoisyOrNetwork(Immutable):
         return self._causes.components
 
     @property
+    def is_plain(self) -> bool:
+        """True if diseases are independent, and depend on no covariates."""
+        return self._causes is None
+
+    @property
     def is_independent(self) -> bool:
         """True if the diseases are independent, of people of whom nothing else is known."""
         return self._causes is None or self._causes.is_independent
+
+    def check_plain(self, what: str) -> None:
+        """Raise an error where diseases occur together, which a format does not hold."""
+        if self._causes is not None:
+            raise ParameterError(
+                f"{what} does not hold how diseases occur together or depend on covariates: write "
+                "the network as .json, or network.as_independent(), which loses it."
+            )
 
     def as_independent(self) -> "NoisyOrNetwork":
         """Return the network with independent diseases that are as frequent."""
