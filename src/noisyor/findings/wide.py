@@ -134,7 +134,7 @@ def match_columns(
             f"{some_of(unknown)}. Remove them, or pass over them with ignore_unknown=True "
             "(--ignore-unknown); if one holds the records' ids, say record= (--record)."
         )
-    notes.columns_passed_over += [name for name, _ in others]
+    notes.columns_passed_over += [name for name, _ in others if name not in form.passed_over]
     if columns.record in columns.guessed:
         notes.guessed[str(columns.record)] = columns.guessed[str(columns.record)]
     names = [given[symptom] for symptom in range(structure.n_symptoms)]

@@ -253,6 +253,7 @@ def fit(
     check_labels(chosen, labels)
     together = together or Together()
     check_together(together, chosen, source)
+    together.check_records(source.records)
     if together.columns is not None:
         bare = tuple(name.removesuffix(CATEGORY) for name in together.columns)
         source.form = replace(source.form, passed_over=bare)

@@ -116,16 +116,22 @@ class Together:
         source, names = self.covariates, self.columns
         if names is not None:
             source = records[0] if isinstance(records, list | tuple) else records
-            if isinstance(records, list | tuple) and len(records) > 1:
+        return make_design(source, findings, names, form.record, self.unknown_covariates)
+
+    def check_records(self, records: Any) -> None:
+        """Raise an error where the covariates are to be columns of records that have none."""
+        if self.columns is None:
+            return
+        source = records
+        if isinstance(records, list | tuple) and has_columns(records[0] if records else None):
+            if len(records) > 1:
                 raise ParameterError(
                     f"covariates are read from one table, not from {len(records):,} files: put "
                     "them into a table of their own with the records' ids."
                 )
-            if isinstance(source, Findings) or not has_columns(source):
-                raise ParameterError(
-                    "the records have no columns of covariates: give a table of them."
-                )
-        return make_design(source, findings, names, form.record, self.unknown_covariates)
+            source = records[0]
+        if isinstance(source, Findings) or not has_columns(source):
+            raise ParameterError("the records have no columns of covariates: give a table of them.")
 
     def model(self, structure: Structure, design: Design | None) -> CauseModel:
         """Return the parameters that are to be learned."""
