@@ -16,9 +16,14 @@ from noisyor.structure import Structure
 
 
 def rows_of_records(
-    table: Table, findings: Findings, columns: Sequence[str], what: str, record: str = "record"
+    table: Table,
+    n_rows: int,
+    findings: Findings,
+    columns: Sequence[str],
+    what: str,
+    record: str = "record",
 ) -> NDArray[np.int64]:
-    """Return the row of each record in a table of labels, covariates, or whatever they are called.
+    """Return the row of each record in a table of so many rows, of labels, covariates, ...
 
     Rows are joined to the records by their ids, where both have some; else they must be as many,
     and go by their order, which is told. `columns` hold what is wanted, and no ids.
@@ -31,7 +36,7 @@ def rows_of_records(
     if id_column is None and ids is not None:
         id_column = next((name for name in others if _holds_ids(table, name, ids)), None)
     if id_column is None or (ids is None and id_column == table.index_name):
-        return _by_row(table, findings, columns)
+        return _by_row(table, n_rows, findings)
     if ids is None:
         raise FindingsError(
             f"{table.name} has ids of records (column {quoted(id_column)}), but the records have "
@@ -54,8 +59,7 @@ def _holds_ids(table: Table, name: str, ids: Any) -> bool:
     return bool(pc.all(pc.is_in(ids.cast(pa.string()), value_set=found)).as_py())
 
 
-def _by_row(table: Table, findings: Findings, columns: Sequence[str]) -> NDArray[np.int64]:
-    n_rows = sum(batch.num_rows for batch in table.batches({columns[0]: ColumnKind.ID_TEXT}))
+def _by_row(table: Table, n_rows: int, findings: Findings) -> NDArray[np.int64]:
     if n_rows != findings.n_records:
         raise FindingsError(
             f"{table.name} has {count_of(n_rows, 'row')} for "

@@ -36,7 +36,7 @@ def read_labels(
     table = open_table(source)
     columns = _disease_columns(table, structure)
     values = _read_flags(table, columns, words)
-    return values[rows_of_records(table, findings, columns, "labels", record)]
+    return values[rows_of_records(table, len(values), findings, columns, "labels", record)]
 
 
 def _disease_columns(table: Table, structure: Structure) -> list[str]:

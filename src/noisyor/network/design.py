@@ -72,13 +72,11 @@ def make_design(
     """
     table = open_table(source)
     wanted = _wanted(table, names, record)
-    order = rows_of_records(table, findings, list(wanted), "covariates", record)
-    covariates, columns = [], []
-    for name, is_category in wanted.items():
-        covariate, values = _described(table, name, is_category)
-        covariates.append(covariate)
-        columns.append(values[order])
+    described = [_described(table, name, is_category) for name, is_category in wanted.items()]
+    covariates, columns = zip(*described, strict=True)
     rows = np.concatenate(columns, axis=1)
+    order = rows_of_records(table, len(rows), findings, list(wanted), "covariates", record)
+    rows = rows[order]
     n_unknown = int(np.isnan(rows).any(axis=1).sum())
     if n_unknown == len(rows):
         raise FindingsError(f"{table.name}: no record has all covariates.")
@@ -94,7 +92,7 @@ def make_design(
             f"{table.name}: {n_unknown:,} of {len(rows):,} records have an unknown covariate; they "
             "are taken for people like the others."
         )
-    return Design(tuple(covariates), rows)
+    return Design(covariates, rows)
 
 
 def has_columns(source: Any) -> bool:
@@ -110,12 +108,13 @@ def design_rows(
     table = open_table(source)
     names = [each.name for each in effects.covariates]
     need_columns(table, names)
-    order = rows_of_records(table, findings, names, "covariates", record)
     columns = []
     for covariate in effects.covariates:
         values = _read(table, covariate.name, is_category=bool(covariate.levels))
-        columns.append(np.array([_columns_at(table, covariate, values, row) for row in order]))
-    return np.concatenate(columns, axis=1)
+        cells = [_columns_at(table, covariate, values, row) for row in range(len(values))]
+        columns.append(np.array(cells).reshape(len(values), covariate.width))
+    rows = np.concatenate(columns, axis=1)
+    return rows[rows_of_records(table, len(rows), findings, names, "covariates", record)]
 
 
 def _columns_at(table: Table, covariate: Covariate, values: list[Any], row: int) -> Floats:
