@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from noisyor.learning.misfits import Misfits
 
 
+MOST_SHOWN = 40
+"""Rows of how diseases occur together."""
+
+
 @options.reads_records
 def fit(
     structure: options.StructureFile,
@@ -49,6 +53,34 @@ def fit(
             "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
+    causes: Annotated[
+        str,
+        typer.Option(
+            help="How diseases occur together: independent, joint (any distribution of up to 12) "
+            "or trait (hidden traits of a person)."
+        ),
+    ] = "independent",
+    traits: Annotated[
+        int, typer.Option(min=1, max=3, help="How many traits, with --causes trait.")
+    ] = 1,
+    block: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --causes joint: diseases that occur together, separated by commas; once "
+            "for each block. None: all."
+        ),
+    ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            help="What diseases depend on: columns of the record file, such as "
+            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the records by their ids."
+        ),
+    ] = None,
+    unknown_covariates: Annotated[
+        str,
+        typer.Option(help="Where a covariate is not known: refuse, or keep the record."),
+    ] = "refuse",
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -128,15 +160,18 @@ def fit(
     learned.json --relearn priors
     """
     _check_seen(method, diseases)
+    known = options.covariates_of(covariates)
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
-    outputs.check([*local_files(files), structure, fixed, diseases])
+    people = known if isinstance(known, Path) else None
+    outputs.check([*local_files(files), structure, fixed, diseases, people])
     graph = read_structure(structure)
     learner = noisyor.NoisyOrLearner(
-        graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
-        shrink=shrink, max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
-        n_jobs=jobs or None,
+        graph, method=method, causes=causes, n_traits=traits,
+        blocks=[options.listed(names) for names in block] if block else None, pairs=pairs,
+        choice=choice.value, n_groups=groups, shrink=shrink, max_iter=max_iter, tol=tol,
+        n_init=n_init, random_state=seed, n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
@@ -147,8 +182,9 @@ def fit(
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, diseases, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **reading,
+                files, diseases, covariates=known, unknown_covariates=unknown_covariates,
+                fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
+                **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
@@ -157,6 +193,7 @@ def fit(
     elif not quiet:
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
+        _show_causes(estimate)
         _show_misfits(estimate, found, misfits, fixed is not None)
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
@@ -267,6 +304,7 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             for name, part in estimate.parts.items()
         },
         "trace": None if estimate.trace is None else estimate.trace.facts(),
+        "causes": _cause_facts(estimate),
         "clean_up": [
             {
                 "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
@@ -282,6 +320,21 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             "p_value": misfits.p_value,
         },
     }
+
+
+def _cause_facts(estimate: "noisyor.Estimate") -> dict[str, Any] | None:
+    """Return how diseases occur together, where that was learned."""
+    learned = estimate.learned_causes
+    if learned is None:
+        return None
+    facts = {
+        "kind": learned.causes.kind,
+        "log_likelihood": learned.log_likelihood,
+        "parameters": learned.table().to_pylist(),
+    }
+    if learned.causes.effects is not None:
+        facts["prevalence"] = learned.prevalence(estimate.structure).to_pylist()
+    return facts
 
 
 def _show_estimate(estimate: "noisyor.Estimate") -> None:
@@ -314,6 +367,29 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         show(fit_in_words(explained, estimate.structure))
     if not estimate.is_complete:
         show(NEUTRAL)
+
+
+def _show_causes(estimate: "noisyor.Estimate") -> None:
+    """Show how diseases occur together, and depend on covariates."""
+    learned = estimate.learned_causes
+    if learned is None:
+        return
+    rows = []
+    for row in learned.table().to_pylist():
+        if row["parameter"] == "intercept":
+            continue
+        error = row["standard_error"]
+        names = row["disease"] or "", row["parameter"], row["name"]
+        rows.append([*names, f"{row['value']:.3f}", "unknown" if error is None else f"{error:.3f}"])
+    show(
+        f"How diseases occur together ({learned.causes.kind}, "
+        f"{count_of(learned.n_parameters, 'parameter')}; log likelihood "
+        f"{learned.log_likelihood:,.2f}):"
+    )
+    titles = "disease", "parameter", "name", "value", "standard error"
+    show(text_table(titles, rows[:MOST_SHOWN], left=titles[:3]))
+    if len(rows) > MOST_SHOWN:
+        show(f"... and {len(rows) - MOST_SHOWN:,} more; --json has all.")
 
 
 def _show_misfits(
