@@ -79,10 +79,15 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     shrink
         Keep what the records say little of near the other parameters of its kind ("refined" and
         "pooled"); without, such values can be extreme.
+    robust
+        Standard errors that hold even if the network is not how the records came about (the
+        sandwich), never smaller than the usual ones; for "refined", "exact_em" and
+        "maximum_likelihood", of records that can be summed up exactly and up to 1,500 parameters.
+        It takes two passes over records for each parameter.
     max_iter
         Steps at most of "refined" over all records, after some over a part of them, and of a run of
-        the baselines; where "refined" samples, so many rounds are made. None: as many as suit the
-        method.
+        the baselines; where "refined" samples, rounds over all records at most. None: as many as
+        suit the method.
     tol
         A run ends when the likelihood rises, or can rise, by less than this part of it; None: as
         suits the method.
@@ -139,6 +144,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "pairs": ["boolean"],
         "choice": [StrOptions({"first", "rarest"})],
         "shrink": ["boolean"],
+        "robust": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="left"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -159,6 +165,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         pairs: bool = True,
         choice: Choice = "first",
         shrink: bool = True,
+        robust: bool = False,
         max_iter: int | None = None,
         tol: float | None = None,
         n_init: int = 4,
@@ -175,6 +182,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.pairs = pairs
         self.choice = choice
         self.shrink = shrink
+        self.robust = robust
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
@@ -426,7 +434,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             self._validate_params()
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
-        em = EMSettings(self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs)
+        em = EMSettings(
+            self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs, robust=self.robust
+        )
         return LearningSettings(self.pairs, self.choice, self.n_groups, self.shrink, em)
 
     def _together(self, covariates: Any, unknown_covariates: str) -> Together:

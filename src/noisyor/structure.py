@@ -271,6 +271,17 @@ class Structure(Immutable):
             "symptom": [*[None] * self.n_diseases, *symptoms, *self.symptoms],
         }
 
+    def parameter_sentences(self) -> list[str]:
+        """Return what each parameter is, in words: "the prior of flu"."""
+        return [
+            *(f"the prior of {disease}" for disease in self.diseases),
+            *(
+                f"the failure of {disease} to cause {symptom}"
+                for disease, symptom in zip(*self.edge_names().values(), strict=True)
+            ),
+            *(f"the leak of {symptom}" for symptom in self.symptoms),
+        ]
+
     @property
     def n_diseases(self) -> int:
         """The number of diseases."""

@@ -5,7 +5,14 @@ import pytest
 
 from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
 from noisyor.em.expected import BetaPriors, RecordTotals
-from noisyor.em.information import at_least_if_seen, disease_errors, information_errors
+from noisyor.em.information import (
+    MatrixInformation,
+    ScoreInformation,
+    at_least_if_seen,
+    covariance_of,
+    disease_errors,
+    information_errors,
+)
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.learning import EMSettings, learn_exact_em
 from noisyor.parameters import Parameters
@@ -49,6 +56,30 @@ def test_errors_are_those_of_the_inverse_information(rng):
             chosen
         ]
         assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_conjugate_gradients_solve_what_factors_solve(rng, monkeypatch):
+    monkeypatch.setattr("noisyor.em.information.SOLVED", 1e-6)
+    rows, vector = rng.normal(size=(30, 50)), rng.normal(size=50)
+    diagonal = rng.uniform(0.5, 2.0, size=50)
+    some = ScoreInformation(rows.astype(np.float32), 3.0)
+    whole = MatrixInformation(3.0 * rows.T @ rows)
+    assert some.times(vector) == pytest.approx(whole.times(vector), rel=1e-4, abs=1e-3)
+    expected = np.linalg.solve(whole.matrix + np.diag(diagonal), vector)
+    assert whole.solve(diagonal, vector) == pytest.approx(expected, rel=1e-8)
+    assert some.solve(diagonal, vector) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_the_covariance_is_the_inverse_and_leaves_the_information_as_it_is(rng):
+    information = random_information(rng, 7)
+    before = information.copy()
+    fixed, weak = Fixed(STRUCTURE, priors={"B": 0.2}), BetaPriors.weak(NETWORK)
+    free = ~fixed.mask.vector
+    found = covariance_of(NETWORK, information, fixed, weak)
+    whole = information + np.diag(weak.derivatives(NETWORK)[1])
+    assert found[np.ix_(free, free)] == pytest.approx(np.linalg.inv(whole[np.ix_(free, free)]))
+    assert not found[~free].any()
+    assert (information == before).all()
 
 
 def test_errors_of_each_disease_are_those_of_its_own_information(rng):

@@ -117,3 +117,28 @@ def test_the_highest_start_is_chosen(rng, monkeypatch):
     for run in runs:
         assert expectation.expect(run.network).log_likelihood > truth
     assert runs[0].values[-1] == pytest.approx(runs[1].values[-1], abs=0.5)
+
+
+def test_many_parameters_are_led_to_the_same_maximum_by_conjugate_gradients(rng, monkeypatch):
+    network = weak_network(rng)
+    expectation = ExactExpectation(network.sample(2000, rng=1))
+    fixed = Fixed(network.structure, leaks={network.structure.symptoms[0]: 0.05})
+    likelihood = PenalisedLikelihood(expectation, BetaPriors.weak(network), fixed)
+    ends = []
+    for most in 1500, 1:
+        monkeypatch.setattr("noisyor.em.maximum.MOST_FACTORED", most)
+        run = climb_penalised(likelihood, network, Limits(100, 0.0))
+        assert run.is_settled
+        assert (np.diff(run.values) >= 0.0).all()
+        ends.append(run.values[-1])
+    assert ends[1] == pytest.approx(ends[0], abs=0.1)
+    assert run.network.leaks[0] == pytest.approx(0.05)
+
+
+def test_the_mean_variance_is_estimated_well_by_random_signs(rng, monkeypatch):
+    network = weak_network(rng)
+    fixed, weak = Fixed(network.structure), BetaPriors.weak(network)
+    likelihood = PenalisedLikelihood(ExactExpectation(network.sample(2000, rng=1)), weak, fixed)
+    exact = likelihood.unknown(network)
+    monkeypatch.setattr("noisyor.em.maximum.MOST_FACTORED", 1)
+    assert likelihood.unknown(network) == pytest.approx(exact, rel=0.5)

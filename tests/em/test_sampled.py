@@ -7,6 +7,7 @@ import naive
 from conftest import as_lists, as_rows, random_network, random_records
 from noisyor import Findings, datasets
 from noisyor.em.candidate_kernels import MOST_ENUMERATED
+from noisyor.em.exact import ExactExpectation
 from noisyor.em.sampled import RecordSampler
 from noisyor.parameters import Parameters
 
@@ -83,3 +84,16 @@ def test_the_scores_are_the_derivatives_of_the_log_likelihood(rng):
         step[index] = 1e-5
         derivative = (log_likelihood(values + step) - log_likelihood(values - step)) / 2e-5
         assert found.total[index] == pytest.approx(derivative, rel=1e-4, abs=1e-4)
+
+
+def test_bounds_are_below_the_likelihood_and_equal_where_diseases_are_few():
+    for network, is_equal in (datasets.figure2(0), True), (datasets.clinic(), False):
+        findings = network.sample(100, rng=1)
+        bounded = RecordSampler(network.structure, findings.blocks).bound(network, 1)
+        exact = ExactExpectation(findings).expect(network).log_likelihood
+        assert bounded.n_records[0] == 100
+        if is_equal:
+            assert bounded.total[0] == pytest.approx(exact, rel=1e-9)
+        assert exact - 2.0 < bounded.total[0] <= exact + 1e-6
+        some = RecordSampler(network.structure, findings.blocks).bound(network, 7)
+        assert some.n_records[0] == 15

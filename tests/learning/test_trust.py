@@ -6,7 +6,13 @@ import pytest
 from noisyor import NoisyOrLearner, Structure, datasets
 from noisyor.evaluation import check_intervals
 from noisyor.learning import Flag
-from noisyor.learning.trust import intervals_of, rests_on_few, rests_on_priors, widened
+from noisyor.learning.trust import (
+    flat_directions,
+    intervals_of,
+    rests_on_few,
+    rests_on_priors,
+    widened,
+)
 from noisyor.parameters import Parameters
 
 STRUCTURE = Structure.from_edges([("A", "a"), ("A", "b"), ("B", "b")])
@@ -52,6 +58,25 @@ def test_what_weak_priors_say_is_found():
     assert found.priors.tolist() == [False, True]
     assert found.failures.tolist() == [False, False, True]
     assert not found.leaks.any()
+
+
+@pytest.mark.parametrize("n_sharing", [2, 3, 6])
+def test_all_that_share_a_flat_direction_are_flat_and_nothing_else(rng, n_sharing):
+    """Of six that share one, each prior makes up a sixth only: looked at alone, none was found."""
+    scores = rng.normal(size=(200, 10))
+    scores[:, n_sharing - 1] = scores[:, : n_sharing - 1].sum(axis=1)
+    covariance = np.linalg.inv(scores.T @ scores + np.eye(10))
+    found = flat_directions(covariance, np.ones(10))
+    assert found.is_flat.tolist() == [True] * n_sharing + [False] * (10 - n_sharing)
+    assert (found.partners[n_sharing:] == -1).all()
+    if n_sharing == 2:
+        assert found.partners[:2].tolist() == [1, 0]
+
+
+def test_what_only_its_own_prior_tells_is_flat_without_a_partner():
+    found = flat_directions(np.diag([1.0, 0.5, 0.0]), np.array([1.0, 1.0, 1.0]))
+    assert found.is_flat.tolist() == [True, False, False]
+    assert (found.partners == -1).all()
 
 
 def test_errors_from_moments_of_few_cases_are_wider():

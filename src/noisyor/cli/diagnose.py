@@ -191,12 +191,14 @@ class Patient(DiagnosisOptions):
 
     def _read_network(self) -> "noisyor.NoisyOrNetwork":
         """Read the network, with the flags of its file and of its summary."""
-        from noisyor.parameters import read_parameter_flags
+        from noisyor.parameters import check_summary, read_parameter_flags
 
         network = read_network(self.network, self.seed)
         if self.errors is None:
             return network
-        return network.with_flags(read_parameter_flags(self.errors, network.structure))
+        flags = read_parameter_flags(self.errors, network.structure)
+        check_summary(self.errors, network.structure, network.parameters)
+        return network.with_flags(flags)
 
     def _posterior(
         self,
@@ -308,7 +310,9 @@ def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
 def _interval(lower: float, upper: float) -> str:
     if math.isnan(lower):
         return "not known"
-    return "all fixed" if lower == upper else f"{_percent(lower)} to {_percent(upper)}"
+    if lower == upper:
+        return "certain" if lower in (0.0, 1.0) else "all fixed"
+    return f"{_percent(lower)} to {_percent(upper)}"
 
 
 def _show_flags(rows: list[dict[str, Any]]) -> None:

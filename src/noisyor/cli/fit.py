@@ -74,7 +74,8 @@ def fit(
         str | None,
         typer.Option(
             help="What diseases depend on: columns of the record file, such as "
-            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the records by their ids."
+            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the "
+            "records by their ids."
         ),
     ] = None,
     unknown_covariates: Annotated[
@@ -146,6 +147,13 @@ def fit(
         bool,
         typer.Option(help="Shrink weakly identified parameters towards the others of their kind."),
     ] = True,
+    robust: Annotated[
+        bool,
+        typer.Option(
+            "--robust",
+            help="Standard errors that hold even if the network does not describe the records.",
+        ),
+    ] = False,
     spreadsheet_safe: options.SpreadsheetSafe = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -161,6 +169,10 @@ def fit(
     """
     _check_seen(method, diseases)
     known = options.covariates_of(covariates)
+    if misfits is not None and (known is not None or causes != "independent"):
+        raise ParameterError(
+            "--misfits is for independent diseases; `noisyor compare` says how well others fit."
+        )
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
@@ -170,11 +182,13 @@ def fit(
     learner = noisyor.NoisyOrLearner(
         graph, method=method, causes=causes, n_traits=traits,
         blocks=[options.listed(names) for names in block] if block else None, pairs=pairs,
-        choice=choice.value, n_groups=groups, shrink=shrink, max_iter=max_iter, tol=tol,
-        n_init=n_init, random_state=seed, n_jobs=jobs or None,
+        choice=choice.value, n_groups=groups, shrink=shrink, robust=robust,
+        max_iter=max_iter, tol=tol, n_init=n_init, random_state=seed,
+        n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
+        _refuse_cluster(cluster)
         moments = merged_moments(local_files(files))
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
@@ -186,7 +200,9 @@ def fit(
                 fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
                 **reading,
             ).estimate_  # fmt: skip
-    found = estimate.misfits()
+    from noisyor.learning.methods import METHODS
+
+    found = None if estimate.learned_causes else estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
         show_json({**_facts(estimate, found), "skipped": learner.skipped_})
@@ -194,7 +210,17 @@ def fit(
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_causes(estimate)
-        _show_misfits(estimate, found, misfits, fixed is not None)
+        if found is None:
+            show("Whether this fits better than independent diseases: noisyor compare.")
+        else:
+            _show_misfits(estimate, found, misfits)
+        if (
+            found is not None
+            and found.fits is False
+            and METHODS[method].can_be_robust
+            and not robust
+        ):
+            show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             say(f"Left out, of all passes, since they cannot be read:\n{listed}")
@@ -220,7 +246,10 @@ class Outputs(NamedTuple):
             check_ending(self.report)
 
     def write(
-        self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool = False
+        self,
+        estimate: "noisyor.Estimate",
+        misfits: "Misfits | None",
+        spreadsheet_safe: bool = False,
     ) -> None:
         """Write all of it, or nothing."""
         if not estimate.priors.is_learned.any():
@@ -229,7 +258,7 @@ class Outputs(NamedTuple):
             noisyor.write_model(estimate.network, self.network)
             if self.summary is not None:
                 estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
-            if self.misfits is not None:
+            if self.misfits is not None and misfits is not None:
                 misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
             if self.report is not None:
                 noisyor.write_report(estimate, self.report, misfits=misfits)
@@ -275,6 +304,14 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         )
 
 
+def _refuse_cluster(cluster: str | None) -> None:
+    if cluster is not None:
+        raise ParameterError(
+            f"--cluster {cluster} is for records: these are counted already, and what is left to "
+            "do takes this machine seconds. Leave it out."
+        )
+
+
 def _are_moments(files: list[Source]) -> bool:
     """Return True if files hold moments, not records: all or none of them."""
     are_moments = [str(file).lower().endswith(".moments") for file in files]
@@ -289,7 +326,7 @@ def _are_moments(files: list[Source]) -> bool:
 # --- what was learned: facts for machines, tables for people ---
 
 
-def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
+def _facts(estimate: "noisyor.Estimate", misfits: "Misfits | None") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
     return {
         "warning": estimate.doubt or None,
@@ -314,10 +351,15 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             }
             for part in estimate.explained
         ],
-        "misfits": {
-            "tested": len(misfits.pairs.p_values),
-            "found": misfits.n_found,
+        "misfits": None
+        if misfits is None
+        else {
+            "fits": misfits.fits,
             "p_value": misfits.p_value,
+            "tests": misfits.tests,
+            "tested": misfits.n_tested,
+            "found": misfits.n_found,
+            "causes": misfits.cause_table().to_pylist(),
         },
     }
 
@@ -392,44 +434,10 @@ def _show_causes(estimate: "noisyor.Estimate") -> None:
         show(f"... and {len(rows) - MOST_SHOWN:,} more; --json has all.")
 
 
-def _show_misfits(
-    estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None, has_fixed: bool
-) -> None:
-    """Show whether the structure can explain which symptoms go together."""
-    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
-    wrong = misfits.symptoms.found(misfits.level)
-    if len(wrong):
-        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = ": fixed values contradict the records" if has_fixed else ""
-        show(
-            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            f"above all{why}."
-        )
-    if not misfits.n_found:
-        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        if estimate.doubt and n_tested:
-            show(
-                f"None of {n_tested:,} pairs of symptoms contradicts the network, which says "
-                "little where so much is flagged."
-            )
-        elif not n_tested:
-            show("No pair of symptoms could be tested: whether the network explains is not known.")
-        elif n_tested < n_all:
-            show(
-                f"The network explains the {n_tested:,} of {n_all:,} pairs of symptoms that could "
-                "be tested; others were not counted, or their parameters have no standard errors."
-            )
-        else:
-            show(f"The network explains all {n_tested:,} pairs of symptoms.")
-        return
-    first = misfits.table().slice(0, 1).to_pylist()[0]
-    show(
-        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
-        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
-        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
-        + (f" All are in {file}." if file else " --misfits FILE lists them.")
-    )
-    edges = misfits.edge_table().slice(0, 3).to_pylist()
-    listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
-    if edges:
-        show(f"Edges that would explain most: {listed}.")
+def _show_misfits(estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None) -> None:
+    """Show whether the network explains the records, and what is wrong if not."""
+    show(*misfits.sentences)
+    if misfits.fits and estimate.doubt:
+        show("That says little where so much is flagged.")
+    if misfits.n_found:
+        show(f"All pairs are in {file}." if file else "--misfits FILE lists the pairs.")

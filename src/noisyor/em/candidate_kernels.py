@@ -200,6 +200,29 @@ def screen(
             workspace.odds[disease] = 0.0
 
 
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def find_plausible_odds(
+    net: FlatNetwork, symptoms: Listed, workspace: OpenRecord, odds: Floats
+) -> None:
+    """Find the odds of all diseases given those that explain a record, or all but one of them.
+
+    Of two diseases that explain the same findings one is on, which makes the other improbable; so
+    each that is on is left out in turn. Those that are on have infinite odds.
+    """
+    find_odds(net, symptoms, workspace)
+    odds[:] = workspace.odds
+    for disease in range(len(odds)):
+        if not workspace.is_on[disease]:
+            continue
+        workspace.is_on[disease] = False
+        turn(net, disease, workspace)
+        find_odds(net, symptoms, workspace)
+        odds[:] = np.maximum(odds, workspace.odds)
+        workspace.is_on[disease] = True
+        turn(net, disease, workspace)
+    odds[workspace.is_on] = np.inf
+
+
 # --- one disease at a time ---
 
 
@@ -259,10 +282,11 @@ def score(net: FlatNetwork, disease: int, workspace: OpenRecord) -> None:
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def enumerate_states(
     net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord
-) -> None:
+) -> float:
     """Sum over all states of a record's candidates, one flip after the other (Gray code).
 
-    Fills `probabilities`, `with_disease` and `inverses`. The most probable state is kept.
+    Fills `probabilities`, `with_disease` and `inverses`. The most probable state is kept. Returns
+    the log of how much more probable all states together are than the one without a candidate.
     """
     log_odds = list_entries(net, symptoms, n_chosen, workspace)
     log_weight, reference, total = 0.0, 0.0, 0.0
@@ -292,6 +316,7 @@ def enumerate_states(
     scale_sums(n_chosen, len(symptoms), 1.0 / total, workspace)
     for index in range(n_chosen):
         workspace.is_on[workspace.chosen[index]] = (best >> index) & 1 == 1
+    return float(reference + np.log(total))
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

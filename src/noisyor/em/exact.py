@@ -1,9 +1,11 @@
 """ExactExpectation: sums over all that the diseases of each record may be."""
 
 import copy
+from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.em.candidate_kernels import SampledRecords
 from noisyor.em.exact_kernels import cost_of_records, cut_records, expect_records, score_records
@@ -30,7 +32,7 @@ CUT_ABOVE = 2.0**22
 """Operations of a record above which implausible diseases are cut, where that is asked for."""
 MOST_CUT, MOST_IN_ALL = 0.02, 2.0**33
 """The share of records that may be cut, and the operations of a pass, where all is summed up."""
-SCORED_AT_ONCE = 16
+SCORED_AT_ONCE = 8
 """Chunks of records whose scores are in memory together."""
 
 
@@ -41,6 +43,15 @@ class ScoredRecords(NamedTuple):
     derivatives: Floats
     information: Floats
     """The sum of the products of the records' scores: the information, if the network is right."""
+
+
+class ScoredRows(NamedTuple):
+    """The same, with the scores themselves."""
+
+    log_likelihood: float
+    derivatives: Floats
+    rows: NDArray[np.float32]
+    """Of distinct records, times the roots of their weights: their products are those of all."""
 
 
 class ExactExpectation:
@@ -187,9 +198,32 @@ class ExactExpectation:
 
     def score(self, network: NoisyOrNetwork) -> ScoredRecords:
         """Return the log likelihood with its derivatives and the information, in one pass."""
+        size = self.structure.n_parameters
+        information, derivatives, total = np.zeros((size, size)), np.zeros(size), 0.0
+        for scores, weights, evidences in self._scores(network):
+            total += float(weights @ evidences)
+            derivatives += weights @ scores
+            rows = scores * np.sqrt(weights)[:, np.newaxis]
+            information += rows.T @ rows
+        return ScoredRecords(total, derivatives, information)
+
+    def score_rows(self, network: NoisyOrNetwork) -> ScoredRows:
+        """Return the log likelihood with its derivatives, and the scores of each record."""
+        n, size = len(self.records.weights), self.structure.n_parameters
+        rows, derivatives, total = np.empty((n, size), dtype=np.float32), np.zeros(size), 0.0
+        first = 0
+        for scores, weights, evidences in self._scores(network):
+            total += float(weights @ evidences)
+            derivatives += weights @ scores
+            rows[first : first + len(weights)] = scores * np.sqrt(weights)[:, np.newaxis]
+            first += len(weights)
+        return ScoredRows(total, derivatives, rows)
+
+    def _scores(self, network: NoisyOrNetwork) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Give the scores of some records after the other, with their weights and log evidences."""
         flat, records = flatten(network), self.records
         size, n = self.structure.n_parameters, len(records.weights)
-        information, derivatives, evidences = np.zeros((size, size)), np.zeros(size), np.empty(n)
+        evidences = np.empty(n)
         for start in range(0, n, SCORED_AT_ONCE * CHUNK):
             end = min(start + SCORED_AT_ONCE * CHUNK, n)
             scores = np.empty((end - start, size))
@@ -200,11 +234,7 @@ class ExactExpectation:
                 score_records(flat, records, self._cuts, first, last, rows, evidences)
 
             in_threads(score_chunk, range(start, end, CHUNK), self._n_jobs)
-            weights = records.weights[start:end]
-            derivatives += weights @ scores
-            scores *= np.sqrt(weights)[:, np.newaxis]
-            information += scores.T @ scores
-        return ScoredRecords(float(records.weights @ evidences), derivatives, information)
+            yield scores, records.weights[start:end], evidences[start:end]
 
     def information(self, network: NoisyOrNetwork) -> Floats:
         """Return the sum of the products of the records' scores, by the log odds.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.em import candidate_kernels
-from noisyor.em.candidate_kernels import OpenRecord, SampledRecords
+from noisyor.em.candidate_kernels import SampledRecords
 from noisyor.em.expected import ExpectedCounts
 from noisyor.findings.blocks import Words
 from noisyor.inference import record_kernels
@@ -128,7 +128,7 @@ def cut_records(
         sampled.states[record] = 0
         symptoms = candidate_kernels.open_record(net, sampled, record, opened)
         candidate_kernels.explain(net, symptoms, opened)
-        find_plausible_odds(net, symptoms, opened, odds)
+        candidate_kernels.find_plausible_odds(net, symptoms, opened, odds)
         evidence = record_kernels.listed(records, record)
         record_kernels.weigh_absent(net, evidence, workspace)
         present = record_kernels.present_of(evidence)
@@ -146,29 +146,6 @@ def cut_records(
             candidate_kernels.set_bit(
                 sampled.candidates[record], disease, workspace.is_cut[disease]
             )
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
-def find_plausible_odds(
-    net: FlatNetwork, symptoms: Listed, opened: OpenRecord, odds: Floats
-) -> None:
-    """Find the odds of all diseases given those that explain a record, or all but one of them.
-
-    Of two diseases that explain the same findings one is on, which makes the other improbable; so
-    each that is on is left out in turn. Those that are on have infinite odds.
-    """
-    candidate_kernels.find_odds(net, symptoms, opened)
-    odds[:] = opened.odds
-    for disease in range(len(odds)):
-        if not opened.is_on[disease]:
-            continue
-        opened.is_on[disease] = False
-        candidate_kernels.turn(net, disease, opened)
-        candidate_kernels.find_odds(net, symptoms, opened)
-        odds[:] = np.maximum(odds, opened.odds)
-        opened.is_on[disease] = True
-        candidate_kernels.turn(net, disease, opened)
-    odds[opened.is_on] = np.inf
 
 
 # --- diseases that were seen ---

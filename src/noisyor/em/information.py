@@ -1,7 +1,11 @@
-"""Standard errors from the information that records bring on the parameters."""
+"""The information that records bring on the parameters, and standard errors from it."""
+
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.sampling_kernels import DiseaseInformation
@@ -10,8 +14,75 @@ from noisyor.parameters import Fixed, Parameters
 
 Floats = NDArray[np.float64]
 
-MOST_TOGETHER = 1500
-"""Parameters on which the information is looked at, all together, in every step to the maximum."""
+MOST_TOGETHER = 10_000
+"""Parameters whose information is inverted together: the matrix takes 800 MB."""
+MOST_FACTORED = 1500
+"""Parameters whose information is factored in every step to the maximum; of more, a step is found
+by conjugate gradients."""
+SOLVED, MOST_SOLVING = 0.03, 150
+"""Conjugate gradients end at this part of where they began, or after so many steps: a step to the
+maximum need not be exact, for the next one mends it."""
+
+
+class Information(Protocol):
+    """What records say of some parameters together, on the scale of log odds."""
+
+    def times(self, vector: Floats) -> Floats:
+        """Return the matrix times a vector."""
+        ...
+
+    def solve(self, diagonal: Floats, vector: Floats) -> Floats:
+        """Return the x for which (matrix + diagonal) x = vector."""
+        ...
+
+
+class MatrixInformation(Information):
+    """The matrix."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self.matrix = matrix
+
+    def times(self, vector: Floats) -> Floats:
+        """Return the matrix times a vector."""
+        return np.asarray(self.matrix @ vector)
+
+    def solve(self, diagonal: Floats, vector: Floats) -> Floats:
+        """Return the x for which (matrix + diagonal) x = vector."""
+        matrix = self.matrix.copy()
+        matrix.flat[:: len(matrix) + 1] += diagonal
+        return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), vector))
+
+
+class ScoreInformation(Information):
+    """The scores, a row each, whose products add up to the matrix: where there are fewer rows."""
+
+    def __init__(self, rows: NDArray[np.float32], factor: float) -> None:
+        self.rows = rows
+        self.factor = factor
+        """Of how many times more records these are a sample."""
+
+    def times(self, vector: Floats) -> Floats:
+        """Return the matrix times a vector."""
+        return np.asarray(self.factor * (self.rows.T @ (self.rows @ vector.astype(np.float32))))
+
+    def solve(self, diagonal: Floats, vector: Floats) -> Floats:
+        """Return nearly the x for which (matrix + diagonal) x = vector (conjugate gradients)."""
+        own = diagonal + self.factor * np.einsum("ij,ij->j", self.rows, self.rows)
+        x, residual = np.zeros_like(vector), vector.copy()
+        scaled = residual / own
+        direction, size = scaled, float(residual @ scaled)
+        least = SOLVED**2 * size
+        for _ in range(MOST_SOLVING):
+            if size <= least:
+                break
+            image = self.times(direction) + diagonal * direction
+            length = size / float(direction @ image)
+            x += length * direction
+            residual -= length * image
+            scaled = residual / own
+            before, size = size, float(residual @ scaled)
+            direction = scaled + size / before * direction
+        return x
 
 
 def scale_of(network: NoisyOrNetwork) -> Floats:
@@ -28,15 +99,46 @@ def without(is_fixed: NDArray[np.bool_], matrix: Floats) -> Floats:
     return matrix
 
 
+def covariance_of(
+    network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
+) -> Floats:
+    """Return the inverse of the information and the weak priors' together, by log odds.
+
+    Rows of what is fixed are 0.
+    """
+    is_fixed = fixed.mask.vector
+
+    def whole() -> Floats:
+        matrix = np.array(information, order="F")
+        matrix[np.diag_indices_from(matrix)] += priors.derivatives(network)[1]
+        matrix[is_fixed] = matrix[:, is_fixed] = 0.0
+        matrix[is_fixed, is_fixed] = 1.0
+        return matrix
+
+    # A matrix of 10,000 parameters is large: it is factored and inverted where it stands.
+    factor, is_indefinite = dpotrf(whole(), lower=1, overwrite_a=1)
+    if is_indefinite:  # a sampled one can be
+        covariance = np.asarray(np.linalg.inv(whole()), dtype=np.float64)
+    else:
+        covariance = dpotri(factor, lower=1, overwrite_c=1)[0]
+        for k in range(len(covariance)):
+            covariance[k, k + 1 :] = covariance[k + 1 :, k]
+    covariance[is_fixed, is_fixed] = 0.0
+    return covariance
+
+
+def errors_of(network: NoisyOrNetwork, covariance: Floats) -> Parameters:
+    """Return the standard errors of a covariance by log odds; NaN where it is not positive."""
+    variances = np.diag(covariance)
+    errors = scale_of(network) * np.sqrt(np.where(variances >= 0.0, variances, np.nan))
+    return Parameters.split(network.structure, errors)
+
+
 def information_errors(
     network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
 ) -> Parameters:
     """Invert the information, by log odds, on all parameters; weak priors make errors smaller."""
-    _, curvature = priors.derivatives(network)
-    whole = information + np.diag(curvature)
-    variances = np.diag(np.linalg.inv(without(fixed.mask.vector, whole)))
-    errors = scale_of(network) * np.sqrt(np.where(variances > 0, variances, np.nan))
-    return Parameters.split(network.structure, errors)
+    return errors_of(network, covariance_of(network, information, fixed, priors))
 
 
 def disease_errors(

@@ -9,14 +9,20 @@ is not made. All on the scale of log odds, so that every value stays inside of i
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from noisyor.em.exact import ExactExpectation
+from noisyor.em.exact import ExactExpectation, ScoredRows
 from noisyor.em.expected import BetaPriors, maximise
-from noisyor.em.information import information_errors
+from noisyor.em.information import (
+    MOST_FACTORED,
+    Information,
+    MatrixInformation,
+    ScoreInformation,
+    information_errors,
+    scale_of,
+)
 from noisyor.em.runs import Limits, Run
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
@@ -36,6 +42,8 @@ FIRST_RECORDS, MORE_RECORDS = 5000, 4
 they are cheap, and get past maxima of no account that all records together have."""
 FIRST_SHARE = 0.05
 """Weak priors count for this share of theirs in the first steps."""
+N_PROBES = 4
+"""Vectors of random signs, from which a mean variance is estimated."""
 EM_STEPS, FIRST_STEPS = 5, 12
 """Steps of EM, and of Fisher scoring, over some of the records."""
 
@@ -48,10 +56,54 @@ class Point(NamedTuple):
     """The penalised log likelihood."""
     derivatives: Floats
     """By the log odds of the free parameters..."""
-    information: Floats
+    information: Information
     """... and the information on them..."""
     if_seen: Floats
-    """... and its diagonal if all causes were seen."""
+    """... and its diagonal if all causes were seen..."""
+    curvature: Floats
+    """... both without this, which the priors add to the diagonal."""
+
+    def step(self, damping: float) -> Floats:
+        """Return a step."""
+        floor = 1e-9 * (self.if_seen + self.curvature).max() + 1e-12
+        diagonal = (1.0 + damping) * self.curvature + damping * self.if_seen + floor
+        found = self.information.solve(diagonal, self.derivatives)
+        return np.clip(found, -LONGEST_STEP, LONGEST_STEP)
+
+    def predicted(self, step: Floats) -> float:
+        """Return what the information says that a step gains."""
+        lost = step @ (self.information.times(step) + self.curvature * step)
+        return float(step @ self.derivatives - lost / 2.0)
+
+    @property
+    def left(self) -> float:
+        """What the information says that is left to gain, with hardly any damping."""
+        return float(self.step(LEAST_DAMPING) @ self.derivatives) / 2.0
+
+
+class Begun(NamedTuple):
+    """Where steps over a part of the records have led."""
+
+    network: NoisyOrNetwork
+    n_steps: int
+
+
+class Climbable(Protocol):
+    """What `climb_penalised` climbs."""
+
+    fixed: Fixed
+
+    def at(self, network: NoisyOrNetwork) -> Point:
+        """Look at all records."""
+        ...
+
+    def moved(self, network: NoisyOrNetwork, position: Floats) -> NoisyOrNetwork:
+        """Return a network whose free parameters are elsewhere."""
+        ...
+
+    def position_of(self, network: NoisyOrNetwork) -> Floats:
+        """Return where the free parameters are."""
+        ...
 
 
 class PenalisedLikelihood:
@@ -65,6 +117,7 @@ class PenalisedLikelihood:
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.expectation = expectation
+        self.structure = expectation.structure
         self.priors = priors
         self.fixed = fixed
         self.is_free = ~fixed.mask.vector
@@ -83,23 +136,68 @@ class PenalisedLikelihood:
 
     def at(self, network: NoisyOrNetwork) -> Point:
         """Look at all records."""
-        free, scored = self.is_free, self.expectation.score(network)
+        free = self.is_free
+        log_likelihood, derivatives, information = self._scored(network)
         self._progress(int(self.expectation.totals.n_records))
-        value = scored.log_likelihood + self.priors.log_density(network, free)
+        value = log_likelihood + self.priors.log_density(network, free)
         slope, curvature = self.priors.derivatives(network)
-        if_seen = self._information_if_seen(network, scored.derivatives) + curvature
-        information = scored.information
-        information.flat[:: len(information) + 1] += curvature
-        derivatives = (scored.derivatives + slope)[free]
-        return Point(network, value, derivatives, information[np.ix_(free, free)], if_seen[free])
+        if_seen = self._information_if_seen(network, derivatives)
+        return Point(
+            network, value, (derivatives + slope)[free], information, if_seen[free],
+            curvature[free],
+        )  # fmt: skip
+
+    def _scored(self, network: NoisyOrNetwork) -> tuple[float, Floats, Information]:
+        """Return the log likelihood, its derivatives, and the information on what is free.
+
+        Of many parameters the information is that of some records: it need not be exact.
+        """
+        size, free = self.structure.n_parameters, self.is_free
+        if size <= MOST_FACTORED:
+            found = self.expectation.score(network)
+            matrix = found.information if free.all() else found.information[np.ix_(free, free)]
+            return found.log_likelihood, found.derivatives, MatrixInformation(matrix)
+        some = self._some()
+        scored = some.score_rows(network)
+        information = self._of_rows(some, scored)
+        if some is self.expectation:
+            return scored.log_likelihood, scored.derivatives, information
+        expected = self.expectation.expect(network)
+        return expected.log_likelihood, expected.trials.derivatives(network), information
+
+    def _some(self) -> ExactExpectation:
+        """Return twice as many records as parameters: their scores take no more than a matrix."""
+        return self.expectation.thinned(2 * self.structure.n_parameters, seed=0)
+
+    def _of_rows(self, some: ExactExpectation, scored: ScoredRows) -> ScoreInformation:
+        """Return the information on what is free, as if all records were such as these."""
+        factor = self.expectation.totals.n_records / max(some.totals.n_records, 1.0)
+        rows = scored.rows if self.is_free.all() else scored.rows[:, self.is_free]
+        return ScoreInformation(rows, factor)
 
     def unknown(self, network: NoisyOrNetwork) -> float:
         """Return the mean variance of the failures' errors."""
+        is_free = ~self.fixed.mask.failures
+        if not is_free.any():
+            return 0.0
+        if self.structure.n_parameters > MOST_FACTORED:
+            return self._nearly_unknown(network)
         information = self.expectation.information(network)
         errors = information_errors(network, information, self.fixed, self.priors)
-        is_free = ~self.fixed.mask.failures
-        variances = np.nan_to_num(errors.failures[is_free] ** 2)
-        return float(variances.mean()) if len(variances) else 0.0
+        return float(np.nan_to_num(errors.failures[is_free] ** 2).mean())
+
+    def _nearly_unknown(self, network: NoisyOrNetwork) -> float:
+        """Return the same from some random signs: what they are multiplied by is the trace."""
+        free, some = self.is_free, self._some()
+        information = self._of_rows(some, some.score_rows(network))
+        is_failure = Parameters.full(self.structure, (False, True, False)).vector[free]
+        curvature = self.priors.derivatives(network)[1][free]
+        scale, rng = (scale_of(network)[free] * is_failure), np.random.default_rng(0)
+        found = []
+        for _ in range(N_PROBES):
+            probe = scale * rng.choice([-1.0, 1.0], size=len(scale))
+            found.append(probe @ information.solve(curvature + 1e-9, probe))
+        return float(np.mean(found) / is_failure.sum())
 
     def _information_if_seen(self, network: NoisyOrNetwork, derivatives: Floats) -> Floats:
         """Return trials x (1 - x) of all parameters: of a failure its disease's expected cases."""
@@ -124,7 +222,7 @@ class PenalisedLikelihood:
 
 
 def climb_penalised(
-    likelihood: PenalisedLikelihood, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
+    likelihood: Climbable, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
 ) -> Run:
     """Climb to the maximum near a start; the penalised likelihood never falls.
 
@@ -133,46 +231,32 @@ def climb_penalised(
     """
     network, values = start.with_fixed(likelihood.fixed), list[float]()
     for _ in range(min(n_em_steps, limits.max_iter)):
+        assert isinstance(likelihood, PenalisedLikelihood)  # others have no steps of EM
         network, value = likelihood.em_step(network)
         values.append(value)
     point, damping, growth = likelihood.at(network), 0.1, 2.0
     values.append(point.value)
     while len(point.derivatives):
         least = limits.tol * abs(point.value) or SETTLED
-        if _left(point) < least or _has_stalled(values, least):
+        if point.left < least or _has_stalled(values, least):
             break
         if len(values) > limits.max_iter:
             return Run(point.network, values, False)
         position = likelihood.position_of(point.network)
         for _ in range(MOST_TRIES):
-            step = _step(point, damping)
+            step = point.step(damping)
             after = likelihood.at(likelihood.moved(point.network, position + step))
             if after.value > point.value:
                 break
             damping, growth = max(damping, 1e-3) * growth, 2.0 * growth
         else:
             return Run(point.network, values, False)  # not even a short step gains anything
-        predicted = step @ point.derivatives - step @ point.information @ step / 2.0
-        share = (after.value - point.value) / max(float(predicted), 1e-300)
+        share = (after.value - point.value) / max(point.predicted(step), 1e-300)
         damping *= max(0.2, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 0.2
         damping, growth = max(damping, 1e-4), 2.0
         point = after
         values.append(point.value)
     return Run(point.network, values, True)
-
-
-def _step(point: Point, damping: float) -> Floats:
-    """Return a step."""
-    matrix = point.information.copy()
-    floor = 1e-9 * point.if_seen.max() + 1e-12
-    matrix.flat[:: len(matrix) + 1] += damping * point.if_seen + floor
-    step = cho_solve(cho_factor(matrix, overwrite_a=True), point.derivatives)
-    return np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-
-
-def _left(point: Point) -> float:
-    """Return what the information says that is left to gain, with hardly any damping."""
-    return float(_step(point, LEAST_DAMPING) @ point.derivatives) / 2.0
 
 
 def _has_stalled(values: list[float], least: float) -> bool:
@@ -206,26 +290,29 @@ def find_maximum(
         priors = BetaPriors.weak(network, share, unsure.unknown(network))
         return PenalisedLikelihood(part, priors, fixed, progress)
 
-    def climbed(part: ExactExpectation, start: NoisyOrNetwork) -> NoisyOrNetwork:
-        return climb_penalised(likelihood_of(part, start), start, first).network
+    def climbed(part: ExactExpectation, start: Begun) -> Begun:
+        run = climb_penalised(likelihood_of(part, start.network), start.network, first)
+        return Begun(run.network, start.n_steps + len(run.values) - 1)
 
-    def first_climbed(start: NoisyOrNetwork) -> NoisyOrNetwork:
+    def first_climbed(start: NoisyOrNetwork) -> Begun:
         part.cut(start)
         # Where failures are a guess, alike for all, their spread says nothing.
         hardly_any = BetaPriors.weak(start, FIRST_SHARE * share)
         likelihood = PenalisedLikelihood(part, hardly_any, fixed, progress)
-        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS).network
-        return climbed(part, climbed(part, near))
+        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS)
+        return climbed(part, climbed(part, Begun(near.network, len(near.values) - 1)))
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
     part = expectation.thinned(FIRST_RECORDS, seed)
     found = [first_climbed(start) for start in starts]
-    heights = [part.expect(each).log_likelihood for each in found]
-    network, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
+    heights = [part.expect(each.network).log_likelihood for each in found]
+    begun, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
     while 2 * size < expectation.totals.n_records:
-        network = climbed(expectation.thinned(size, seed), network)
+        begun = climbed(expectation.thinned(size, seed), begun)
         size *= MORE_RECORDS
-    likelihood = likelihood_of(expectation, network)
-    candidates = [network, *(start.with_fixed(fixed) for start in starts)]
+    likelihood = likelihood_of(expectation, begun.network)
+    candidates = [begun.network, *(start.with_fixed(fixed) for start in starts)]
     highest = max(candidates, key=likelihood.value_of)
-    return climb_penalised(likelihood, highest, limits), likelihood.priors
+    n_before = begun.n_steps if highest is begun.network else 0
+    run = climb_penalised(likelihood, highest, limits)
+    return run._replace(n_before=n_before), likelihood.priors

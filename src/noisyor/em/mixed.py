@@ -14,6 +14,7 @@ import numpy as np
 
 from noisyor.em.exact import SCORED_AT_ONCE, ExactExpectation
 from noisyor.em.expected import BetaPriors
+from noisyor.em.information import MatrixInformation
 from noisyor.em.maximum import MOST_LOG_ODDS, Point
 from noisyor.em.mixed_kernels import FlatCauses, MixedScores, PeopleOfRecords, score_mixed
 from noisyor.findings import Findings
@@ -494,14 +495,11 @@ class MixedLikelihood:
         slopes, curvatures = (part[n_diseases:] for part in self.priors.derivatives(network))
         seen = model.if_seen(causes, flat, expectation.cell_weights())
         if_seen = np.concatenate([seen, self._items_if_seen(network)])
-        if_seen += np.concatenate([curvature, curvatures])
-        information = scored.information
-        information.flat[:: len(information) + 1] += np.concatenate([curvature, curvatures])
         derivatives = scored.derivatives + np.concatenate([slope, slopes])
         free = self.is_free
-        return Point(
-            network, value, derivatives[free], information[np.ix_(free, free)], if_seen[free]
-        )
+        information = MatrixInformation(scored.information[np.ix_(free, free)])
+        weak = np.concatenate([curvature, curvatures])[free]
+        return Point(network, value, derivatives[free], information, if_seen[free], weak)
 
     def _items_if_seen(self, network: NoisyOrNetwork) -> Floats:
         """Return trials x (1 - x) of failures and leaks, if all causes were seen."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, quoted
+from noisyor.errors import ParameterError, count_of, quoted
 from noisyor.findings import Findings
 from noisyor.immutable import EqualByValue
 from noisyor.network import NoisyOrNetwork
@@ -17,6 +17,7 @@ from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 MAX_OPERATIONS = 2.0**24
 """For one record, exactly: about a tenth of a second."""
@@ -42,6 +43,8 @@ class EMSettings:
         Threads; None: as many as there are cores.
     max_operations
         Exact methods refuse records that need more: exact inference is exponential.
+    robust
+        Standard errors that hold even if the network does not describe the records.
     """
 
     max_iter: int | None = None
@@ -50,6 +53,7 @@ class EMSettings:
     rng: Any = 0
     n_jobs: int | None = None
     max_operations: float = MAX_OPERATIONS
+    robust: bool = False
 
     def __post_init__(self) -> None:
         _check_number("max_iter", 1 if self.max_iter is None else self.max_iter, Integral, 1)
@@ -91,6 +95,10 @@ class Run(NamedTuple):
     """What is maximised, after each step."""
     is_settled: bool
     """True if it ended because nothing changed any more, not because of its last step."""
+    n_before: int = 0
+    """Steps over a part of the records, before these."""
+    steps: list[int] | None = None
+    """After how many steps each value was found; None: 0, 1, 2 and so on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,19 +113,31 @@ class Trace(EqualByValue):
     """Its last value in each run, from different starts."""
     is_settled: bool
     """True if the run that was kept ended because nothing changed any more."""
+    n_before: int = 0
+    """Steps over a part of the records, before these."""
+    steps: Integers | None = None
+    """After how many steps each value was found; None: 0, 1, 2 and so on."""
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the run that was kept, over all records."""
+        return len(self.values) - 1 if self.steps is None else int(self.steps[-1])
 
     def facts(self) -> dict[str, object]:
         """Return what is to be known of it, for JSON."""
         return {
             "quantity": self.quantity,
             "value": float(self.values[-1]),
-            "steps": len(self.values) - 1,
+            "steps": self.n_steps,
+            "steps_before": self.n_before,
             "is_settled": self.is_settled,
             "ends": self.ends.tolist(),
         }
 
     def __str__(self) -> str:
-        steps = f"after {len(self.values) - 1:,} steps"
+        steps = f"after {count_of(self.n_steps, 'step')}"
+        if self.n_before:
+            steps += f" over all records, and {self.n_before:,} over a part of them"
         ending = "" if self.is_settled else ", still rising"
         text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
         worst = float(self.ends.min())
@@ -133,7 +153,9 @@ def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
     best = max(runs, key=lambda run: run.values[-1])
     assert np.isfinite(best.values[-1])
     ends = np.array([run.values[-1] for run in runs])
-    return best.network, Trace(quantity, np.array(best.values), ends, best.is_settled)
+    values = np.array(best.values)
+    steps = None if best.steps is None else np.array(best.steps)
+    return best.network, Trace(quantity, values, ends, best.is_settled, best.n_before, steps)
 
 
 def random_starts(

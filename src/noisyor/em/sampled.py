@@ -14,7 +14,7 @@ import numpy as np
 from noisyor.em import sampling_kernels
 from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords
 from noisyor.em.expected import ExpectedCounts, total_of
-from noisyor.em.sampling_kernels import DiseaseInformation, Scores, Sweeps
+from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SummedBounds, Sweeps
 from noisyor.findings.blocks import Block
 from noisyor.inference.flat import Floats, Integers, flatten
 from noisyor.network import NoisyOrNetwork
@@ -57,6 +57,10 @@ class Sampler(Protocol):
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
+        ...
+
+    def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
+        """Return lower bounds of the log evidences of every so many records."""
         ...
 
     def share_enumerated(self) -> float:
@@ -137,6 +141,17 @@ class RecordSampler(Sampler):
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
         return self._gathered(DiseaseInformation, network, n_sweeps, seed)
+
+    def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
+        """Return lower bounds of the log evidences of every so many records."""
+        net = flatten(network)
+
+        def bound_block(k: int) -> SummedBounds:
+            found = SummedBounds.zeros(self.structure)
+            sampling_kernels.bound_records(net, self._records(k), every, found)
+            return found
+
+        return total_of(in_threads(bound_block, range(len(self.blocks)), self._n_jobs))
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""

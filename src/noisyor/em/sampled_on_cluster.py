@@ -11,7 +11,7 @@ import numpy as np
 
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
-from noisyor.em.sampling_kernels import DiseaseInformation, Scores
+from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SummedBounds
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
@@ -58,6 +58,10 @@ class ClusterSampler(Sampler):
         """Return the information that the records bring on each disease and each leak."""
         options = {"n_sweeps": n_sweeps, "seed": seed}
         return DiseaseInformation(*self._stepped("inform", network, options, is_kept=False))
+
+    def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
+        """Return lower bounds of the log evidences of every so many records."""
+        return SummedBounds(*self._stepped("bound", network, {"every": every}, is_kept=False))
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""

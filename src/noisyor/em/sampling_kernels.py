@@ -111,6 +111,58 @@ def gather_sums(
             counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.inverses[x]
 
 
+# --- bounds of the likelihood ---
+
+
+class SummedBounds(NamedTuple):
+    """Lower bounds of the log evidences of some records, added up."""
+
+    total: Floats
+    n_records: Floats
+    """Both have one entry."""
+
+    @classmethod
+    def zeros(cls, structure: Structure) -> "SummedBounds":
+        """Return bounds of no record."""
+        return cls(np.zeros(1), np.zeros(1))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def bound_records(
+    net: FlatNetwork, records: SampledRecords, every: int, bounded: SummedBounds
+) -> None:
+    """Add up lower bounds of the log evidences of some records, those of every so many.
+
+    A bound is the sum over all states of the most plausible diseases, the others being absent. It
+    depends on the network alone, not on what was sampled.
+    """
+    workspace, odds = candidate_kernels.new_open_record(net), np.empty(len(net.priors))
+    fresh = SampledRecords(
+        records.offsets, records.listed, records.is_unknown, records.first,
+        np.zeros_like(records.states), records.candidates,
+    )  # fmt: skip
+    log_silent = np.log(1.0 - net.leaks)
+    log_nothing = np.log(1.0 - net.priors).sum() + log_silent.sum()
+    for record in range(len(records.offsets) - 1):
+        if (records.first + record) % every != 0:
+            continue
+        symptoms = candidate_kernels.open_record(net, fresh, record, workspace)
+        candidate_kernels.explain(net, symptoms, workspace)
+        candidate_kernels.find_plausible_odds(net, symptoms, workspace, odds)
+        n_chosen = min(len(odds), MOST_ENUMERATED)
+        workspace.chosen[:n_chosen] = np.argsort(-odds)[:n_chosen]
+        workspace.is_on[:] = False
+        log_evidence = log_nothing
+        log_evidence += candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
+        for x in range(len(symptoms)):
+            log_evidence -= log_silent[symptoms[x]]
+            if workspace.h[x] > 0.0:
+                log_evidence += np.log(net.leaks[symptoms[x]])
+        bounded.total[0] += log_evidence
+        bounded.n_records[0] += 1.0
+        candidate_kernels.close_record(symptoms, workspace, fresh.states[record])
+
+
 # --- the information on each disease of a large network ---
 
 

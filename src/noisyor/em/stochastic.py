@@ -12,16 +12,24 @@ value stays inside of its bounds.
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
-from noisyor.em.information import information_errors, scale_of, without
+from noisyor.em.information import MOST_TOGETHER, covariance_of, scale_of, without
+from noisyor.em.runs import Run
 from noisyor.em.sampled import Sampler
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
+
+GUARDED_RECORDS = 400
+"""The records on whose evidence it is decided which network is returned."""
+LITTLE = 0.05
+"""Rounds end when they gain less than this part of half the number of parameters, which is what a
+maximum is above the true network."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,9 @@ class StochasticSettings:
     """How many rounds to make, and how."""
 
     rounds: int = 10
-    """Over all records; the second half of them is averaged."""
+    """Over all records; each half of them is averaged..."""
+    most_rounds: int = 20
+    """... and if the second gains much on the first, there are more, up to so many."""
     warm_up_records: int = 100_000
     """With more records some rounds are made over so many of them first..."""
     warm_up_rounds: int = 5
@@ -50,11 +60,16 @@ class StochasticSettings:
         On small networks fewer candidates can be summed up exactly; the others then count for so
         much that they are looked at in every round.
         """
-        found = cls(screen_every=1, least_odds=1e-3) if is_small(structure) else cls()
+        found = cls()
+        if is_small(structure):  # Fisher scoring goes on
+            found = cls(screen_every=1, least_odds=1e-3, most_rounds=found.rounds)
         if max_iter is None:
             return found
+        first, after = min(found.rounds, max_iter), min(found.rounds_after, max_iter)
         warm_up = min(found.warm_up_rounds, max_iter)
-        return replace(found, rounds=max_iter, rounds_after=max_iter, warm_up_rounds=warm_up)
+        return replace(
+            found, rounds=first, rounds_after=after, warm_up_rounds=warm_up, most_rounds=max_iter
+        )
 
 
 @dataclass(frozen=True)
@@ -78,9 +93,51 @@ class ScoringSettings:
 def is_small(structure: Structure) -> bool:
     """Return True if the information on all parameters of a network is inverted together.
 
-    Of more than 3,000, each disease's is inverted on its own.
+    Of more, each disease's is inverted on its own.
     """
-    return structure.n_parameters <= 3000
+    return structure.n_parameters <= MOST_TOGETHER
+
+
+class Guard:
+    """Judges networks by the penalised log likelihood of some of the records, bounded from below.
+
+    Whatever sampling leads to, what is returned is the best that was seen.
+    """
+
+    def __init__(
+        self, sampler: Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float, tol: float
+    ) -> None:
+        self._sampler, self._tol, self.n_before = sampler, tol, 0
+        self._is_free = ~fixed.mask.vector
+        self._priors = BetaPriors.weak(start, share)  # the same for all
+        self._every = max(int(sampler.starts[-1]) // GUARDED_RECORDS, 1)
+        self.networks, self.values, self.steps = [start], [self.value_of(start)], [0]
+
+    def value_of(self, network: NoisyOrNetwork) -> float:
+        """Return the bound, as if all records were such as those that are looked at."""
+        bounded = self._sampler.bound(network, self._every)
+        n_records = int(self._sampler.starts[-1])
+        found = float(bounded.total[0] * n_records / bounded.n_records[0])
+        return found + self._priors.log_density(network, self._is_free)
+
+    def see(self, network: NoisyOrNetwork, n_steps: int) -> float:
+        """Judge a network after so many more steps; return what it gains on the one before."""
+        self.networks.append(network)
+        self.values.append(self.value_of(network))
+        self.steps.append(self.steps[-1] + n_steps)
+        return self.values[-1] - self.values[-2]
+
+    def is_little(self, gain: float) -> bool:
+        """Return True if a gain is hardly worth more steps."""
+        return gain <= (self._tol * abs(self.values[-1]) or LITTLE * self._is_free.sum() / 2.0)
+
+    def best(self, is_settled: bool) -> Run:
+        """Return the best network, its value last."""
+        best = int(np.argmax(self.values))
+        values, steps = self.values, self.steps
+        if best < len(values) - 1:
+            values, steps = [*values, values[best]], [*steps, steps[-1]]
+        return Run(self.networks[best], values, is_settled, self.n_before, steps)
 
 
 def stochastic_em(
@@ -91,9 +148,11 @@ def stochastic_em(
     share: float,
     settings: StochasticSettings,
     progress: Callable[[int], None],
-) -> tuple[NoisyOrNetwork, int]:
-    """Return the mean of the last rounds' networks, and how many rounds over all records were made.
+    tol: float = 0.0,
+) -> tuple[Guard, bool]:
+    """Make rounds until they gain little; return what was seen, and whether they do.
 
+    After some rounds the mean of their networks is looked at, and they go on from the last one.
     The weak priors count for a `share` of their usual sizes.
     """
     n_blocks, numbers = len(sampler.starts) - 1, itertools.count(seed * 1000 + 1)
@@ -114,14 +173,24 @@ def stochastic_em(
         return found
 
     network = start.with_parameters(inside(start.parameters)).with_fixed(fixed)
+    guard = Guard(sampler, network, fixed, share, tol)
     n_rounds = settings.rounds
     n_warm = int(np.searchsorted(sampler.starts, settings.warm_up_records))
     if n_warm < n_blocks:
         network = rounds(network, settings.warm_up_rounds, n_warm)[-1]
-        n_rounds = settings.rounds_after
-    last = rounds(network, n_rounds, n_blocks)[n_rounds // 2 :]
-    mean = np.mean([each.parameters.vector for each in last], axis=0)
-    return network.with_parameters(Parameters.split(network.structure, mean)), n_rounds
+        n_rounds, guard.n_before = settings.rounds_after, settings.warm_up_rounds
+    n_left, is_little = max(settings.most_rounds, n_rounds), False
+    while n_left > 0 and not is_little:
+        last = rounds(network, min((n_rounds + 1) // 2, n_left), n_blocks)
+        is_first, network, n_left = len(guard.values) == 1, last[-1], n_left - len(last)
+        is_little = guard.is_little(guard.see(_mean(last), len(last))) and not is_first
+    return guard, is_little
+
+
+def _mean(networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
+    """Return the mean of the parameters of some networks."""
+    mean = np.mean([each.parameters.vector for each in networks], axis=0)
+    return networks[0].with_parameters(Parameters.split(networks[0].structure, mean))
 
 
 def fisher_scoring(
@@ -131,8 +200,13 @@ def fisher_scoring(
     fixed: Fixed,
     share: float = 1.0,
     settings: ScoringSettings = ScoringSettings(),
-) -> tuple[NoisyOrNetwork, Parameters]:
-    """Return the maximum of the likelihood, under weak priors, near a start; standard errors."""
+    see: Callable[[NoisyOrNetwork, int], Any] = lambda *_: None,
+) -> tuple[NoisyOrNetwork, Floats]:
+    """Return the maximum of the likelihood, under weak priors, near a start; its covariance.
+
+    That is one by log odds. Every few steps, and at the end, the network is shown to `see`, with
+    the number of steps since the last time.
+    """
     structure, is_fixed = start.structure, fixed.mask.vector
     position = log_odds(start.parameters.vector)
     information = np.zeros((len(position), len(position)))
@@ -145,6 +219,8 @@ def fisher_scoring(
     for step in range(settings.most_steps):
         network = network_at(position)
         if step % settings.screen_every == 0:  # as parameters move, other diseases become possible
+            if step:
+                see(network, settings.screen_every)
             n_blocks, sample = len(sampler.starts) - 1, seed + 500 + step
             sampler.expect(network, n_blocks, must_screen=True, n_sweeps=1, seed=sample)
             is_exact = sampler.share_enumerated() > settings.exact_share
@@ -166,4 +242,17 @@ def fisher_scoring(
         if is_short if is_exact else step + 1 == settings.steps:
             break
     network = network_at(position)
-    return network, information_errors(network, information, fixed, BetaPriors.weak(network, share))
+    see(network, step % settings.screen_every + 1)
+    weak = BetaPriors.weak(network, share)
+    return network, covariance_of(network, information, fixed, weak)
+
+
+def sampled_covariance(
+    sampler: Sampler, network: NoisyOrNetwork, seed: int, fixed: Fixed, share: float
+) -> Floats:
+    """Return the covariance by log odds at a network, from sampled diseases."""
+    n_blocks, n_sweeps, scale = len(sampler.starts) - 1, ScoringSettings.sweeps, scale_of(network)
+    sampler.expect(network, n_blocks, must_screen=True, n_sweeps=n_sweeps, seed=seed)
+    information = sampler.score(network, n_sweeps, seed).information
+    information = scale[:, np.newaxis] * information * scale
+    return covariance_of(network, information, fixed, BetaPriors.weak(network, share))

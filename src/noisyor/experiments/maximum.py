@@ -16,22 +16,25 @@ from noisyor.network import NoisyOrNetwork
 LASTS = "two hours"
 NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", "health_knowledge_graph", *WEAK)
 METHODS = ("refined", "pooled")
-ONLY_SIZES = dict.fromkeys(("ddxplus", "health_knowledge_graph", *WEAK), (3000, 10_000))
+ONLY_SIZES = {"health_knowledge_graph": (3000, 10_000)}
 """Where a cell takes many minutes."""
+N_SAMPLES = {"figure1": 40, "figure2": 40}
+"""Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
 N_TESTED = 3000
 """New records, on which the likelihood is compared, too."""
 
 
 def cells(settings: ExperimentSettings) -> list[Cell]:
-    """List networks, records and methods, five samples each."""
+    """List networks, records and methods, five samples each, or more of small ones."""
     names = settings.pick(settings.available(*NETWORKS), ["figure1", WEAK[0]])
-    seeds = settings.seeds(settings.pick(5, 1))
     return [
         cell
         for n_records in settings.pick((3000, 10_000, 100_000), (1000,))
         for name in names
         if n_records in ONLY_SIZES.get(name, (n_records,))
-        for cell in cells_of([name], [n_records], seeds, METHODS)
+        for cell in cells_of(
+            [name], [n_records], settings.seeds(settings.pick(N_SAMPLES.get(name, 5), 1)), METHODS
+        )
     ]
 
 

@@ -16,11 +16,9 @@ from noisyor.inference.flat import (
     Listed,
     Records,
 )
-from noisyor.inference.piece_kernels import Piece
+from noisyor.inference.piece_kernels import SMALLEST_NORMAL, Piece
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
-SMALLEST_NORMAL = 2.3e-308
-"""Numbers below it have few digits, and an infinite inverse: they count as 0."""
 """Methods, and two reasons why there is no answer."""
 
 
@@ -146,8 +144,6 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
         total = p + (1.0 - p) * np.exp(-log_factor)
         return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
     within = p * np.exp(log_factor)
-    if within < SMALLEST_NORMAL:
-        within = 0.0
     total = 1.0 - p + within
     return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
 

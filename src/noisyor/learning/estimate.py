@@ -13,7 +13,7 @@ from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.learned_causes import LearnedCauses
-from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
+from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -143,6 +143,9 @@ class Estimate(EqualByValue):
     """How the method converged, where it climbs the likelihood; None where it samples."""
     learned_causes: LearnedCauses | None = None
     """How the diseases occur together, and depend on covariates, where that was learned."""
+    partners: Parameters | None = None
+    """The number of the parameter that each one trades off with, where records hardly tell the two
+    apart, counted as in a vector; -1 where there is none."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
 
@@ -226,25 +229,16 @@ class Estimate(EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
+        if self.learned_causes is not None:
+            raise ParameterError(
+                "misfits are looked for with independent diseases; where they occur together, or "
+                "depend on covariates, compare_models (noisyor compare) says how well each model "
+                "fits."
+            )
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
-        check_usable(self.network, counts, level)
-        return Misfits(self.network, counts, level=level, variances=self._variances(counts))
-
-    def _variances(self, counts: Moments) -> Floats | None:
-        """Return how uncertain the ratio of each pair is; NaN where it is not learned.
-
-        With "refined" it is not: what its errors add to a residual, the fit has taken off before.
-        """
-        owners = self.structure.edges[:, 0]
-        learned = self.failures.is_learned & self.priors.is_learned[owners]
-        errors = self.failures.standard_errors
-        if self.method == "refined":
-            if learned.all():
-                return None
-            errors = np.zeros(len(learned))
-        return ratio_variances(self.network, np.where(learned, errors, np.nan), counts.plan.pairs)
+        return Misfits(self.network, counts, level=level, flags=self.flags)
 
     def summary(self) -> "pa.Table":
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
@@ -256,7 +250,7 @@ class Estimate(EqualByValue):
         import pyarrow as pa
 
         flags, depths = self.flags.vector, self.depths.vector
-        texts = {flag: (Flag(flag).reasons, Flag(flag).codes) for flag in np.unique(flags).tolist()}
+        codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
         return pa.table(
             {
@@ -267,8 +261,8 @@ class Estimate(EqualByValue):
                 "upper": pa.array(np.concatenate(upper), from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
-                "flags": [texts[flag][0] for flag in flags.tolist()],
-                "flag_codes": [texts[flag][1] for flag in flags.tolist()],
+                "flags": self._flag_sentences(),
+                "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
 
@@ -280,6 +274,18 @@ class Estimate(EqualByValue):
         names are unknown.
         """
         write_table(path, self.summary(), spreadsheet_safe=spreadsheet_safe)
+
+    def _flag_sentences(self) -> list[str]:
+        """Return in words what is doubtful about each parameter, and what it trades off with."""
+        flags = self.flags.vector
+        reasons = {flag: Flag(flag).reasons for flag in np.unique(flags).tolist()}
+        found = [reasons[flag] for flag in flags.tolist()]
+        if self.partners is not None:
+            names = self.structure.parameter_sentences()
+            partners = self.partners.vector
+            for j in np.flatnonzero((partners >= 0) & (flags != 0)).tolist():
+                found[j] += f"; it trades off with {names[partners[j]]}"
+        return found
 
     def _sources(self) -> list[str | None]:
         """Return in words what each parameter was learned from."""

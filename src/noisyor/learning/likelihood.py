@@ -14,6 +14,7 @@ from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, Expected, inside, maximise
 from noisyor.em.information import information_errors
 from noisyor.em.observed import ObservedExpectation, check_diseases
+from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
 from noisyor.em.variational import VariationalExpectation
 from noisyor.errors import ParameterError, StructureError, quoted
@@ -81,6 +82,8 @@ def _exactly(
         findings.with_structure(structure), max_operations=settings.max_operations,
         n_jobs=settings.n_jobs,
     )  # fmt: skip
+    if settings.robust:
+        check_robust(structure.n_parameters, is_exact=True)
     ascent = ExactAscent(expectation, fixed, progress or _ignore)
     if method == "exact_em":
         run, limits = ascent.by_leaps, settings.limits(max_iter=5000, tol=1e-11)
@@ -89,7 +92,11 @@ def _exactly(
     starts = random_starts(findings, structure, fixed, settings)
     network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
     priors = BetaPriors.weak(network, 1e-3)
-    errors = information_errors(network, expectation.information(network), fixed, priors)
+    if settings.robust:
+        robust = robust_covariance(expectation, network, fixed, priors)
+        errors = robust_errors(expectation, network, fixed, robust, priors)
+    else:
+        errors = information_errors(network, expectation.information(network), fixed, priors)
     return _estimate(method, network, errors, findings, fixed, trace)
 
 

@@ -195,6 +195,8 @@ class Method:
     """It can learn from counts alone, and so bit by bit, from several sites, and on a cluster."""
     needs_labels: bool = False
     """It learns from records in which the diseases were seen."""
+    can_be_robust: bool = False
+    """Its standard errors can be those of records that the network does not describe."""
 
 
 def fit(
@@ -257,6 +259,12 @@ def fit(
     if together.columns is not None:
         bare = tuple(name.removesuffix(CATEGORY) for name in together.columns)
         source.form = replace(source.form, passed_over=bare)
+    if settings.em.robust and (source.moments is not None or not chosen.can_be_robust):
+        able = [each.name for each in METHODS.values() if each.can_be_robust]
+        raise ParameterError(
+            "robust errors (robust=True, --robust) follow from records, by the methods "
+            f"{', '.join(able)}: give records and learn with one of them, or leave robust out."
+        )
     schedule = settings.schedule(structure, fixed)
     records, form = source.records, source.form
     estimate = chosen.learn(Problem(source, schedule, fixed, settings, labels))
@@ -381,7 +389,12 @@ def _refined(problem: Problem) -> Estimate:
     return replace(estimate, moments=fitted.moments)
 
 
-def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool = False) -> Method:
+def _from_records(
+    name: str,
+    learn: Callable[..., Estimate],
+    needs_labels: bool = False,
+    can_be_robust: bool = False,
+) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
@@ -397,7 +410,7 @@ def _from_records(name: str, learn: Callable[..., Estimate], needs_labels: bool 
         estimate = learn(findings, problem.structure, *seen, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)
 
-    return Method(name, learned, needs_labels=needs_labels)
+    return Method(name, learned, needs_labels=needs_labels, can_be_robust=can_be_robust)
 
 
 def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any) -> Estimate:
@@ -405,12 +418,12 @@ def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any
 
 
 _TABLE = [
-    Method("refined", _refined, from_counts=True),
+    Method("refined", _refined, from_counts=True, can_be_robust=True),
     Method("pooled", _pooled, from_counts=True),
     Method("sequential", _sequential, from_counts=True),
-    _from_records("exact_em", learn_exact_em),
+    _from_records("exact_em", learn_exact_em, can_be_robust=True),
     _from_records("variational_em", learn_variational_em),
-    _from_records("maximum_likelihood", learn_maximum_likelihood),
+    _from_records("maximum_likelihood", learn_maximum_likelihood, can_be_robust=True),
     _from_records("observed", learn_observed, needs_labels=True),
     _from_records(
         "observed_likelihood", partial(learn_observed, method="likelihood"), needs_labels=True

@@ -16,24 +16,39 @@ from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import (
     MOST_TOGETHER,
     at_least_if_seen,
+    covariance_of,
     disease_errors,
-    information_errors,
+    errors_of,
 )
 from noisyor.em.maximum import find_maximum
+from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
-from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
+from noisyor.em.stochastic import (
+    Guard,
+    StochasticSettings,
+    fisher_scoring,
+    is_small,
+    sampled_covariance,
+    stochastic_em,
+)
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.starts import even_network
-from noisyor.learning.trust import rests_on_few, rests_on_priors
+from noisyor.learning.trust import (
+    FlatDirections,
+    flat_directions,
+    rests_on_few,
+    rests_on_priors,
+)
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Parameters, as_fixed
+from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
+BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
 
@@ -67,7 +82,7 @@ def learn_refined(
         What the clean-up has learned beyond the schedule, for the start.
     settings
         `max_iter`: steps over all records at most (100 by default), or rounds where diseases are
-        sampled (10); `tol`; `rng`; `n_jobs`.
+        sampled (20); `tol`; `rng`; `n_jobs`; `robust`.
     progress
         Called with the number of records sampled since the last call.
 
@@ -102,9 +117,9 @@ def learn_refined(
         beyond.map(lambda here, error: np.where(here, np.nan, error), found.errors), depths,
         found.flags.map(flag, beyond), schedule,
         sources=Parameters.full(structure, "records", object), trace=found.trace,
-        n_iter=found.n_iter,
+        partners=found.partners, n_iter=max(found.trace.n_steps, 1),
     )  # fmt: skip
-    return cleaned.marked(estimate).fixing(fixed)
+    return cleaned.marked(estimate, by_moments=found.partners is None).fixing(fixed)
 
 
 class Refined(NamedTuple):
@@ -114,8 +129,8 @@ class Refined(NamedTuple):
     values: Parameters
     errors: Parameters
     flags: Parameters
-    n_iter: int
-    trace: Trace | None
+    trace: Trace
+    partners: Parameters | None
 
 
 class Climbed(NamedTuple):
@@ -125,11 +140,12 @@ class Climbed(NamedTuple):
     errors: Parameters
     totals: RecordTotals
     unidentified: Booleans
-    """Diseases that the records hardly tell from others."""
+    """Diseases that the records hardly tell from others, where `flat` does not say it."""
     priors: BetaPriors
     """The weak priors."""
-    n_iter: int
-    trace: Trace | None = None
+    trace: Trace
+    flat: FlatDirections | None
+    """None if the information is not that of all parameters together."""
 
 
 def _refine(
@@ -148,9 +164,19 @@ def _refine(
     fill = partial(_with_childless, whole, kept)
     return Refined(
         int(found.totals.n_records), fill(found.network.parameters, NEUTRAL_VALUES[0]),
-        fill(errors, np.nan), fill(_flags(found, errors), Flag.NOT_SCHEDULED), found.n_iter,
-        found.trace,
+        fill(errors, np.nan), fill(_flags(found, errors), Flag.NOT_SCHEDULED), found.trace,
+        found.flat and fill(_partners(structure, found.flat, whole, kept), -1),
     )  # fmt: skip
+
+
+def _partners(
+    structure: Structure, flat: FlatDirections, whole: Structure, kept: list[int]
+) -> Parameters:
+    """Return the partners, counted as in the whole structure."""
+    n_more = whole.n_diseases - structure.n_diseases
+    others = np.arange(structure.n_diseases, structure.n_parameters) + n_more
+    numbers = np.concatenate([kept, others, [-1]]).astype(np.int64)
+    return Parameters.split(structure, numbers[flat.partners])
 
 
 def _with_childless(
@@ -174,8 +200,12 @@ def _climb(
         records = records.with_structure(structure)
         if structure.n_parameters <= MOST_TOGETHER:
             exact = ExactExpectation(records, may_cut=True, n_jobs=settings.n_jobs)
+            if settings.robust:
+                check_robust(structure.n_parameters, is_exact=exact.is_affordable)
             if exact.is_affordable:
                 return _climb_exactly(exact, start, fixed, share, settings, progress)
+    if settings.robust:
+        check_robust(structure.n_parameters, is_exact=False)
     return _sample(records, start, fixed, share, settings, progress)
 
 
@@ -189,11 +219,24 @@ def _climb_exactly(
     starts = [start, even_network(start.structure, frequencies, fixed)]
     limits = settings.limits(max_iter=100, tol=0.0)
     run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
-    information = expectation.information(run.network)
-    errors = information_errors(run.network, information, fixed, priors)
     network, trace = best_run([run], "penalised log likelihood")
-    nobody = np.zeros(start.structure.n_diseases, dtype=np.bool_)
-    return Climbed(network, errors, totals, nobody, priors, max(len(run.values) - 1, 1), trace)
+    if settings.robust:
+        robust = robust_covariance(expectation, network, fixed, priors)
+        found = _climbed_together(network, robust.bread, totals, priors, trace)
+        errors = robust_errors(expectation, network, fixed, robust, priors)
+        return found._replace(errors=errors)
+    covariance = covariance_of(network, expectation.information(network), fixed, priors)
+    return _climbed_together(network, covariance, totals, priors, trace)
+
+
+def _climbed_together(
+    network: NoisyOrNetwork, covariance: Floats, totals: RecordTotals, priors: BetaPriors,
+    trace: Trace,
+) -> Climbed:  # fmt: skip
+    """Return what follows from the information on all parameters together."""
+    flat = flat_directions(covariance, priors.derivatives(network)[1])
+    nobody = np.zeros(network.structure.n_diseases, dtype=np.bool_)
+    return Climbed(network, errors_of(network, covariance), totals, nobody, priors, trace, flat)
 
 
 def _sample(
@@ -210,19 +253,34 @@ def _sample(
     totals = RecordTotals(int(records.starts[-1]), records.known)
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    learned, n_rounds = stochastic_em(records, start, settings.rng, fixed, share, rounds, progress)
-    unidentified = np.zeros(structure.n_diseases, dtype=np.bool_)
+    tol = settings.tol or 0.0
+    guard, is_settled = stochastic_em(
+        records, start, settings.rng, fixed, share, rounds, progress, tol
+    )
     if is_small(structure):
-        learned, errors = fisher_scoring(records, learned, settings.rng, fixed, share)
-    else:
-        information = records.inform(learned, rounds.information_sweeps, settings.rng)
-        errors = disease_errors(learned, information, totals, fixed, share)
-        if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
-        # Records should say half of what they would say of a prior if the disease was seen: EM
-        # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
-        unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
+        return _scored(records, guard, fixed, share, settings.rng, totals)
+    learned, trace = best_run([guard.best(is_settled)], BOUNDED)
+    information = records.inform(learned, rounds.information_sweeps, settings.rng)
+    errors = disease_errors(learned, information, totals, fixed, share)
+    if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
+    # Records should say half of what they would say of a prior if the disease was seen: EM
+    # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
+    unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     weak = BetaPriors.weak(learned, share)
-    return Climbed(learned, errors, totals, unidentified, weak, n_rounds)
+    return Climbed(learned, errors, totals, unidentified, weak, trace, None)
+
+
+def _scored(
+    records: Sampler, guard: Guard, fixed: Fixed, share: float, seed: int, totals: RecordTotals
+) -> Climbed:
+    """Go on by Fisher scoring, unless that loses."""
+    before = guard.best(False).network
+    learned, covariance = fisher_scoring(records, before, seed, fixed, share, see=guard.see)
+    last_gain = guard.values[-1] - guard.values[-2]
+    network, trace = best_run([guard.best(guard.is_little(abs(last_gain)))], BOUNDED)
+    if network is not learned:
+        covariance = sampled_covariance(records, network, seed, fixed, share)
+    return _climbed_together(network, covariance, totals, BetaPriors.weak(network, share), trace)
 
 
 def _flags(found: Climbed, errors: Parameters) -> Parameters:
@@ -230,7 +288,11 @@ def _flags(found: Climbed, errors: Parameters) -> Parameters:
     network, totals = found.network, found.totals
     structure = network.structure
     few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
-    return rests_on_priors(network.parameters, errors, found.priors.sizes).map(
+    if found.flat is None:
+        weak = rests_on_priors(network.parameters, errors, found.priors.sizes)
+    else:
+        weak = Parameters.split(structure, found.flat.is_flat)
+    return weak.map(
         lambda is_weak, is_few, other: (
             (is_weak | is_few) * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED
         ),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.em.expected import BetaPriors
+from noisyor.em.information import MatrixInformation
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import (
     CauseModel,
@@ -334,8 +335,9 @@ def _covariance(likelihood: MixedLikelihood, network: NoisyOrNetwork) -> Floats:
     parameters that carry them have none.
     """
     point, free = likelihood.at(network), likelihood.is_free
-    scale = 1.0 / np.sqrt(np.maximum(point.if_seen, 1e-12))
-    scaled = point.information * np.outer(scale, scale)
+    scale = 1.0 / np.sqrt(np.maximum(point.if_seen + point.curvature, 1e-12))
+    assert isinstance(point.information, MatrixInformation)
+    scaled = (point.information.matrix + np.diag(point.curvature)) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh(scaled)
     is_flat = values < FLAT
     is_flat &= ~likelihood.is_gauge(vectors * scale[:, np.newaxis])

@@ -1,12 +1,22 @@
 """How far estimates can be trusted: the rules of intervals and flags, for all methods."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from noisyor.names import Indices
 from noisyor.parameters import Booleans, Floats, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
 
 FEWEST_CASES = 5.0
 """Of fewer expected cases a disease's parameters are a guess."""
+MOSTLY = 0.64
+"""What rests on others has more than this part of its variance from them: 0.8 of the spread."""
+TRADED_AWAY = 0.25
+"""The part of a variance that priors of other parameters may decide: they can move a value by half
+of its standard error, which takes 95% intervals to 92%."""
+TRADED = 0.5
+"""The least correlation of two parameters that trade off."""
 WIDENED_BELOW = 30.0
 """With so many cases, variances of failures that were learned from moments are doubled: these are
 far from normal, and leaving groups of records out does not show it. Measured on the clinic."""
@@ -34,15 +44,53 @@ def intervals_of(
     return lower, upper
 
 
+class FlatDirections(NamedTuple):
+    """Which parameters lie along directions that the records say little of."""
+
+    is_flat: Booleans
+    partners: Indices
+    """The number of the parameter that each of them trades off with, -1 where it is none."""
+
+
+def flat_directions(covariance: Floats, of_priors: Floats) -> FlatDirections:
+    """Return what is known by weak priors rather than by records, from the whole information.
+
+    With the information I of the records and that of the priors P, a diagonal, the covariance is
+    C = (I + P)^-1 = C I C + C P C. The second part is what priors, and not records, decide: of a
+    parameter that lies along a flat direction nearly all, however many share it. What its own prior
+    decides is known to be near the others of its kind; what those of other parameters decide is
+    not, and may be off by as much as they are.
+
+    >>> flat = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 50.0]])
+    >>> flat_directions(np.linalg.inv(1000 * flat + np.eye(3)), np.ones(3))
+    FlatDirections(is_flat=array([ True,  True, False]), partners=array([ 1,  0, -1]))
+    """
+    variances = np.diag(covariance)
+    own = of_priors * variances**2
+    by_others = np.einsum("i,ij,ij->j", of_priors, covariance, covariance) - own
+    with np.errstate(invalid="ignore"):
+        is_known = (own <= MOSTLY * variances) & (by_others <= TRADED_AWAY * variances)
+    is_flat = ~is_known & (variances != 0.0)
+    partners = np.full(len(variances), -1)
+    spreads = np.sqrt(np.where(variances > 0.0, variances, np.inf))
+    for j in np.flatnonzero(is_flat):
+        correlations = np.abs(covariance[j]) / spreads
+        correlations[j] = 0.0
+        best = int(np.argmax(correlations))
+        if correlations[best] >= TRADED * spreads[j]:
+            partners[j] = best
+    return FlatDirections(is_flat, partners)
+
+
 def rests_on_priors(values: Parameters, errors: Parameters, sizes: Parameters) -> Parameters:
     """Return True where a weak prior of so many cases makes up most of the precision.
 
-    Or none is known.
+    Or none is known. It is the rule of `flat_directions` for parameters looked at one by one.
     """
 
     def is_weak(value: Floats, error: Floats, size: Floats) -> Booleans:
         with np.errstate(invalid="ignore"):
-            return np.asarray(~(error**2 * size <= 0.64 * value * (1.0 - value)))
+            return np.asarray(~(error**2 * size <= MOSTLY * value * (1.0 - value)))
 
     return values.map(is_weak, errors, sizes)
 

@@ -39,11 +39,17 @@ class Cleaned:
         none = Parameters.full(structure, False)
         return cls(structure, none.failures.copy(), none.priors.copy(), swaps or [])
 
-    def marked(self, estimate: Estimate) -> Estimate:
-        """Return an estimate that says how well components fit, with flags on what is not sure."""
+    def marked(self, estimate: Estimate, *, by_moments: bool = True) -> Estimate:
+        """Return an estimate that says how well components fit, with flags on what is not sure.
+
+        What moments say too little of, the records may tell: that flag is for what was learned
+        `by_moments`, or has no better judge.
+        """
         everyone, fits = np.arange(self.structure.n_diseases), self.explained
         ambiguous = [each.diseases for each in fits if each.is_ambiguous]
-        doubtful = [each.diseases if each.is_poor else each.weakly_identified for each in fits]
+        doubtful = [
+            each.diseases if each.is_poor else each.weakly_identified for each in fits if by_moments
+        ]
         for flag, groups, with_leaks in (
             (Flag.AMBIGUOUS, ambiguous, True),
             (Flag.WEAKLY_IDENTIFIED, doubtful, True),
