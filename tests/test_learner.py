@@ -81,7 +81,8 @@ def test_it_is_an_estimator(network):
     twin = clone(learner).set_params(choice="rarest")
     assert twin.get_params() == {
         "structure": network.structure, "method": "sequential", "pairs": False,
-        "choice": "rarest", "shrink": True,
+        "choice": "rarest", "shrink": True, "robust": False, "causes": "independent",
+        "n_traits": 1, "blocks": None,
         "max_iter": None, "tol": None, "n_init": 4, "n_groups": 50, "random_state": 0,
         "n_jobs": None, "verbose": 0,
     }  # fmt: skip

@@ -17,6 +17,7 @@ import typer
 
 from noisyor._version import __version__
 from noisyor.cli.check import check
+from noisyor.cli.compare import compare
 from noisyor.cli.convert import convert
 from noisyor.cli.count import count, merge
 from noisyor.cli.demo import demo
@@ -150,7 +151,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     info, sample, convert, check, schedule, identify, plan, count, plan_triplets, merge, fit,
-    diagnose, evaluate, report, reproduce, demo,
+    diagnose, compare, evaluate, report, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

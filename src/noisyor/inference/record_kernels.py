@@ -89,6 +89,16 @@ def present_of(evidence: Evidence) -> Listed:
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find P(disease | absent findings), in the workspace; return the log probability of those."""
+    log_evidence = list_absent(net, evidence, workspace)
+    return log_evidence + weigh_all(net, workspace.log_absent, workspace.on)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def list_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
+    """Find what absent findings say of each disease, whatever its prior; return what is left.
+
+    That is the log probability that none of their leaks fires.
+    """
     log_absent, others_unknown = workspace.log_absent, evidence.others_unknown
     if others_unknown:
         log_absent[:] = 0.0
@@ -114,7 +124,6 @@ def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> 
     for each in net.log_absent:
         largest = max(largest, -each)
     workspace.roundings[0] = 8.0 + largest * len(net.leaks)
-    log_evidence += weigh_all(net, log_absent, workspace.on)
     return -np.inf if n_contradicted > 0 else float(log_evidence)
 
 

@@ -13,6 +13,7 @@ from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.draws import Draws
+from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
@@ -146,6 +147,8 @@ class Estimate(EqualByValue):
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
     """How the method converged, where it climbs the likelihood; None where it samples."""
+    learned_causes: LearnedCauses | None = None
+    """How the diseases occur together, and depend on covariates, where that was learned."""
     partners: Parameters | None = None
     """The number of the parameter that each one trades off with, where records hardly tell the two
     apart, counted as in a vector; -1 where there is none."""
@@ -205,6 +208,9 @@ class Estimate(EqualByValue):
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
         priors, failures, leaks = self.values
+        if self.learned_causes is not None:
+            causes = self.learned_causes.causes
+            return NoisyOrNetwork(self.structure, None, failures, leaks, self.flags, causes)
         return NoisyOrNetwork(self.structure, priors, failures, leaks, self.flags)
 
     @property
@@ -240,6 +246,12 @@ class Estimate(EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
+        if self.learned_causes is not None:
+            raise ParameterError(
+                "misfits are looked for with independent diseases; where they occur together, or "
+                "depend on covariates, compare_models (noisyor compare) says how well each model "
+                "fits."
+            )
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")

@@ -114,7 +114,7 @@ class Misfits(Immutable):
     @property
     def fits(self) -> bool | None:
         """The verdict: True if the network explains the records; None if nothing can be tested."""
-        return self.p_value > self.level if self.tests else None
+        return bool(self.p_value > self.level) if self.tests else None
 
     @functools.cached_property
     def p_value(self) -> float:
@@ -128,7 +128,7 @@ class Misfits(Immutable):
     @property
     def tests(self) -> dict[str, float]:
         """The p-value of each test by its name."""
-        return {name: each.p_value for name, each in self._outcomes.items()}
+        return {name: float(each.p_value) for name, each in self._outcomes.items()}
 
     @property
     def n_tested(self) -> int:
