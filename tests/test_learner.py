@@ -84,7 +84,7 @@ def test_it_is_an_estimator(network):
         "choice": "rarest", "shrink": True, "robust": False, "causes": "independent",
         "n_traits": 1, "blocks": None,
         "max_iter": None, "tol": None, "n_init": 4, "n_groups": 50, "random_state": 0,
-        "n_jobs": None, "verbose": 0,
+        "n_jobs": None, "verbose": 0, "n_chains": 4, "pseudo_counts": None,
     }  # fmt: skip
     check_is_fitted(learner.fit(network.sample(100, rng=0)))
     assert learner.estimate_ is learner.estimate_

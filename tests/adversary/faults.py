@@ -48,7 +48,7 @@ class Job:
 
     def fit(self, folder, version):
         names = "learned.json", "summary.csv", "misfits.parquet", "report.html"
-        Outputs(*(folder / name for name in names)).write(*learned(version))
+        Outputs(*(folder / name for name in names), draws=None).write(*learned(version))
 
     def folder(self, folder, version):
         network = network_on(datasets.clinic().structure, np.random.default_rng(version))

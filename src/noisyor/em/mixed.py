@@ -349,7 +349,7 @@ class MixedExpectation:
         if self._cells is not None:
             return self._cells.of_kinds(self.exact.kinds)
         n = len(self.records.weights)
-        return PeopleOfRecords(np.arange(n + 1), np.zeros(n, dtype=np.int64), np.ones(n))
+        return PeopleOfRecords(np.arange(n + 1), np.zeros(n, dtype=np.int64), np.ones(n), _NO_CUTS)
 
     @property
     def records(self) -> Records:
@@ -391,6 +391,7 @@ class MixedExpectation:
         size = len(model.is_free) + self.structure.n_edges + self.structure.n_symptoms
         information, derivatives, evidences = np.zeros((size, size)), np.zeros(size), np.empty(n)
         net = flatten(network.as_independent())
+        people = self.people._replace(cuts=self.exact.cuts)
         for start in range(0, n, SCORED_AT_ONCE * CHUNK):
             end = min(start + SCORED_AT_ONCE * CHUNK, n)
             rows = np.empty((end - start, size))
@@ -399,9 +400,7 @@ class MixedExpectation:
                 last = min(first + CHUNK, n)
                 scored = self._empty(last - first, model, flat)
                 own = net._replace(priors=np.empty_like(net.priors))
-                score_mixed(
-                    own, flat, records, self.people, self.exact.cuts, first, last, scored, evidences
-                )
+                score_mixed(own, flat, records, people, first, last, scored, evidences)
                 rows[first - start : last - start] = np.concatenate(
                     [model.scores(network.causes, scored), scored.failures, scored.leaks], axis=1
                 )
@@ -422,6 +421,9 @@ class MixedExpectation:
             np.empty((n if isinstance(model, JointModel) else 0, k)),
             np.empty((n, structure.n_edges)), np.empty((n, structure.n_symptoms)),
         )  # fmt: skip
+
+
+_NO_CUTS = np.zeros((0, 0), dtype=np.uint64)
 
 
 class _Cells(NamedTuple):
@@ -461,7 +463,7 @@ class _Cells(NamedTuple):
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
         listed = np.repeat(self.starts[kinds], sizes) + within
-        return PeopleOfRecords(starts, self.numbers[listed], self.weights[listed])
+        return PeopleOfRecords(starts, self.numbers[listed], self.weights[listed], _NO_CUTS)
 
 
 class MixedLikelihood:

@@ -41,6 +41,8 @@ class PeopleOfRecords(NamedTuple):
     """Those of record r are `starts[r] : starts[r + 1]` of the next two."""
     cells: Integers
     weights: Floats
+    cuts: Words
+    """The diseases that are cut, a row of bits for each record, or no rows."""
 
 
 class MixedScores(NamedTuple):
@@ -60,7 +62,6 @@ def score_mixed(
     causes: FlatCauses,
     records: Records,
     people: PeopleOfRecords,
-    cuts: Words,
     first: int,
     last: int,
     scores: MixedScores,
@@ -77,7 +78,7 @@ def score_mixed(
     for record in range(first, last):
         evidence = record_kernels.listed(records, record)
         present = record_kernels.present_of(evidence)
-        read_cuts(cuts, record, workspace)
+        read_cuts(people.cuts, record, workspace)
         log_silent = record_kernels.list_absent(net, evidence, workspace)
         row = record - first
         clear(net, present, sums)

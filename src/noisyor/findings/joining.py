@@ -80,9 +80,11 @@ def _joined(known: Any, ids: Any, name: str, what: str) -> NDArray[np.int64]:
         twice = [each["values"] for each in counts if each["counts"] > 1]
         raise FindingsError(f"{name} has more than one row for the records {some_of(twice)}.")
     if ids.null_count:
+        unused = known.filter(pc.invert(pc.is_in(known, value_set=ids))).to_pylist()
+        others = f" ({what} without a record: {some_of(unused)})" if unused else ""
         raise FindingsError(
-            f"{count_of(ids.null_count, 'record')} without an id cannot be joined to {name}: "
-            "n_records (--n-records) says how many records there are, not which; give a table "
+            f"{count_of(ids.null_count, 'record')} without an id cannot be joined to {name}"
+            f"{others}: n_records (--n-records) says how many records there are, not which; give a table "
             "with the ids of all of them as all_records (--all-records)."
         )
     rows = pc.index_in(ids, value_set=known)

@@ -27,6 +27,7 @@ def read_labels(
     Rows are joined to the records by their ids, where both have some; else they must be as many,
     and go by their order, which is told. All diseases must be known.
 
+    >>> import pyarrow as pa
     >>> structure = Structure.from_edges([("flu", "fever")])
     >>> findings = Findings.from_numpy([[1], [0]], structure, record_ids=["a", "b"])
     >>> labels = pa.table({"record": ["b", "a"], "flu": [0, 1]})
