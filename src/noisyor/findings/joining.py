@@ -84,8 +84,8 @@ def _joined(known: Any, ids: Any, name: str, what: str) -> NDArray[np.int64]:
         others = f" ({what} without a record: {some_of(unused)})" if unused else ""
         raise FindingsError(
             f"{count_of(ids.null_count, 'record')} without an id cannot be joined to {name}"
-            f"{others}: n_records (--n-records) says how many records there are, not which; give a table "
-            "with the ids of all of them as all_records (--all-records)."
+            f"{others}: n_records (--n-records) says how many records there are, not which; give a "
+            "table with the ids of all of them as all_records (--all-records)."
         )
     rows = pc.index_in(ids, value_set=known)
     without = ids.filter(rows.is_null())
