@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs reference lock licences bench clean
+.PHONY: help setup demo test test-all lint format docs reference lock licences bench attacks clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,6 +67,9 @@ licences: $(READY)  ## write docs/licences.md: what is installed, and under whic
 bench: $(READY)  ## measure speed anew; the page is bench/speed.md
 	rm -rf bench
 	$(BIN)/noisyor reproduce speed --out bench
+
+attacks: $(READY)  ## try all attacks on the readers, the commands and the answers; an hour, then a page
+	PYTHONPATH=tests $(BIN)/python scripts/attack.py
 
 clean:  ## remove what the other commands made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo bench

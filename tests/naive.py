@@ -14,7 +14,18 @@ from decimal import Decimal, getcontext
 from fractions import Fraction
 
 
+class Mixed(list):
+    """The priors of diseases that occur together, and the mixture that these are the means of."""
+
+    def __init__(self, weights, rows):
+        self.components = list(zip(weights, rows, strict=True))
+        columns = zip(*rows, strict=True)
+        super().__init__(sum(map(math.prod, zip(weights, each, strict=True))) for each in columns)
+
+
 def probability_of_states(priors, states):
+    if isinstance(priors, Mixed):
+        return sum(w * probability_of_states(row, states) for w, row in priors.components)
     return math.prod(p if d else 1 - p for p, d in zip(priors, states, strict=True))
 
 

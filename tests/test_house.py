@@ -37,6 +37,7 @@ ROOMS = [
     "em",
     "learning",
     "learner",
+    "comparison",
     "evaluation",
     "report",
     "experiments",

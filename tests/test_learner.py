@@ -81,9 +81,10 @@ def test_it_is_an_estimator(network):
     twin = clone(learner).set_params(choice="rarest")
     assert twin.get_params() == {
         "structure": network.structure, "method": "sequential", "pairs": False,
-        "choice": "rarest", "shrink": True, "robust": False, "n_chains": 4, "pseudo_counts": None,
+        "choice": "rarest", "shrink": True, "robust": False, "causes": "independent",
+        "n_traits": 1, "blocks": None,
         "max_iter": None, "tol": None, "n_init": 4, "n_groups": 50, "random_state": 0,
-        "n_jobs": None, "verbose": 0,
+        "n_jobs": None, "verbose": 0, "n_chains": 4, "pseudo_counts": None,
     }  # fmt: skip
     check_is_fitted(learner.fit(network.sample(100, rng=0)))
     assert learner.estimate_ is learner.estimate_

@@ -17,6 +17,7 @@ from noisyor._version import __version__
 
 if TYPE_CHECKING:
     from noisyor import datasets
+    from noisyor.comparison import compare_models
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.evaluation import evaluate
     from noisyor.exchange import read_model, write_model
@@ -49,6 +50,7 @@ _HOMES = {
     "Structure": "noisyor.structure",
     "best_questions": "noisyor.inference",
     "check_identifiability": "noisyor.identifiability",
+    "compare_models": "noisyor.comparison",
     "count_moments": "noisyor.moments",
     "evaluate": "noisyor.evaluation",
     "explain": "noisyor.inference",
@@ -78,6 +80,7 @@ __all__ = [
     "__version__",
     "best_questions",
     "check_identifiability",
+    "compare_models",
     "count_moments",
     "datasets",
     "evaluate",

@@ -11,6 +11,7 @@ import functools
 import logging
 import operator
 import os
+import re
 import secrets
 import time
 import warnings
@@ -27,7 +28,9 @@ from noisyor.errors import (
     NoisyOrError,
     collected_notices,
     give_notice,
+    quoted,
 )
+from noisyor.io.paths import one_line
 
 FAN_IN = 8
 """Results that are merged at a time."""
@@ -38,6 +41,15 @@ PAUSES = (0.2, 1.0)
 LOOK_EVERY, WORRY_AFTER, GIVE_UP_AFTER = 1.0, 5.0, 300.0
 """Seconds: how often to see that there are workers while waiting for one; how long there may be
 none until that is told, and until it is an error."""
+
+ADDRESS = re.compile(r"([a-z]+://)?([^\s:/\[\]]+|\[[0-9a-f:.%]+\]):\d{1,5}|inproc://\S+", re.I)
+"""Of a scheduler: a host and its port, perhaps with a protocol."""
+WANTED = (
+    "Give the address of a Dask scheduler, such as tcp://10.0.0.1:8786, or local:4 for four "
+    "processes on this machine."
+)
+MOST_HERE = 1024
+"""Workers on this machine."""
 
 Progress = Callable[[int], None]
 Merge = Callable[[list[Any]], Any]
@@ -76,12 +88,13 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _remote(distributed: Any, address: str) -> Any:
+    if not ADDRESS.fullmatch(address):  # for what is none Dask would look for ten seconds
+        raise ClusterError(f"{quoted(address)} is not the address of a cluster. {WANTED}")
     try:
         return distributed.Client(address, timeout="5s")
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
-            f"there is no cluster at {address!r} ({error}). Give the address of a Dask scheduler, "
-            "such as tcp://10.0.0.1:8786, or local:4 for four processes on this machine."
+            f"there is no cluster at {quoted(address)} ({one_line(error)[:200]}). {WANTED}"
         ) from None
 
 
@@ -101,8 +114,11 @@ def _silent_logs() -> Iterator[None]:
 
 def _local(distributed: Any, address: str) -> Any:
     wanted = address.partition(":")[2]
-    if wanted and (not wanted.isdigit() or int(wanted) < 1):
-        raise ClusterError(f"{address!r}: after local: comes the number of workers, as in local:4.")
+    if wanted and not (wanted.isdecimal() and len(wanted) < 5 and 1 <= int(wanted) <= MOST_HERE):
+        raise ClusterError(
+            f"{quoted(address)}: after local: comes the number of workers, as in local:4, at most "
+            f"{MOST_HERE:,}."
+        )
     # Dask serves pages about itself, by default to all who reach this machine: here to it alone.
     return distributed.LocalCluster(
         n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,

@@ -35,9 +35,11 @@ from noisyor.learning.methods import (
     fit,
     plan_for,
 )
+from noisyor.learning.together import Together
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import KINDS_OF_CAUSES
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import Choice
@@ -68,6 +70,14 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Baselines for comparison: "exact_em",
         "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
         diseases (`y` of `fit`); "uniform", which looks at nothing.
+    causes
+        How diseases occur together: "independent"; "joint", by any distribution of up to 12 of
+        them, or of blocks; "trait", by hidden traits of a person.
+    n_traits
+        How many traits, with causes="trait": 1 to 3.
+    blocks
+        With causes="joint", lists of diseases that occur together; the others are independent.
+        None: all are in one.
     pairs
         Also learn from pairs next to a learned edge (Section 3.3).
     choice
@@ -141,6 +151,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "structure": [Structure, None],
         "method": [StrOptions(set(METHODS))],
+        "causes": [StrOptions(set(KINDS_OF_CAUSES))],
+        "n_traits": [Interval(Integral, 1, 3, closed="both")],
+        "blocks": [list, tuple, None],
         "pairs": ["boolean"],
         "choice": [StrOptions({"first", "rarest"})],
         "shrink": ["boolean"],
@@ -161,6 +174,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         structure: Structure | None = None,
         *,
         method: str = "refined",
+        causes: str = "independent",
+        n_traits: int = 1,
+        blocks: Any = None,
         pairs: bool = True,
         choice: Choice = "first",
         shrink: bool = True,
@@ -177,6 +193,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> None:
         self.structure = structure
         self.method = method
+        self.causes = causes
+        self.n_traits = n_traits
+        self.blocks = blocks
         self.pairs = pairs
         self.choice = choice
         self.shrink = shrink
@@ -207,6 +226,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         X: Any,
         y: Any = None,
         *,
+        covariates: Any = None,
+        unknown_covariates: str = "refuse",
         fixed: Any = None,
         progress: Progress | None = None,
         client: Any = None,
@@ -221,6 +242,11 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "observed" and "observed_likelihood": the diseases, records x diseases; other methods refuse
         it. `progress` is called with numbers of records, as often as they are looked at.
 
+        `covariates`, numbers and categories such as age and sex, are a table with a column for each
+        and a row per record, joined by ids where both have some, or a list of columns of X (a
+        column of numbers that are none: "site:category"). The log odds of the diseases depend on
+        them. Where one is not known, `unknown_covariates` "refuse"s, or "keep"s the record.
+
         `fixed` keeps parameters at their values: a `Fixed`, or a mapping such as
         `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
 
@@ -233,7 +259,10 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_same_index(X, y)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
         known = as_fixed(fixed, structure)
-        estimate = fit(source, structure, self.method, settings, fixed=known, labels=y)
+        together = self._together(covariates, unknown_covariates)
+        estimate = fit(
+            source, structure, self.method, settings, fixed=known, labels=y, together=together
+        )
         assert estimate.moments is not None
         self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
@@ -259,6 +288,10 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
                 f"method {self.method!r} cannot learn bit by bit: call fit with all records."
             )
         check_labels(find_method(self.method), y)
+        if self.causes != "independent":
+            raise ParameterError(
+                f"causes={self.causes!r} cannot be learned bit by bit: call fit with all records."
+            )
         settings, form, is_fitted = self._settings(), record_format(options), self._is_fitted
         structure = self.structure or (self.structure_ if is_fitted else structure_of(X, form))
         known = as_fixed(self._fixed if fixed is None and is_fitted else fixed, structure)
@@ -322,6 +355,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         *,
         method: str = "auto",
         budget: float = 0.1,
+        covariates: Any = None,
         progress: Progress | None = None,
         **options: Unpack[ReadOptions],
     ) -> Posteriors:
@@ -334,17 +368,19 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_width(X, network.structure.n_symptoms)
         return posteriors(
             network, X, method=method, budget=budget, rng=self._seed(), n_jobs=self.n_jobs,
-            progress=progress, **options,
+            progress=progress, covariates=covariates, **options,
         )  # fmt: skip
 
-    def predict_proba(self, X: Any, **options: Unpack[ReadOptions]) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, *, covariates: Any = None, **options: Unpack[ReadOptions]
+    ) -> NDArray[np.float64]:
         """Return P(disease | findings), records x diseases; NaN where a record is impossible.
 
         After "bayesian" it is the mean over some of the drawn networks.
         """
         draws = self.estimate_.draws
         if draws is None:
-            return self.posteriors(X, **options).probabilities
+            return self.posteriors(X, covariates=covariates, **options).probabilities
         check_width(X, draws.structure.n_symptoms)
         findings = RecordSource(X, draws.structure, record_format(options)).findings()
         total = np.zeros((findings.n_records, draws.structure.n_diseases))
@@ -391,13 +427,15 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         return np.asarray(np.nan_to_num(probabilities) > 0.5)
 
-    def score(self, X: Any, y: Any = None, **options: Unpack[ReadOptions]) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, **options: Unpack[ReadOptions]
+    ) -> float:
         """Return the mean log likelihood of records, in which no disease needs to be seen.
 
         Exact where each record can be solved exactly; otherwise a lower bound, and a warning says
         of how many records, and how much higher it can be. `y` is not used.
         """
-        found = self.posteriors(X, **options)
+        found = self.posteriors(X, covariates=covariates, **options)
         if not len(found):
             raise ParameterError("there is nothing to score: there are no records.")
         n_bounded = int((found.log_evidence_uppers > found.log_evidences).sum())
@@ -448,6 +486,10 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             self.pairs, self.choice, self.n_groups, self.shrink, em, self.n_chains,
             self.pseudo_counts,
         )  # fmt: skip
+
+    def _together(self, covariates: Any, unknown_covariates: str) -> Together:
+        """Return what is to be learned of how diseases occur together."""
+        return Together(self.causes, self.n_traits, self.blocks, covariates, unknown_covariates)
 
     def _seed(self) -> int:
         state = self.random_state

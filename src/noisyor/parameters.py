@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, NoisyOrError, ParameterError, quoted
+from noisyor.errors import FileError, NoisyOrError, ParameterError, count_of, quoted
 from noisyor.flags import FLAG_COLUMNS, Flag, flags_of_row
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
@@ -407,6 +407,31 @@ def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
             )
         errors[row.kind][row.index] = np.nan if error is None else error
     return Parameters(**errors)
+
+
+def check_summary(path: PathLike, structure: Structure, values: Parameters) -> None:
+    """Raise an error unless a summary is that of the network that has these values.
+
+    Errors of another network would look like those of this one. A table without values, which is
+    no summary, can only be compared by its names.
+    """
+    if "value" not in open_table(path).column_names:
+        return
+    seen = {kind: np.zeros(len(part), np.bool_) for kind, part in _no_values(structure).items()}
+    for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}):
+        value, here = row.cells["value"], float(getattr(values, row.kind)[row.index])
+        if value is not None and not abs(value - here) <= 1e-6:
+            raise FileError(
+                f"{row.location}: the value is {value:g}, but {here:g} in the network; give the "
+                "summary that was written with this network."
+            )
+        seen[row.kind][row.index] = True
+    n_missing = sum(int((~each).sum()) for each in seen.values())
+    if n_missing:
+        raise FileError(
+            f"{path} has no row for {count_of(n_missing, 'parameter')} of the network; give the "
+            "summary that was written with this network."
+        )
 
 
 def read_parameter_flags(path: PathLike, structure: Structure) -> Parameters:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from noisyor.io.columns import Table
 
 FORMAT, VERSION = "noisyor.structure", 1
-NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 2
+NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 3
 SCHEDULE_FORMAT, SCHEDULE_VERSION = "noisyor.schedule", 1
 FORMATS = {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION, SCHEDULE_FORMAT: SCHEDULE_VERSION}
 """Files of networks and schedules have all that a structure's file has: they can be read as one."""

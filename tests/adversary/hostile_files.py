@@ -1,12 +1,18 @@
-"""Files made to break readers: endless, huge, nested, forged; each with a command that reads it."""
+"""Files made to break readers: endless, huge, nested, forged; and commands that read them."""
 
+import contextlib
+import functools
 import gzip
 import io
+import json
+import os
 import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adversary.commands import outcome_of, tried
+from adversary.mutations import warm_up
 from noisyor import MomentPlan, Moments, datasets
 from noisyor.io.documents import write_arrow_document
 
@@ -29,8 +35,6 @@ def bif(count="2", states="a, b", table="0.5 0.5"):
 
 
 def network_json(**changes):
-    import json
-
     document = {
         "format": "noisyor.network", "version": 1, "diseases": ["flu"], "symptoms": ["fever"],
         "edges": [[0, 0]], "priors": [0.1], "failures": [0.5], "leaks": [0.1],
@@ -136,7 +140,26 @@ TABLES = {
     "long.csv": "record,symptom\n1,fever\n,\n\0,cough\n",
     "state.csv": "record,symptom,state\n1,fever,\x1b]0;title\x07\n",
 }
-"""Read by `check` and by `count`, as records of the clinic."""
+"""Read as records of the clinic, and by whatever else reads tables."""
+
+PIPES = ("pipe.csv", "pipe.json", "pipe.xdsl", "pipe.parquet")
+DEVICES = ("zero.csv", "zero.json", "zero.bif", "zero.parquet", "zero.plan")
+COMMANDS = {
+    "info": ["FILE"],
+    "count": ["clinic.json", "FILE", "-o", "out.moments", "--ignore-unknown"],
+    "check": ["clinic.json", "FILE"],
+    "fit": ["clinic.json", "FILE", "-o", "out.json", "--method", "pooled"],
+    "diagnose": ["clinic.json", "FILE", "-o", "out.csv"],
+    "convert --from q-matrix": ["FILE", "out.json", "--from", "q-matrix"],
+    "convert": ["FILE", "out.json"],
+    "diagnose --errors": ["clinic.json", "-p", "fever", "--errors", "FILE"],
+    "report --summary": ["clinic.json", "-o", "out.html", "--summary", "FILE"],
+    "fit --fixed": ["clinic.json", "good.csv", "-o", "out.json", "--fixed", "FILE"],
+    "fit --diseases": ["clinic.json", "good.csv", "-o", "out.json", "--method", "observed",
+                       "--diseases", "FILE"],
+    "count --names": ["clinic.json", "good.csv", "-o", "out.moments", "--names", "FILE"],
+}  # fmt: skip
+"""What reads tables, and where the file stands in the call."""
 
 
 def write_forged(folder):
@@ -165,3 +188,32 @@ def write_forged(folder):
         write_arrow_document(folder / name, Moments.FORMAT, 1, columns)
     pq.write_table(pa.table({"fever": [[1], [2]]}), folder / "lists.parquet")
     return sorted(folder.glob("*.plan")) + sorted(folder.glob("*.moments"))
+
+
+def write_hostile(folder):
+    """Write all hostile files; return them."""
+    warm_up()
+    for name, content in (NETWORKS | TABLES).items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for name in PIPES:
+        os.mkfifo(folder / name)
+    for name in DEVICES:
+        (folder / name).symlink_to("/dev/zero")
+    forged = write_forged(folder)
+    return [folder / name for name in (*NETWORKS, *TABLES, *PIPES, *DEVICES)] + forged
+
+
+def cases(command, folder):
+    """Give calls of a command, with each hostile file."""
+    files = write_hostile(folder)
+    datasets.clinic().save(folder / "clinic.json")
+    datasets.clinic().sample(200, rng=0).to_csv(folder / "good.csv")
+    for file in files:
+        yield functools.partial(give, command, file)
+
+
+def give(command, file):
+    """Give a file to a command; say how it ended."""
+    call = [command.split()[0], *COMMANDS[command]]
+    with contextlib.chdir(file.parent):
+        return [outcome_of(tried(*(file if word == "FILE" else word for word in call)))]

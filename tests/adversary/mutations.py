@@ -1,19 +1,42 @@
-"""Files that every reader reads, and ways to damage them: bits, bytes, lines, numbers, words."""
+"""All readers on damaged files: a result or a `NoisyOrError`, within seconds.
+
+Files that every reader reads, and ways to damage them: bits, bytes, lines, numbers, words.
+"""
 
 import functools
+import time
+import warnings
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from noisyor import (
     Findings,
+    Fixed,
     MomentPlan,
+    Moments,
     NoisyOrLearner,
+    NoisyOrNetwork,
+    Schedule,
+    Structure,
     count_moments,
     datasets,
     find_schedule,
+    read_model,
     write_model,
 )
+from noisyor.errors import NoisyOrError, NoisyOrWarning
+from noisyor.findings import check_records
+from noisyor.io.columns import ColumnKind
+from noisyor.io.tables import open_table
+from noisyor.parameters import read_parameter_flags, read_standard_errors
+from noisyor.report.content import content_of
+
+STRUCTURE = datasets.clinic().structure
+PLAN = MomentPlan.coupled(STRUCTURE)
+SECONDS = 5.0
+"""Within which a damaged file must be read or refused."""
+LONGEST_MESSAGE = 3000
 
 SPICE = (
     b"\0", b"\xff", b'"', b"'", b",", b";", b"\n", b"\r", b"\t", b"{", b"}", b"[", b"]", b"<", b">",
@@ -65,6 +88,84 @@ def learned():
     network = datasets.clinic()
     learner = NoisyOrLearner(network.structure, method="pooled")
     return learner.fit(network.sample(60, rng=0)).estimate_
+
+
+def counted(path):
+    return count_moments([path], PLAN, n_groups=2, n_jobs=1)
+
+
+def cells(path):
+    table = open_table(path)
+    return [list(table.batches({name: ColumnKind.TEXT})) for name in table.column_names[:3]]
+
+
+READERS = {
+    "network.json": [NoisyOrNetwork.load, Structure.load, read_model],
+    "structure.json": [Structure.load, read_model],
+    "schedule.json": [Schedule.load],
+    "small.xdsl": [read_model],
+    "small.bif": [read_model],
+    "small.uai": [read_model],
+    "q.csv": [lambda path: read_model(path, "q-matrix"), cells],
+    "edges.csv": [Structure.from_arrow, read_model],
+    "wide.csv": [counted, lambda path: check_records(path, STRUCTURE)],
+    "wide.parquet": [counted, cells],
+    "plain.parquet": [counted],
+    "long.csv": [counted, lambda path: check_records(path, STRUCTURE)],
+    "a.plan": [MomentPlan.load],
+    "a.moments": [Moments.load],
+    "summary.csv": [
+        lambda path: Fixed.load(path, STRUCTURE),
+        lambda path: read_standard_errors(path, STRUCTURE),
+        lambda path: read_parameter_flags(path, STRUCTURE),
+        lambda path: content_of(learned().network, errors=path),
+    ],
+}
+
+
+@functools.cache
+def corpus(folder):
+    """Write the good files and read them, so that all is compiled; return what they hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyOrWarning)
+        write_corpus(folder)
+        warm_up()
+        for name, readers in READERS.items():
+            for reader in readers:
+                reader(folder / name)
+    return {name: (folder / name).read_bytes() for name in READERS}
+
+
+def damage(name, content, folder, rng):
+    """Read a damaged file with each of its readers; keep it where it breaks one.
+
+    Return of each reader whether it has read the file or refused it.
+    """
+    path, damaged = folder / name, mutated(content, rng)
+    path.write_bytes(damaged)
+    outcomes = []
+    try:
+        for reader in READERS[name]:
+            start = time.monotonic()
+            said = refusal(reader, path)
+            outcomes.append("refused" if said else "read")
+            assert time.monotonic() - start < SECONDS, "too slow"
+            assert len(said) < LONGEST_MESSAGE, said
+    except BaseException:
+        (folder / f"breaks-{name}").write_bytes(damaged)
+        raise
+    return outcomes
+
+
+def refusal(reader, path):
+    """Return the sentence in which a reader refuses a file, or nothing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoisyOrWarning)
+            reader(path)
+    except NoisyOrError as error:
+        return str(error)
+    return ""
 
 
 def mutated(content, rng):

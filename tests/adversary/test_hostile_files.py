@@ -6,43 +6,25 @@ Whatever is no `SystemExit` leaves the command and fails the test.
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
-from adversary.hostile_files import NETWORKS, RECORDS, TABLES, write_forged
+from adversary import commands, hostile_files
+from adversary.abuses import GOOD_CALLS, HUGE, abuse, abuses, good_call, write_files
+from adversary.hostile_files import COMMANDS, NETWORKS, RECORDS, TABLES, write_forged
 from adversary.mutations import warm_up
 from noisyor import MomentPlan, Moments, NoisyOrLearner, Structure, count_moments, datasets
 from noisyor.findings.reading import RecordFormat
 from noisyor.moments.counting import CountRequest
 from noisyor.moments.resuming import ResumableCount
 
-SECONDS = 8.0
-"""Within which a hostile file must be refused on a machine that does other things, too; what is
-mended took from ten seconds to half an hour."""
-HUGE = 10**30
-
 
 @pytest.fixture
-def tried(run, tmp_path, monkeypatch):
+def tried(tmp_path, monkeypatch):
     """Run a command in a folder of its own: it must end soon, in one sentence or well."""
     monkeypatch.chdir(tmp_path)
     warm_up()
-
-    def call(*arguments, seconds=SECONDS):
-        start = time.monotonic()
-        code, out, err = run(*arguments)
-        assert time.monotonic() - start < seconds
-        assert code in (0, 2)
-        assert len(err) < 3000
-        assert len(out) < 30_000
-        assert not set("\x1b\u202e\x07") & set(out + err)
-        if code == 2:
-            assert err.startswith(("noisyor: ", "Usage: "))
-            assert "defect" not in err
-        return code, out, err
-
-    return call
+    return commands.tried
 
 
 def written(path, content):
@@ -66,29 +48,10 @@ def test_tables_as_records(tried, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["check", "clinic.json", "FILE"],
-        ["info", "FILE"],
-        ["fit", "clinic.json", "FILE", "-o", "out.json", "--method", "pooled"],
-        ["diagnose", "clinic.json", "FILE", "-o", "out.csv"],
-        ["convert", "FILE", "out.json", "--from", "q-matrix"],
-        ["convert", "FILE", "out.json"],
-        ["diagnose", "clinic.json", "-p", "fever", "--errors", "FILE"],
-        ["report", "clinic.json", "-o", "out.html", "--summary", "FILE"],
-        ["fit", "clinic.json", "good.csv", "-o", "out.json", "--fixed", "FILE"],
-        ["fit", "clinic.json", "good.csv", "-o", "out.json", "--method", "observed",
-         "--diseases", "FILE"],
-        ["count", "clinic.json", "good.csv", "-o", "out.moments", "--names", "FILE"],
-    ],
-)  # fmt: skip
-def test_tables_everywhere(tried, tmp_path, name, command):
-    datasets.clinic().save(tmp_path / "clinic.json")
-    datasets.clinic().sample(200, rng=0).to_csv(tmp_path / "good.csv")
-    file = written(tmp_path / name, TABLES[name])
-    tried(*(str(file) if word == "FILE" else word for word in command), seconds=60)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_all_files_everywhere(tried, tmp_path, command):
+    for give in hostile_files.cases(command, tmp_path):
+        give()
 
 
 def test_forged_documents(tried, tmp_path):
@@ -161,7 +124,48 @@ def test_devices_are_refused(tried, tmp_path, name):
 )
 def test_abused_options_are_refused(tried, tmp_path, options):
     written(tmp_path / "r.csv", RECORDS)
-    assert tried(*options)[0] == 2
+    assert tried(*options).code == 2
+
+
+@pytest.mark.parametrize("name", GOOD_CALLS)
+def test_some_abused_calls(tmp_path, rng, name):
+    """Every option with every value that is wrong: a few of some six thousand calls."""
+    assert abuse(good_call(name), tmp_path / "files", seconds=300) == ["done"]
+    calls = abuses(name)
+    for index in rng.choice(len(calls), 12, replace=False).tolist():
+        abuse(calls[index], tmp_path / "files")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GOOD_CALLS)
+def test_all_abused_calls(tmp_path, name):
+    for call in abuses(name):
+        abuse(call, tmp_path / "files")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (["sample", "clinic.json", "-o", "loop.csv"], "loop.csv is a link that leads to itself"),
+        (["convert", "", "out.xdsl"], "no edges.csv"),
+        (["schedule", "loop.csv"], "loop.csv"),
+        (["reproduce", "table1", "--quick", "--jobs", str(HUGE)], "1024"),
+        (["schedule", "a\0b"], "a null character"),
+        (["sample", "clinic.json", "--layout", "x" * 100_000], "xxx..."),
+        (["count", "clinic.json", "r.csv", "-o", "c.moments", "--cluster", "empty.json"],
+         "'empty.json' is not the address of a cluster"),
+        (["count", "clinic.json", "r.csv", "-o", "c.moments", "--cluster", "local:\u00b2"],
+         "the number of workers"),
+        (["count", "clinic.json", "r.csv", "-o", "c.moments", "--cluster", f"local:{HUGE}"],
+         "the number of workers"),
+    ],
+)  # fmt: skip
+def test_what_abused_calls_are_told(tried, tmp_path, monkeypatch, call, words):
+    write_files(tmp_path / "files")
+    monkeypatch.chdir(tmp_path / "files")
+    ended = tried(*call)
+    assert ended.code == 2
+    assert words in ended.err
 
 
 @pytest.mark.parametrize("method", ["refined", "pooled", "sequential", "exact_em", "uniform"])

@@ -133,6 +133,37 @@ def test_files_of_records_are_marked_too(run, unidentified):
     }  # fmt: skip
 
 
+def test_a_summary_of_another_network_is_refused(run, tmp_path):
+    """Its errors were taken for those of this network, without a word."""
+    network = datasets.clinic()
+    for seed in range(2):
+        learner = NoisyOrLearner(network.structure, method="pooled")
+        estimate = learner.fit(network.sample(300, rng=seed)).estimate_
+        estimate.network.save(tmp_path / f"{seed}.json")
+        estimate.save_summary(tmp_path / f"{seed}.csv")
+    assert run("diagnose", tmp_path / "0.json", "--errors", tmp_path / "0.csv")[0] == 0
+    code, _, err = run("diagnose", tmp_path / "0.json", "--errors", tmp_path / "1.csv")
+    assert code == 2
+    assert "in the network; give the summary that was written with this network" in err
+    lines = (tmp_path / "0.csv").read_text().splitlines()
+    (tmp_path / "cut.csv").write_text("\n".join(lines[:-2]))
+    code, _, err = run("diagnose", tmp_path / "0.json", "--errors", tmp_path / "cut.csv")
+    assert code == 2
+    assert "cut.csv has no row for 2 parameters of the network" in err
+
+
+def test_what_is_certain_is_not_called_fixed(run, tmp_path):
+    network = NoisyOrNetwork(Structure.from_edges([("flu", "fever")]), [0.5], [0.0], [0.5])
+    network.save(tmp_path / "n.json")
+    rows = ["prior,flu,,0.1", "failure,flu,fever,0.1", "leak,,fever,"]
+    (tmp_path / "e.csv").write_text(
+        "\n".join(["parameter,disease,symptom,standard_error", *rows, ""])
+    )
+    _, out, _ = run("diagnose", tmp_path / "n.json", "-a", "fever", "--errors", tmp_path / "e.csv")
+    assert "certain" in out
+    assert "fixed" not in out
+
+
 def test_an_interval_of_what_is_fixed_is_not_shown(run, tmp_path):
     clinic, path = datasets.clinic(), tmp_path / "fixed.csv"
     rows = [f"prior,{name},,0" for name in clinic.structure.diseases]

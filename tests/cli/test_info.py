@@ -67,3 +67,11 @@ def test_tables_that_fit_and_diagnose_write_are_no_records(run, tmp_path, monkey
         assert (code, json.loads(out)) == (0, facts)
     _, out, _ = run("info", "learned.json", "--json")
     assert json.loads(out)["flagged_parameters"] == n_flagged
+
+
+def test_a_table_of_something_else(run, tmp_path):
+    """Ann was to be explained: "values={'Ann': 'present'}"."""
+    (tmp_path / "people.csv").write_text("name,town\nAnn,Ulm\nBob,Bonn\n")
+    code, _, err = run("info", tmp_path / "people.csv")
+    assert code == 2
+    assert "(columns 'name', 'town') is no structure" in err

@@ -49,6 +49,7 @@ TINY = {
     + cells_of("figure2", [1000], ("refined", "pooled")),
     "robustness": cells_of("clinic", [2000], ("pooled, correlation 0.4", "edge deleted"))
     + cells_of("clinic", [5000], ["pooled, right"]),
+    "misfits": cells_of("clinic", [2000], ("right, pooled", "edge deleted", "diseases dependent")),
     "baselines": cells_of("figure1", [300], ["agreement"])
     + cells_of(baselines.LARGE, [300], baselines.METHODS),
     "diagnosis": cells_of("clinic", [5], ("exact, 5 present, others absent", "whole records",
@@ -127,7 +128,7 @@ def test_unknown_names_are_refused(tmp_path):
 
 def test_every_page_in_the_docs_has_its_experiment():
     pages = {path.stem for path in RESULTS.glob("*.md")}
-    assert pages == {"index", *EXPERIMENTS}
+    assert pages == {"index", "attacks", *EXPERIMENTS}  # attacks: scripts/attack.py
     assert (RESULTS / "index.md").read_text(encoding="utf-8") == experiment.made_index(RESULTS)
 
 

@@ -74,3 +74,13 @@ def test_labels_without_ids_go_by_row_and_say_so():
 def test_what_is_wrong_with_labels_is_named(labels, ids, message):
     with pytest.raises(NoisyOrError, match=message):
         read_labels(labels, findings_with(ids), STRUCTURE)
+
+
+def test_records_that_are_only_counted_have_no_labels(tmp_path):
+    """`n_records` says how many there are, not which: the remedy is a table of their ids."""
+    structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+    long = pa.table({"record": ["a", "b"], "symptom": ["fever", "cough"]})
+    findings = Findings.read(long, structure, n_records=3)
+    labels = pa.table({"record": ["a", "b", "c"], "flu": [1, 0, 0]})
+    with pytest.raises(NoisyOrError, match="1 record without an id .*--all-records"):
+        read_labels(labels, findings, structure)

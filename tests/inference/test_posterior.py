@@ -179,6 +179,14 @@ def test_what_is_impossible_is_explained():
         assert posteriors(network, [[1, 1]], method=method).method_names == ["impossible"]
 
 
+def test_a_cause_is_not_left_out_because_it_is_improbable():
+    """Without y, the disease has a probability of 1e-308: it was taken for 0."""
+    structure = Structure.from_edges([("a", "x"), ("a", "y")])
+    network = NoisyOrNetwork(structure, [1e-300], [0.0, 1e-8], [1e-307, 0.0])
+    found = posterior(network, ["x"], ["y"], method="exact")
+    assert found.probabilities == pytest.approx([1 / 11], rel=1e-9)
+
+
 def test_what_is_too_improbable_for_numbers_is_refused():
     """Numbers below 2.2e-308 have few digits: answers were NaN."""
     structure = Structure.from_edges([("a", "x"), ("a", "y")])

@@ -9,13 +9,16 @@ import pytest
 from noisyor import Findings, NoisyOrNetwork, Parameters, Structure, datasets, posteriors
 from noisyor.errors import FileError
 from noisyor.flags import Flag
+from noisyor.inference.answers import make_request
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 
 
 def table_of(network, findings, top, id_type=None, first=0):
     """Return the table that is written, and how many records were solved in which way."""
     writer, counts = PosteriorWriter(network, id_type, top), MethodCounts()
-    batches = list(writer.batches(iter(findings.blocks), counts, first=first))
+    batches = list(
+        writer.batches(iter(findings.blocks), counts, make_request("auto", 0.1, 0, first))
+    )
     return pa.Table.from_batches(batches, writer.schema), counts
 
 

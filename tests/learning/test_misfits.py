@@ -22,16 +22,46 @@ from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
 
 
-def test_quiet_at_its_nominal_rate_when_the_network_is_right():
-    network = datasets.clinic()
+def test_p_values_are_uniform_when_the_network_is_right():
+    """Of a network that nothing was fitted to, and of one that was learned."""
+    network = datasets.figure1(0)
     plan = MomentPlan.all_pairs(network.structure)
-    rejected, small = [], []
+    learner = NoisyOrLearner(network.structure, method="pooled")
+    found = []
     for seed in range(60):
-        misfits = Misfits(network, count_moments(network.sample(2000, rng=seed), plan, n_groups=1))
-        rejected.append([misfits.p_value <= 0.05, misfits.edges.p_value <= 0.05])
-        small.append((misfits.pairs.p_values < 0.05).mean())
-    assert (np.mean(rejected, axis=0) < 0.15).all()  # 9 of 60, if 5% are expected, by 1 in 300
-    assert 0.01 < np.mean(small) < 0.06
+        records = network.sample(2000, rng=seed + 1)
+        known = Misfits(network, count_moments(records, plan, n_groups=1))
+        found.append([known.p_value, learner.fit(records).estimate_.misfits().p_value])
+    p_values = np.array(found)
+    assert ((p_values <= 0.05).mean(axis=0) < 0.15).all()  # 9 of 60, if 5% are expected: 1 in 300
+    below = (p_values < 0.5).mean(axis=0)
+    assert ((below > 0.3) & (below < 0.7)).all()  # not 1 on nearly every one, as once
+
+
+def test_the_verdict_and_what_deviates_agree():
+    network = datasets.clinic()
+    for seed in range(4):
+        estimate = NoisyOrLearner(network.structure, method="pooled").fit(
+            network.sample(1000, rng=seed)
+        )
+        misfits = estimate.estimate_.misfits(level=0.3)
+        assert misfits.fits == (misfits.p_value > 0.3)
+        tables = misfits.table(), misfits.edge_table(), misfits.cause_table()
+        if misfits.fits:
+            assert sum(each.num_rows for each in tables) == misfits.n_found == 0
+            assert len(misfits.sentences) == 1
+        assert ("does not fit" in repr(misfits)) == ("does not fit" in misfits.sentences[0])
+
+
+def test_the_number_of_findings_equals_the_definition():
+    network = datasets.figure1(3)
+    records = network.sample(500, rng=0)
+    misfits = Misfits(network, count_moments(records, MomentPlan.all_pairs(network.structure)))
+    numbers = records.to_numpy().sum(axis=1)
+    found = misfits.number_of_findings
+    assert found.mean == pytest.approx(numbers.mean())
+    assert found.variance == pytest.approx(numbers.var())
+    assert found.expected_mean == pytest.approx(network.marginals().sum())
 
 
 def test_expectations_equal_the_definition():
@@ -39,8 +69,9 @@ def test_expectations_equal_the_definition():
     records = network.sample(500, rng=0)
     misfits = Misfits(network, count_moments(records, MomentPlan.all_pairs(network.structure)))
     cells = records.to_numpy().astype(bool)
+    compared = misfits._comparison.of_pairs
     for (a, b), observed, expected in zip(
-        misfits.pairs.members, misfits.observed, misfits.expected, strict=True
+        misfits.pairs.members, compared.observed, compared.expected, strict=True
     ):
         assert observed == (cells[:, a] & cells[:, b]).sum()
         absent = 1 - cells[:, a].mean(), 1 - cells[:, b].mean()

@@ -17,6 +17,7 @@ import typer
 
 from noisyor._version import __version__
 from noisyor.cli.check import check
+from noisyor.cli.compare import compare
 from noisyor.cli.convert import convert
 from noisyor.cli.count import count, merge
 from noisyor.cli.demo import demo
@@ -80,14 +81,21 @@ LONGEST_MESSAGE = 2000
 
 
 def _stop(message: str, code: int) -> NoReturn:
-    more = "..." if len(message) > LONGEST_MESSAGE else ""
-    typer.echo(f"noisyor: {printable(message[:LONGEST_MESSAGE])}{more}", err=True)
+    typer.echo(f"noisyor: {_cut(message)}", err=True)
     sys.exit(code)
 
 
+def _cut(message: str) -> str:
+    """Return a message as it can be shown."""
+    more = "..." if len(message) > LONGEST_MESSAGE else ""
+    return f"{printable(message[:LONGEST_MESSAGE])}{more}"
+
+
 def _check_texts(options: Mapping[str, Any]) -> None:
-    """Refuse options whose bytes are not UTF-8: nothing that they name could be written."""
+    """Refuse options whose bytes are not UTF-8 or null: nothing that they name could be written."""
     for name, text in _texts_of(options):
+        if "\0" in text:
+            raise ParameterError(f"{name}: {quoted(text)} has a null character in it.")
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise ParameterError(f"{name}: {quoted(text)} is not UTF-8 text.")
 
@@ -143,7 +151,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     info, sample, convert, check, schedule, identify, plan, count, plan_triplets, merge, fit,
-    diagnose, evaluate, report, reproduce, demo,
+    diagnose, compare, evaluate, report, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))
@@ -167,6 +175,16 @@ def main_options(
     """Learn noisy-or networks (hidden diseases, observed symptoms) and diagnose with them."""
 
 
+UsageError: Any = typer.BadParameter.__base__
+"""What a call is refused with before a command sees it; typer does not show it by its name."""
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the command that the arguments name."""
-    app(args=arguments, prog_name="noisyor")
+    try:
+        code = app(args=arguments, prog_name="noisyor", standalone_mode=False)
+    except UsageError as error:
+        error.message = _cut(error.message)
+        error.show()
+        sys.exit(error.exit_code)
+    sys.exit(code or 0)

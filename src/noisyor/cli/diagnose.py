@@ -4,7 +4,7 @@ import itertools
 import math
 import sys
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +40,17 @@ def diagnose(
     absent: Annotated[
         list[str] | None,
         typer.Option("--absent", "-a", help="A finding that is absent. Others are unknown."),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(help="What else is known of the patient, such as age=71; once for each."),
+    ] = None,
+    covariates: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of records: a table of covariates, joined by their ids; none: columns of the "
+            "record file."
+        ),
     ] = None,
     top: Annotated[
         int | None,
@@ -95,18 +106,18 @@ def diagnose(
 
     Of many records: noisyor diagnose learned.json records.parquet -o posteriors.parquet
     """
-    given = dict(locals())
+    asked = dict(locals())
     kind = RecordFiles if records else Patient
     wanted = {field.name for field in fields(kind)}
     of_records = set() if records else {*options.RECORD_OPTIONS}
-    for name in (given.keys() | of_records) - wanted - {"context", "records", "reading"}:
+    for name in (asked.keys() | of_records) - wanted - {"context", "records", "reading"}:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             other = "one patient, not for files of records" if records else "files of records"
             raise ParameterError(f"--{name.replace('_', '-')} is for {other}.")
     if records and output is None:
         raise ParameterError("say where to write: --output posteriors.parquet.")
-    kind(**{name: given[name] for name in wanted}).diagnose()
+    kind(**{name: asked[name] for name in wanted}).diagnose()
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,7 @@ class Patient(DiagnosisOptions):
 
     present: list[str] | None
     absent: list[str] | None
+    given: list[str] | None
     explain: bool
     ask: bool
     about: str | None
@@ -147,6 +159,7 @@ class Patient(DiagnosisOptions):
         from noisyor.names import match_name
 
         network = self._read_network()
+        person = options.person_of(self.given)
         present, absent = (
             [match_name(name, network.structure.symptoms, "symptom") for name in names or []]
             for names in (self.present, self.absent)
@@ -154,18 +167,22 @@ class Patient(DiagnosisOptions):
         findings = present, absent
         title = "asking the network (the first time it is compiled: half a minute)"
         with working(title, self.quiet):
-            found = self._posterior(network, findings)
+            found = self._posterior(network, findings, person)
             facts = _facts(found, self.top or 10)
             if self.explain:
-                facts |= self._explain(network, findings, facts["diseases"][:3])
+                facts |= self._explain(network, findings, person, facts["diseases"][:3])
             if self.sets:
                 budget = self.inference(1.0)["budget"]
-                best = noisyor.most_probable(network, *findings, self.sets, budget=budget)
+                best = noisyor.most_probable(
+                    network, *findings, self.sets, covariates=person, budget=budget
+                )
                 facts["sets"] = {"is_proven": best.is_proven, "sets": best.table().to_pylist()}
             if self.ask or self.about:
                 diseases, about = network.structure.diseases, self.about
                 disease = None if about is None else match_name(about, diseases, "disease")
-                asked = noisyor.best_questions(network, *findings, about=disease, rng=self.seed)
+                asked = noisyor.best_questions(
+                    network, *findings, covariates=person, about=disease, rng=self.seed
+                )
                 facts["questions"] = asked.table().slice(0, 10).to_pylist()
         if self.as_json:
             show_json(facts)
@@ -174,29 +191,36 @@ class Patient(DiagnosisOptions):
 
     def _read_network(self) -> "noisyor.NoisyOrNetwork":
         """Read the network, with the flags of its file and of its summary."""
-        from noisyor.parameters import read_parameter_flags
+        from noisyor.parameters import check_summary, read_parameter_flags
 
         network = read_network(self.network, self.seed)
         if self.errors is None:
             return network
-        return network.with_flags(read_parameter_flags(self.errors, network.structure))
+        flags = read_parameter_flags(self.errors, network.structure)
+        check_summary(self.errors, network.structure, network.parameters)
+        return network.with_flags(flags)
 
     def _posterior(
-        self, network: "noisyor.NoisyOrNetwork", findings: tuple[list[str], list[str]]
+        self,
+        network: "noisyor.NoisyOrNetwork",
+        findings: tuple[list[str], list[str]],
+        person: dict[str, str] | None,
     ) -> "Posterior":
         from noisyor.inference.intervals import NetworkWithErrors
         from noisyor.parameters import read_standard_errors
 
+        request = {"covariates": person, **self.inference(1.0)}
         if self.errors is None:
-            return noisyor.posterior(network, *findings, **self.inference(1.0))
+            return noisyor.posterior(network, *findings, **request)
         errors = read_standard_errors(self.errors, network.structure)
         source = NetworkWithErrors(network, errors)
-        return noisyor.posterior(source, *findings, **self.inference(1.0))
+        return noisyor.posterior(source, *findings, **request)
 
     def _explain(
         self,
         network: "noisyor.NoisyOrNetwork",
         findings: tuple[list[str], list[str]],
+        person: dict[str, str] | None,
         rows: list[Any],
     ) -> dict[str, Any]:
         request = self.inference(1.0)
@@ -204,7 +228,7 @@ class Patient(DiagnosisOptions):
             note(f"{self.method} gives no causes: they are explained by the method auto.")
             request["method"] = "auto"
         diseases = [row["disease"] for row in rows]
-        found = noisyor.explain(network, *findings, diseases=diseases, **request)
+        found = noisyor.explain(network, *findings, covariates=person, diseases=diseases, **request)
         return {
             "contributions": found.contributions.to_pylist(),
             "causes": found.causes.to_pylist(),
@@ -286,7 +310,9 @@ def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
 def _interval(lower: float, upper: float) -> str:
     if math.isnan(lower):
         return "not known"
-    return "all fixed" if lower == upper else f"{_percent(lower)} to {_percent(upper)}"
+    if lower == upper:
+        return "certain" if lower in (0.0, 1.0) else "all fixed"
+    return f"{_percent(lower)} to {_percent(upper)}"
 
 
 def _show_flags(rows: list[dict[str, Any]]) -> None:
@@ -322,7 +348,7 @@ def _show_explanations(facts: dict[str, Any]) -> None:
     for name in dict.fromkeys(row["disease"] for row in facts["contributions"]):
         rows = [
             [
-                row["finding"] if row["state"] == "present" else f"no {row['finding']}",
+                f"no {row['finding']}" if row["state"] == "absent" else row["finding"],
                 f"{row['log_odds']:+.2f}",
                 _percent(row["without"]),
             ]
@@ -357,6 +383,7 @@ class RecordFiles(DiagnosisOptions):
     """Files of records, whose posteriors are written block after block, or on a cluster."""
 
     records: list[str]
+    covariates: Path | None
     output: Path
     reading: "ReadOptions"
     spreadsheet_safe: bool
@@ -375,6 +402,10 @@ class RecordFiles(DiagnosisOptions):
         make_request(**self.inference(0.1))
         write = self._on_this_machine if self.cluster is None else self._on_cluster
         network = read_network(self.network, self.seed)
+        if network.causes.effects is not None:
+            write = self._with_covariates
+        elif self.covariates is not None:
+            raise ParameterError(f"--covariates: {self.network} was not learned with covariates.")
         counts = write(network, files, form)
         _give_notice(counts)
         flagged = list(flagged_diseases(network))
@@ -395,6 +426,7 @@ class RecordFiles(DiagnosisOptions):
     ) -> "MethodCounts":
         from noisyor.findings.findings import open_records
         from noisyor.findings.reading import blocks_with_like_ids, total_records
+        from noisyor.inference.answers import make_request
         from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
         from noisyor.io.tables import harmless, table_kind, write_batches
 
@@ -409,13 +441,46 @@ class RecordFiles(DiagnosisOptions):
         with progress_bar("diagnosing", total_records(streams), silent) as advance:
             writer = PosteriorWriter(network, ids, self.top)
             batches = writer.batches(
-                itertools.chain(first, blocks), counts, progress=advance, n_jobs=self.jobs or None,
-                **self.inference(0.1),
+                itertools.chain(first, blocks), counts, make_request(**self.inference(0.1)),
+                progress=advance, n_jobs=self.jobs or None,
             )  # fmt: skip
             schema = writer.schema
             if self.spreadsheet_safe:
                 schema, batches = harmless(schema, batches)
             write_batches(output, schema, batches, table_kind(output))
+        return counts
+
+    def _with_covariates(
+        self, network: "noisyor.NoisyOrNetwork", files: list[Source], form: "RecordFormat"
+    ) -> "MethodCounts":
+        """Diagnose records that are read into memory, with the covariates of their people."""
+        from noisyor.findings.findings import read_findings
+        from noisyor.inference.answers import make_request
+        from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
+        from noisyor.io.tables import table_kind, write_batches
+        from noisyor.network.design import design_rows
+
+        if self.cluster is not None:
+            raise ParameterError("networks with covariates diagnose on one machine only.")
+        if self.covariates is None and len(files) > 1:
+            raise ParameterError("--covariates: give a table of those of all records in all files.")
+        effects = network.causes.effects
+        assert effects is not None
+        output = self.output
+        check_files([output], inputs=[self.network, *local_files(files)], tables=[output])
+        names = tuple(each.name for each in effects.covariates)
+        findings = read_findings(files, network.structure, replace(form, passed_over=names))
+        source = self.covariates or files[0]
+        rows = design_rows(source, findings, effects, form.record)
+        ids = findings.record_ids
+        counts, silent = MethodCounts(), self.quiet or self.as_json
+        with progress_bar("diagnosing", findings.n_records, silent) as advance:
+            writer = PosteriorWriter(network, None if ids is None else ids.type, self.top)
+            batches = writer.batches(
+                iter(findings.blocks), counts, make_request(**self.inference(0.1)),
+                progress=advance, n_jobs=self.jobs or None, rows=rows,
+            )  # fmt: skip
+            write_batches(output, writer.schema, batches, table_kind(output))
         return counts
 
     def _on_cluster(

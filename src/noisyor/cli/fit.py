@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from noisyor.learning.misfits import Misfits
 
 
+MOST_SHOWN = 40
+"""Rows of how diseases occur together."""
+
+
 @options.reads_records
 def fit(
     structure: options.StructureFile,
@@ -50,6 +54,35 @@ def fit(
             "exact_em, variational_em, maximum_likelihood, observed, observed_likelihood, uniform."
         ),
     ] = "refined",
+    causes: Annotated[
+        str,
+        typer.Option(
+            help="How diseases occur together: independent, joint (any distribution of up to 12) "
+            "or trait (hidden traits of a person)."
+        ),
+    ] = "independent",
+    traits: Annotated[
+        int, typer.Option(min=1, max=3, help="How many traits, with --causes trait.")
+    ] = 1,
+    block: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --causes joint: diseases that occur together, separated by commas; once "
+            "for each block. None: all."
+        ),
+    ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            help="What diseases depend on: columns of the record file, such as "
+            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the "
+            "records by their ids."
+        ),
+    ] = None,
+    unknown_covariates: Annotated[
+        str,
+        typer.Option(help="Where a covariate is not known: refuse, or keep the record."),
+    ] = "refuse",
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -155,19 +188,28 @@ def fit(
     """
     _check_seen(method, diseases)
     _check_bayesian(method, draws, pseudo_counts)
+    known = options.covariates_of(covariates)
+    if misfits is not None and (known is not None or causes != "independent"):
+        raise ParameterError(
+            "--misfits is for independent diseases; `noisyor compare` says how well others fit."
+        )
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report, draws)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
-    outputs.check([*local_files(files), structure, fixed, diseases])
+    people = known if isinstance(known, Path) else None
+    outputs.check([*local_files(files), structure, fixed, diseases, people])
     graph = read_structure(structure)
     learner = noisyor.NoisyOrLearner(
-        graph, method=method, pairs=pairs, choice=choice.value, n_groups=groups,
-        shrink=shrink, robust=robust, max_iter=max_iter, tol=tol, n_init=n_init,
+        graph, method=method, causes=causes, n_traits=traits,
+        blocks=[options.listed(names) for names in block] if block else None, pairs=pairs,
+        choice=choice.value, n_groups=groups, shrink=shrink, robust=robust,
+        max_iter=max_iter, tol=tol, n_init=n_init,
         n_chains=n_chains, pseudo_counts=_read_pseudo_counts(pseudo_counts or []),
         random_state=seed, n_jobs=jobs or None,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     if _are_moments(files):
+        _refuse_cluster(cluster)
         moments = merged_moments(local_files(files))
         with errors_naming(files):
             estimate = learner.fit(moments, fixed=fixed_values).estimate_
@@ -175,20 +217,30 @@ def fit(
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, diseases, fixed=fixed_values, progress=advance, client=client,
-                skip_broken=skip_broken, **reading,
+                files, diseases, covariates=known, unknown_covariates=unknown_covariates,
+                fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
+                **reading,
             ).estimate_  # fmt: skip
     from noisyor.learning.methods import METHODS
 
-    found = estimate.misfits()
+    found = None if estimate.learned_causes else estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
         show_json({**_facts(estimate, found), "skipped": learner.skipped_})
     elif not quiet:
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
-        _show_misfits(estimate, found, misfits, fixed is not None)
-        if found.n_found and METHODS[method].can_be_robust and not robust:
+        _show_causes(estimate)
+        if found is None:
+            show("Whether this fits better than independent diseases: noisyor compare.")
+        else:
+            _show_misfits(estimate, found, misfits)
+        if (
+            found is not None
+            and found.fits is False
+            and METHODS[method].can_be_robust
+            and not robust
+        ):
             show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
@@ -217,7 +269,10 @@ class Outputs(NamedTuple):
             check_ending(self.report)
 
     def write(
-        self, estimate: "noisyor.Estimate", misfits: "Misfits", spreadsheet_safe: bool = False
+        self,
+        estimate: "noisyor.Estimate",
+        misfits: "Misfits | None",
+        spreadsheet_safe: bool = False,
     ) -> None:
         """Write all of it, or nothing."""
         if not estimate.priors.is_learned.any():
@@ -226,7 +281,7 @@ class Outputs(NamedTuple):
             noisyor.write_model(estimate.network, self.network)
             if self.summary is not None:
                 estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
-            if self.misfits is not None:
+            if self.misfits is not None and misfits is not None:
                 misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
             if self.report is not None:
                 noisyor.write_report(estimate, self.report, misfits=misfits)
@@ -274,6 +329,14 @@ def _check_seen(method: str, diseases: Path | None) -> None:
         )
 
 
+def _refuse_cluster(cluster: str | None) -> None:
+    if cluster is not None:
+        raise ParameterError(
+            f"--cluster {cluster} is for records: these are counted already, and what is left to "
+            "do takes this machine seconds. Leave it out."
+        )
+
+
 def _check_bayesian(method: str, draws: Path | None, pseudo_counts: list[str] | None) -> None:
     """Refuse what only draws need for a method that draws nothing."""
     given = "--draws" if draws is not None else "--pseudo-counts" if pseudo_counts else ""
@@ -310,7 +373,7 @@ def _are_moments(files: list[Source]) -> bool:
 # --- what was learned: facts for machines, tables for people ---
 
 
-def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
+def _facts(estimate: "noisyor.Estimate", misfits: "Misfits | None") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
     return {
         "warning": estimate.doubt or None,
@@ -326,6 +389,7 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
         },
         "trace": None if estimate.trace is None else estimate.trace.facts(),
         "draws": None if estimate.draws is None else estimate.draws.facts(),
+        "causes": _cause_facts(estimate),
         "clean_up": [
             {
                 "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
@@ -335,12 +399,32 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
             }
             for part in estimate.explained
         ],
-        "misfits": {
-            "tested": len(misfits.pairs.p_values),
-            "found": misfits.n_found,
+        "misfits": None
+        if misfits is None
+        else {
+            "fits": misfits.fits,
             "p_value": misfits.p_value,
+            "tests": misfits.tests,
+            "tested": misfits.n_tested,
+            "found": misfits.n_found,
+            "causes": misfits.cause_table().to_pylist(),
         },
     }
+
+
+def _cause_facts(estimate: "noisyor.Estimate") -> dict[str, Any] | None:
+    """Return how diseases occur together, where that was learned."""
+    learned = estimate.learned_causes
+    if learned is None:
+        return None
+    facts = {
+        "kind": learned.causes.kind,
+        "log_likelihood": learned.log_likelihood,
+        "parameters": learned.table().to_pylist(),
+    }
+    if learned.causes.effects is not None:
+        facts["prevalence"] = learned.prevalence(estimate.structure).to_pylist()
+    return facts
 
 
 def _show_estimate(estimate: "noisyor.Estimate") -> None:
@@ -376,44 +460,33 @@ def _show_estimate(estimate: "noisyor.Estimate") -> None:
         show(NEUTRAL)
 
 
-def _show_misfits(
-    estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None, has_fixed: bool
-) -> None:
-    """Show whether the structure can explain which symptoms go together."""
-    structure, n_tested = misfits.network.structure, len(misfits.pairs.p_values)
-    wrong = misfits.symptoms.found(misfits.level)
-    if len(wrong):
-        name = structure.symptoms[misfits.symptoms.members[wrong[0], 0]]
-        why = ": fixed values contradict the records" if has_fixed else ""
-        show(
-            f"{len(wrong):,} symptoms are more, or less, frequent than the network says, {name} "
-            f"above all{why}."
-        )
-    if not misfits.n_found:
-        n_all = structure.n_symptoms * (structure.n_symptoms - 1) // 2
-        if estimate.doubt and n_tested:
-            show(
-                f"None of {n_tested:,} pairs of symptoms contradicts the network, which says "
-                "little where so much is flagged."
-            )
-        elif not n_tested:
-            show("No pair of symptoms could be tested: whether the network explains is not known.")
-        elif n_tested < n_all:
-            show(
-                f"The network explains the {n_tested:,} of {n_all:,} pairs of symptoms that could "
-                "be tested; others were not counted, or their parameters have no standard errors."
-            )
-        else:
-            show(f"The network explains all {n_tested:,} pairs of symptoms.")
+def _show_causes(estimate: "noisyor.Estimate") -> None:
+    """Show how diseases occur together, and depend on covariates."""
+    learned = estimate.learned_causes
+    if learned is None:
         return
-    first = misfits.table().slice(0, 1).to_pylist()[0]
+    rows = []
+    for row in learned.table().to_pylist():
+        if row["parameter"] == "intercept":
+            continue
+        error = row["standard_error"]
+        names = row["disease"] or "", row["parameter"], row["name"]
+        rows.append([*names, f"{row['value']:.3f}", "unknown" if error is None else f"{error:.3f}"])
     show(
-        f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms are not explained: a disease or an "
-        f"edge may be missing. The clearest: {first['first']} and {first['second']}, "
-        f"{first['observed']:,} times together, {first['expected']:,.1f} expected."
-        + (f" All are in {file}." if file else " --misfits FILE lists them.")
+        f"How diseases occur together ({learned.causes.kind}, "
+        f"{count_of(learned.n_parameters, 'parameter')}; log likelihood "
+        f"{learned.log_likelihood:,.2f}):"
     )
-    edges = misfits.edge_table().slice(0, 3).to_pylist()
-    listed = ", ".join(f"{edge['disease']} to {edge['symptom']}" for edge in edges)
-    if edges:
-        show(f"Edges that would explain most: {listed}.")
+    titles = "disease", "parameter", "name", "value", "standard error"
+    show(text_table(titles, rows[:MOST_SHOWN], left=titles[:3]))
+    if len(rows) > MOST_SHOWN:
+        show(f"... and {len(rows) - MOST_SHOWN:,} more; --json has all.")
+
+
+def _show_misfits(estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None) -> None:
+    """Show whether the network explains the records, and what is wrong if not."""
+    show(*misfits.sentences)
+    if misfits.fits and estimate.doubt:
+        show("That says little where so much is flagged.")
+    if misfits.n_found:
+        show(f"All pairs are in {file}." if file else "--misfits FILE lists the pairs.")

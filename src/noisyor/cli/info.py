@@ -10,7 +10,7 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network, read_structure
 from noisyor.cli.output import Facts, show_facts
-from noisyor.errors import FileError
+from noisyor.errors import FileError, some_of
 from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
@@ -203,10 +203,17 @@ def _wide_facts(table: "Table") -> Facts:
     if not symptoms:
         raise FileError(f"{table.name} has no columns of symptoms.")
     n_records = present = unknown = 0
-    for batch in table.batches(dict.fromkeys(symptoms, ColumnKind.FLAG)):
-        n_records += batch.num_rows
-        present += sum(column.true_count for column in batch)
-        unknown += sum(column.null_count for column in batch)
+    try:
+        for batch in table.batches(dict.fromkeys(symptoms, ColumnKind.FLAG)):
+            n_records += batch.num_rows
+            present += sum(column.true_count for column in batch)
+            unknown += sum(column.null_count for column in batch)
+    except FileError as error:
+        raise FileError(
+            f"{table.name} (columns {some_of(table.column_names)}) is no structure, which has the "
+            "columns disease and symptom, nor are these records as they stand: "
+            f"{error} `noisyor check` says of records what is understood and what is not."
+        ) from None
     return {
         "kind": "records, wide (a column per symptom)",
         "records": n_records,

@@ -271,3 +271,35 @@ def check_jobs(jobs: int, cluster: str | None) -> None:
             f"--jobs {jobs} is for one machine: how many cores a cluster uses is for its workers "
             "to say, as in --cluster local:4."
         )
+
+
+def listed(text: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def covariates_of(text: str | None) -> list[str] | Path | None:
+    """Return the columns that are named, or the table."""
+    if text is None:
+        return None
+    names = listed(text)
+    if len(names) == 1 and Path(names[0]).suffix and ":" not in names[0]:
+        return Path(names[0])
+    if not names:
+        raise ParameterError("--covariates names no column, and no table.")
+    return names
+
+
+def person_of(texts: list[str] | None) -> dict[str, str] | None:
+    """Return what is known of a person, from texts such as age=71."""
+    if not texts:
+        return None
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ParameterError(f"--given {text}: say it as age=71.")
+        if name.strip() in found:
+            raise ParameterError(f"--given {text}: {name.strip()} was given before.")
+        found[name.strip()] = value.strip()
+    return found

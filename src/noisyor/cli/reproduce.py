@@ -30,6 +30,7 @@ def reproduce(
         int,
         typer.Option(
             min=1,
+            max=1024,
             help="Processes (timings are taken by one); learning itself uses all cores already.",
         ),
     ] = 1,

@@ -13,7 +13,16 @@ from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials, 
 from noisyor.em.runs import MAX_OPERATIONS
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.flat import CHUNK, Booleans, Floats, Records, distinct_records, flatten
+from noisyor.findings.blocks import Words
+from noisyor.inference.flat import (
+    CHUNK,
+    Booleans,
+    Floats,
+    Integers,
+    Records,
+    distinct_by_kind,
+    flatten,
+)
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
@@ -54,11 +63,12 @@ class ExactExpectation:
         *,
         max_operations: float = MAX_OPERATIONS,
         may_cut: bool = False,
+        kinds: Integers | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.structure = findings.structure
         self.totals = RecordTotals.of(findings)
-        self.records = distinct_records(findings)
+        self.records, self.kinds = distinct_by_kind(findings, kinds)
         self._n_jobs = n_jobs
         self.costs = np.empty(len(self.records.weights))
         # In a network in which everything is possible: costs do not depend on parameters.
@@ -111,6 +121,11 @@ class ExactExpectation:
         in_threads(cut_chunk, range(0, len(numbers), CHUNK), self._n_jobs)
         self._cuts = cuts
 
+    @property
+    def cuts(self) -> Words:
+        """The diseases that are cut, a row of bits for each record, or no rows."""
+        return self._cuts
+
     def cut_diseases(self) -> Booleans:
         """Return which diseases are cut, records x diseases."""
         n_diseases = self.structure.n_diseases
@@ -147,7 +162,7 @@ class ExactExpectation:
         n_unknown = np.bincount(symptoms[~is_present], of_unknown, n_symptoms).astype(np.float64)
         n_records = float(new.weights.sum())
         self.records, self.totals = new, RecordTotals(n_records, n_records - n_unknown)
-        self.costs = self.costs[chosen]
+        self.costs, self.kinds = self.costs[chosen], self.kinds[chosen]
         self._cuts = self._cuts[chosen] if len(self._cuts) else self._cuts
 
     def count_present(self) -> Floats:

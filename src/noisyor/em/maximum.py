@@ -9,7 +9,7 @@ is not made. All on the scale of log odds, so that every value stays inside of i
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,6 +86,24 @@ class Begun(NamedTuple):
 
     network: NoisyOrNetwork
     n_steps: int
+
+
+class Climbable(Protocol):
+    """What `climb_penalised` climbs."""
+
+    fixed: Fixed
+
+    def at(self, network: NoisyOrNetwork) -> Point:
+        """Look at all records."""
+        ...
+
+    def moved(self, network: NoisyOrNetwork, position: Floats) -> NoisyOrNetwork:
+        """Return a network whose free parameters are elsewhere."""
+        ...
+
+    def position_of(self, network: NoisyOrNetwork) -> Floats:
+        """Return where the free parameters are."""
+        ...
 
 
 class PenalisedLikelihood:
@@ -204,7 +222,7 @@ class PenalisedLikelihood:
 
 
 def climb_penalised(
-    likelihood: PenalisedLikelihood, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
+    likelihood: Climbable, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
 ) -> Run:
     """Climb to the maximum near a start; the penalised likelihood never falls.
 
@@ -213,6 +231,7 @@ def climb_penalised(
     """
     network, values = start.with_fixed(likelihood.fixed), list[float]()
     for _ in range(min(n_em_steps, limits.max_iter)):
+        assert isinstance(likelihood, PenalisedLikelihood)  # others have no steps of EM
         network, value = likelihood.em_step(network)
         values.append(value)
     point, damping, growth = likelihood.at(network), 0.1, 2.0

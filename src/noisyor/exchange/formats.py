@@ -92,6 +92,8 @@ def write_model(model: Model, path: PathLike, file_format: str | None = None) ->
             f"{path} cannot be written: a structure has no priors, failures and leaks, which "
             f"{chosen} needs. Give a network, or write json, edges or q-matrix."
         )
+    if isinstance(model, NoisyOrNetwork) and holds is NoisyOrNetwork and chosen != "json":
+        model.check_plain(f"{path} ({chosen})")
     lost = _losses(model, chosen)
     if lost:
         give_notice(

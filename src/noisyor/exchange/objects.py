@@ -100,6 +100,7 @@ def to_pyagrum(network: NoisyOrNetwork) -> Any:
     """
     pyagrum = _imported("pyagrum")
     structure = network.structure
+    network.check_plain("pyAgrum")
     _check_distinct(structure, "pyAgrum")
     model = pyagrum.BayesNet("noisyor")
     for name, prior in zip(structure.diseases, network.priors.tolist(), strict=True):

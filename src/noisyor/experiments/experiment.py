@@ -26,7 +26,7 @@ from noisyor.experiments.tables import filled
 PAPER = ("table1", "figure3", "figure4", "timings")
 EXPERIMENTS = (
     *PAPER, "scoreboard", "accuracy", "maximum", "draws", "sequential", "identifiability",
-    "robustness", "baselines", "diagnosis", "speed",
+    "robustness", "misfits", "baselines", "diagnosis", "speed",
 )  # fmt: skip
 TIMED = ("timings", "baselines", "diagnosis", "speed")
 """These are measured one cell at a time: side by side they would disturb each other."""
@@ -92,13 +92,15 @@ def made_index(folder: Path) -> str:
     """Return a page that leads to all pages of a folder."""
     parts = [
         "# Results",
-        "Everything here was measured and written by a command, `noisyor reproduce`, which each "
-        "page names at its end, with the machine. The numbers stand in a CSV file beside the page.",
+        "Everything here was measured and written by a command, which each page names at its end, "
+        "with the machine. The numbers stand in a CSV file beside the page.",
     ]
     found = [name for name in EXPERIMENTS if (folder / f"{name}.md").exists()]
     for title, is_paper in (("The paper's experiments", True), ("This package", False)):
         names = [name for name in found if (name in PAPER) == is_paper]
         lines = [f"- [{name}]({name}.md): {summary_of(name)}" for name in names]
+        if not is_paper and (folder / "attacks.md").exists():
+            lines.append("- [attacks](attacks.md): Attacks: what was tried, and what broke.")
         parts += [f"## {title}", "\n".join(lines)] if lines else []
     return "\n\n".join(parts) + "\n"
 

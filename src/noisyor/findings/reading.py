@@ -13,7 +13,7 @@ not taken as it stands is told (`Notes`).
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +47,7 @@ class ReadOptions(TypedDict, total=False):
     values: Mapping[str, str] | None
     invert: bool
     names: Any
+    passed_over: Sequence[str]
     notes: Notes | None
     block_records: int
 
@@ -92,6 +93,8 @@ class RecordFormat:
     names
         What other names of symptoms mean: a mapping, or a table with the columns name and
         meaning; an empty meaning, or None: pass over.
+    passed_over
+        Wide: columns that are no symptoms, such as covariates.
     notes
         Filled with what was understood and what was passed over.
     block_records
@@ -110,6 +113,7 @@ class RecordFormat:
     values: Mapping[str, str] | None = None
     invert: bool = False
     names: Any = None
+    passed_over: Sequence[str] = ()
     notes: Notes | None = field(default=None, compare=False, repr=False)
     block_records: int = BLOCK_RECORDS
 

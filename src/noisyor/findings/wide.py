@@ -127,13 +127,14 @@ def match_columns(
     others = [(name, symptom) for name, symptom in others if name != table.index_name]
     unknown = [name for name, symptom in others if symptom == -1]
     unknown = [name for name in unknown if name and not name.startswith(UNNAMED)]
+    unknown = [name for name in unknown if name not in form.passed_over]
     if unknown and not form.ignore_unknown:
         raise FindingsError(
             f"{table.name} has columns that are not symptoms of the structure: "
             f"{some_of(unknown)}. Remove them, or pass over them with ignore_unknown=True "
             "(--ignore-unknown); if one holds the records' ids, say record= (--record)."
         )
-    notes.columns_passed_over += [name for name, _ in others]
+    notes.columns_passed_over += [name for name, _ in others if name not in form.passed_over]
     if columns.record in columns.guessed:
         notes.guessed[str(columns.record)] = columns.guessed[str(columns.record)]
     names = [given[symptom] for symptom in range(structure.n_symptoms)]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from noisyor.errors import ParameterError, quoted
 from noisyor.inference import record_kernels
 from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
-from noisyor.inference.flat import Evidence, FlatNetwork, Records, flat_network
+from noisyor.inference.flat import Evidence, Floats, Records, flat_network
 from noisyor.inference.gibbs_kernels import Sampling, random_of, sample_record
+from noisyor.inference.mixture_kernels import Mixture, solve_mixed
+from noisyor.inference.mixtures import combine_bounds
 from noisyor.inference.record_kernels import (
     AUTO,
     EXACT,
@@ -22,6 +25,7 @@ from noisyor.inference.record_kernels import (
     Answers,
 )
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import Components
 from noisyor.network.sampling import Rng, as_seed
 from noisyor.parallel import in_threads
 
@@ -75,8 +79,9 @@ def answer_all(
     with_causes: bool = False,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    rows: Floats | None = None,
 ) -> Answers:
-    """Let threads answer all records."""
+    """Let threads answer all records, of people with these rows of covariates, if known."""
     structure, n = network.structure, len(records.weights)
     n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
     answers = Answers(
@@ -86,7 +91,10 @@ def answer_all(
         np.full((n_bounds, structure.n_diseases), np.nan),
         np.full((n_bounds, structure.n_diseases), np.nan),
     )  # fmt: skip
-    work = Answering(flat_network(network), records, request, answers)
+    make: Callable[..., Answering] = Answering if network.is_independent else MixedAnswering
+    if rows is not None:
+        make = partial(MixedAnswering, rows=rows)
+    work = make(network, records, request, answers)
 
     def answer_chunk(first: int) -> None:
         last = min(first + ANSWERED_TOGETHER, n)
@@ -106,21 +114,27 @@ class Answering:
     """Answers some records of many."""
 
     def __init__(
-        self, net: FlatNetwork, records: Records, request: Request, answers: Answers
+        self, network: NoisyOrNetwork, records: Records, request: Request, answers: Answers
     ) -> None:
-        self._net, self._records, self._request, self._answers = net, records, request, answers
+        self._net, self._records = flat_network(network), records
+        self._request, self._answers = request, answers
         self.is_stopped = threading.Event()
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""
         answers, request = self._answers, self._request
         if request.method in (AUTO, EXACT):
-            operations = request.budget * OPERATIONS_PER_SECOND
-            record_kernels.solve_records(self._net, self._records, first, last, operations, answers)
+            self._solve(first, last, request.budget * OPERATIONS_PER_SECOND)
         if request.method != EXACT:
             for record in range(first, last):
                 if answers.methods[record] == REFUSED and not self.is_stopped.is_set():
                     self._approximate(record)
+
+    def _solve(self, first: int, last: int, operations: float) -> None:
+        """Solve records exactly that do not take too many operations."""
+        record_kernels.solve_records(
+            self._net, self._records, first, last, operations, self._answers
+        )
 
     def _approximate(self, record: int) -> None:
         """Bound a record, or sample it."""
@@ -176,3 +190,65 @@ class Answering:
         lower = np.maximum(row - 1.96 * errors, bounded.lower)
         upper = np.minimum(row + 1.96 * errors, bounded.upper)
         return bounded._replace(probabilities=row, lower=lower, upper=upper), n_effective
+
+
+class MixedAnswering(Answering):
+    """Answers records of people whose diseases occur together, or whose covariates are known."""
+
+    def __init__(
+        self,
+        network: NoisyOrNetwork,
+        records: Records,
+        request: Request,
+        answers: Answers,
+        rows: Floats | None = None,
+    ) -> None:
+        super().__init__(network.as_independent(), records, request, answers)
+        if request.method in (GIBBS, MEAN_FIELD):
+            raise ParameterError(
+                "the diseases of this network occur together, or have covariates: take 'auto', "
+                f"'exact' or 'variational', not {METHOD_NAMES[request.method]!r}."
+            )
+        self._network, self._rows = network, rows
+
+    def _components(self, record: int) -> Components:
+        """Return the components of a record's person."""
+        if self._rows is None:
+            return self._network.components
+        return self._network.causes.components_of(self._rows[record])
+
+    def _solve(self, first: int, last: int, operations: float) -> None:
+        net = self._net._replace(priors=np.empty_like(self._net.priors))
+        runs = [(first, last)] if self._rows is None else [(x, x + 1) for x in range(first, last)]
+        for start, end in runs:
+            mixture = Mixture(*self._components(start))
+            solve_mixed(net, mixture, self._records, start, end, operations, self._answers)
+
+    def _approximate(self, record: int) -> None:
+        """Bound a record in each of its components."""
+        answers, evidence = self._answers, record_kernels.listed(self._records, record)
+        if len(answers.caused):
+            return  # what has caused a finding is not bounded: it stays refused
+        weights, priors = self._components(record)
+        present = record_kernels.present_of(evidence)
+        offsets = self._net.parent_offsets
+        n_entries = len(weights) * int((offsets[present + 1] - offsets[present]).sum())
+        settings, parts = self._bound_settings(max(n_entries, 1)), []
+        for row in priors:
+            net = self._net._replace(priors=row.copy())
+            if record_kernels.is_possible(net, evidence, record_kernels.new_workspace(net)):
+                parts.append(bound_record(net, evidence, settings))
+            else:
+                nothing = np.zeros(len(row))
+                parts.append(Bounded(nothing, nothing, nothing, -np.inf, -np.inf))
+        found = combine_bounds(weights, parts)
+        answers.log_evidences[record] = found.log_lower
+        answers.log_uppers[record] = found.log_upper
+        if found.log_upper == -np.inf:
+            answers.methods[record] = IMPOSSIBLE
+            return
+        answers.methods[record] = VARIATIONAL
+        answers.probabilities[record] = found.probabilities
+        answers.errors[record] = found.error
+        if len(answers.lower):
+            answers.lower[record], answers.upper[record] = found.lower, found.upper

@@ -1,6 +1,6 @@
 """explain: what each finding says for or against a disease, and what has caused it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
-from noisyor.inference.answers import answer_all, make_request
+from noisyor.inference.answers import Request, answer_all, make_request
 from noisyor.inference.flat import Floats, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.posterior import answer_one
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.covariates import is_unknown
 from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
@@ -26,13 +27,15 @@ class Explanation(EqualByValue):
     Examples
     --------
     >>> from noisyor import datasets, explain
-    >>> explain(datasets.clinic(), present=["fever"], top=1).causes.column_names
+    >>> explain(datasets.clinic(), present=["fever"], diseases=1).causes.column_names
     ['finding', 'cause', 'probability']
     """
 
     contributions: pa.Table
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
-    the disease, against not knowing it, the largest first; infinite where it makes it certain."""
+    the disease, against not knowing it, the largest first; infinite where it makes it certain.
+    Covariates have rows whose state is "covariate". Where diseases occur together, a row "together"
+    says what that adds, against independent diseases that are as frequent."""
     causes: pa.Table
     """A row per present finding and possible cause (null: none of the diseases, it came by itself):
     the probability that this caused it. Several causes can act at once."""
@@ -43,8 +46,8 @@ def explain(
     present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
-    diseases: Sequence[Name] | None = None,
-    top: int = 5,
+    covariates: Mapping[str, Any] | None = None,
+    diseases: Sequence[Name] | int = 5,
     method: str = "auto",
     budget: float = 1.0,
     rng: Rng = 0,
@@ -53,23 +56,22 @@ def explain(
 
     Parameters
     ----------
-    network, present, absent, method, budget, rng
+    network, present, absent, covariates, method, budget, rng
         As in `posterior`.
     diseases
-        The diseases that are explained; None: the `top` most probable ones.
-    top
-        How many these are.
+        The diseases that are explained, or how many of the most probable ones.
 
     Examples
     --------
     >>> from noisyor import datasets, explain
-    >>> found = explain(datasets.clinic(), ["fever", "cough"], absent=["muscle pain"], top=1)
+    >>> found = explain(datasets.clinic(), ["fever", "cough"], absent=["muscle pain"], diseases=1)
     >>> found.contributions.select(["disease", "finding", "state"]).to_pylist()[0]
     {'disease': 'pneumonia', 'finding': 'fever', 'state': 'present'}
     >>> found.causes.slice(0, 1).to_pylist()[0]["cause"]
     'pneumonia'
     """
-    known = network_of(network)
+    whole = network_of(network)
+    known = whole.given(covariates)
     structure = known.structure
     parts = indices_of(structure, present, absent)
     request = make_request(method, budget, rng)
@@ -78,7 +80,7 @@ def explain(
             f"causes are found by 'auto', 'exact' or 'gibbs', not {quoted(method)}."
         )
     base = answer_one(known, parts, request, with_causes=True)
-    chosen = _chosen(known, diseases, top, base.probabilities[0])
+    chosen = _chosen(known, diseases, base.probabilities[0])
     # The present findings, and those absent ones that a chosen disease would cause.
     is_relevant = np.isin(parts[1], structure.edges[np.isin(structure.edges[:, 0], chosen), 1])
     left_out = np.concatenate([parts[0], parts[1][is_relevant]])
@@ -91,21 +93,59 @@ def explain(
             names = structure.diseases[disease], structure.symptoms[int(left_out[x])]
             state = "present" if x < len(parts[0]) else "absent"
             rows.append((*names, state, float(change[x, index]), float(without[x, index])))
+    row = base.probabilities[0]
+    rows += _covariate_rows(whole, covariates, parts, request, chosen, row)
+    rows += _together_rows(known, parts, request, chosen, row)
     return Explanation(
         _table(rows, disease=str, finding=str, state=str, log_odds=float, without=float),
         _causes(structure, parts[0], base.caused[0], base.leaked[0]),
     )
 
 
-def _chosen(
-    network: NoisyOrNetwork, diseases: Sequence[Name] | None, top: int, row: Floats
-) -> Indices:
-    if diseases is None:
-        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise ParameterError(f"top must be a whole number from 1, not {quoted(top)}.")
-        return np.argsort(-row, kind="stable")[:top]
-    if isinstance(diseases, str):
-        raise ParameterError(f"give a list of diseases, not the single text {quoted(diseases)}.")
+def _covariate_rows(
+    network: NoisyOrNetwork, covariates: Mapping[str, Any] | None, parts: tuple[Indices, Indices],
+    request: Request, chosen: Indices, row: Floats,
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """Return what each covariate adds, against not knowing it."""
+    rows = []
+    for name, value in (covariates or {}).items():
+        if is_unknown(value):
+            continue
+        others = {key: each for key, each in (covariates or {}).items() if key != name}
+        answers = answer_all(network.given(others), list_records([parts]), request)
+        without = answers.probabilities[0, chosen]
+        change = _log_odds_change(row[chosen], without[np.newaxis])[0]
+        for index, disease in enumerate(chosen.tolist()):
+            names = network.structure.diseases[disease], f"{name} = {value}", "covariate"
+            rows.append((*names, float(change[index]), float(without[index])))
+    return rows
+
+
+def _together_rows(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], request: Request, chosen: Indices,
+    row: Floats,
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """Return what it adds that diseases occur together, against independent ones as frequent."""
+    if network.is_independent:
+        return []
+    answers = answer_all(network.as_independent(), list_records([parts]), request)
+    without = answers.probabilities[0, chosen]
+    change = _log_odds_change(row[chosen], without[np.newaxis])[0]
+    names = network.structure.diseases
+    return [
+        (names[disease], "the other diseases", "together", float(change[x]), float(without[x]))
+        for x, disease in enumerate(chosen.tolist())
+    ]
+
+
+def _chosen(network: NoisyOrNetwork, diseases: Sequence[Name] | int, row: Floats) -> Indices:
+    if isinstance(diseases, int | np.integer) and not isinstance(diseases, bool) and diseases > 0:
+        return np.argsort(-row, kind="stable")[:diseases]
+    if isinstance(diseases, str) or not isinstance(diseases, Iterable):
+        raise ParameterError(
+            "give a list of diseases, or how many of the most probable ones, not "
+            f"{quoted(diseases)}."
+        )
     return np.array([network.structure.disease_index(name) for name in diseases], dtype=np.int64)
 
 

@@ -22,6 +22,7 @@ Listed = NDArray[np.int32]
 Booleans = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
+KIND_BYTES = 4
 CHUNK = 512
 """Records that a thread takes at a time."""
 
@@ -84,6 +85,11 @@ class Records(NamedTuple):
 
 def flatten(network: NoisyOrNetwork) -> FlatNetwork:
     """Return a network as the arrays that kernels work on."""
+    if not network.is_independent:
+        raise ParameterError(
+            "this is for independent diseases only; those of this network occur together, or have "
+            "covariates (network.as_independent() has as frequent ones)."
+        )
     structure = network.structure
     diseases, n = structure.edges[:, 0], structure.n_diseases
     is_zero, is_certain = network.failures == 0.0, network.leaks == 1.0
@@ -120,24 +126,46 @@ def flat_network(network: NoisyOrNetwork) -> FlatNetwork:
 
 def distinct_records(findings: Findings) -> Records:
     """Return records with those that are the same merged into one, with its weight."""
+    return distinct_by_kind(findings)[0]
+
+
+def distinct_by_kind(findings: Findings, kinds: Integers | None = None) -> tuple[Records, Integers]:
+    """Return records with those that are the same merged into one, with its weight.
+
+    Records of different kinds, where these are given, are not the same; those of a kind stand
+    together. Returns also the kind of each.
+    """
     n_columns = 2 * findings.structure.n_symptoms
-    keys, weights = _merged([_distinct_of(block) for block in findings.blocks], n_columns)
-    bits = np.unpackbits(keys, axis=1, count=n_columns).astype(np.bool_)
+    parts, start = [], 0
+    for block in findings.blocks:
+        here = None if kinds is None else kinds[start : start + block.n_records]
+        parts.append(_distinct_of(block, here))
+        start += block.n_records
+    n_before = 0 if kinds is None else KIND_BYTES
+    keys, weights = _merged(parts, n_columns + 8 * n_before)
+    found = np.zeros(len(keys), dtype=np.int64)
+    for byte in range(n_before):
+        found = found * 256 + keys[:, byte]
+    bits = np.unpackbits(keys[:, n_before:], axis=1, count=n_columns).astype(np.bool_)
     present, unknown = np.split(bits, 2, axis=1)
     numbers, symptoms = np.nonzero(present | unknown)
     offsets = np.searchsorted(numbers, np.arange(len(keys) + 1))
-    return Records(
+    records = Records(
         offsets.astype(np.int64), symptoms.astype(np.int32), present[numbers, symptoms],
         np.zeros(len(keys), dtype=np.bool_), weights.astype(np.float64),
     )  # fmt: skip
+    return records, found
 
 
-def _distinct_of(block: Block) -> tuple[Bytes, Integers]:
+def _distinct_of(block: Block, kinds: Integers | None) -> tuple[Bytes, Integers]:
     """Return the distinct records of a block, a row of bits each, and how often each occurs."""
     present, unknown = block.unpacked()
     if unknown is None:
         unknown = np.zeros_like(present)
     rows = np.packbits(np.concatenate([present, unknown], axis=1), axis=1)
+    if kinds is not None:
+        before = kinds.astype(">u4").view(np.uint8).reshape(len(rows), KIND_BYTES)
+        rows = np.concatenate([before, rows], axis=1)
     return _merged([(rows, np.ones(len(rows), dtype=np.int64))], 8 * rows.shape[1])
 
 

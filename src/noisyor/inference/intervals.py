@@ -72,8 +72,17 @@ def draw_networks(estimate: LearnedNetwork, records: Records, draws: int, seed: 
     has_errors[owners[is_without.failures]] = False
     rng = np.random.default_rng(seed)
     values, spread = network.parameters.vector, np.where(matters.vector, errors.vector, 0.0)
-    drawn = (Parameters.split(structure, _drawn(values, spread, rng)) for _ in range(draws))
-    networks = [NoisyOrNetwork(structure, *each) for each in drawn]
+    drawn = [Parameters.split(structure, _drawn(values, spread, rng)) for _ in range(draws)]
+    causes = getattr(estimate, "learned_causes", None)
+    if network.is_plain:
+        networks = [NoisyOrNetwork(structure, *each) for each in drawn]
+    elif causes is None:  # how sure it is how diseases occur together, nobody knows
+        networks, has_errors = [network] * draws, np.zeros_like(has_errors)
+    else:
+        networks = [
+            NoisyOrNetwork(structure, None, each.failures, each.leaks, causes=other)
+            for each, other in zip(drawn, causes.drawn(draws, rng), strict=True)
+        ]
     return Drawn(networks, int(is_without.vector.sum()), has_errors)
 
 

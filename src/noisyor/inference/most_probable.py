@@ -35,12 +35,15 @@ from noisyor.inference.posterior import answer_one
 from noisyor.inference.record_kernels import listed, new_workspace, present_of, weigh_absent
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import Components
 from noisyor.structure import Structure
 
 Heap = list[tuple[float, int, Leaf, int]]
 """Leaves, those first whose other sets have the highest bound: minus that, a number that tells
 equal ones apart, the leaf, and the disease that is decided next."""
 
+MOST_KEPT = 16
+"""Times as many sets as were asked for are kept of a component, where diseases occur together."""
 CLOSE = 1e-9
 """Logs of probabilities that differ by less are taken for equal."""
 
@@ -90,6 +93,7 @@ def most_probable(
     absent: Sequence[Name] = (),
     k: int = 5,
     *,
+    covariates: Mapping[str, Any] | None = None,
     budget: float = 1.0,
 ) -> MostProbable:
     """Return the k most probable sets of diseases, given findings.
@@ -105,19 +109,27 @@ def most_probable(
         As in `posterior`: findings not mentioned are unknown.
     k
         How many sets.
+    covariates
+        As in `posterior`.
     budget
         About how many seconds the search may take; `is_proven` says whether it came to its end.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ParameterError(f"k must be a whole number from 1, not {quoted(k)}.")
-    known = network_of(network)
+    known = network_of(network).given(covariates)
     structure = known.structure
     parts = indices_of(structure, present, absent)
     answers = answer_one(known, parts, make_request("auto", budget, 0))
-    search = Search(flat_network(known), listed(list_records([parts]), 0), int(k))
+    net, evidence = flat_network(known.as_independent()), listed(list_records([parts]), 0)
     n_edges = sum(len(structure.parents(j)) for j in parts[0].tolist())
-    log_bound = search.run(int(budget / (2e-3 + n_edges / ENTRIES_PER_SECOND)))  # s a node
-    best = search.best()
+    n_nodes = int(budget / (2e-3 + n_edges / ENTRIES_PER_SECOND))  # s a node
+    if known.is_independent:
+        only = known.components.priors[0]
+        search = Search(net._replace(priors=only.copy()), evidence, int(k))
+        log_bound = search.run(n_nodes)
+        best = search.best()
+    else:
+        best, log_bound = search_mixture(net, known.components, evidence, int(k), n_nodes)
     logs = np.array([log for log, _ in best])
     evidence = (answers.log_evidences[0] + answers.log_uppers[0]) / 2.0
     names = tuple(tuple(structure.diseases[i] for i in chosen) for _, chosen in best)
@@ -138,6 +150,7 @@ class Search:
             self._log_off = np.maximum(np.log1p(-net.priors), SMALLEST_LOG)
             log_on = np.log(net.priors) + self._workspace.log_absent
         self._log_on = np.maximum(log_on, SMALLEST_LOG)
+        self._log_absent = self._workspace.log_absent.copy()
         # What is common to all sets: the leaks of absent findings do not fire.
         self._constant = float(net.log_silent[evidence.symptoms[~evidence.is_present]].sum())
 
@@ -152,6 +165,14 @@ class Search:
         ordered = sorted(((log, chosen) for chosen, log in self._found.items()), reverse=True)
         self._found = {chosen: log for log, chosen in ordered[: self._k]}
         return ordered[: self._k]
+
+    def log_likelihood(self, chosen: tuple[int, ...]) -> float:
+        """Return the log probability of the findings of patients with exactly these diseases."""
+        is_on = np.zeros(len(self._log_absent), dtype=np.bool_)
+        is_on[list(chosen)] = True
+        thetas = np.where(is_on[self._entries.diseases], self._entries.theta, 0.0)
+        log = self._constant + float(self._log_absent[is_on].sum())
+        return log + float(_log_present(self._totals(thetas)).sum())
 
     def run(self, n_nodes: int) -> float:
         """Search until nothing better can be left; return what others can have at most."""
@@ -247,6 +268,44 @@ class Search:
         is_strongest = (thetas > 0.0) & (thetas == strongest[self._finding_of])
         n_equal = np.bincount(self._finding_of, is_strongest, len(strongest))
         return np.asarray(is_strongest & (n_equal[self._finding_of] == 1.0))
+
+
+def search_mixture(
+    net: FlatNetwork, components: Components, evidence: Evidence, k: int, n_nodes: int
+) -> tuple[list[tuple[float, tuple[int, ...]]], float]:
+    """Look for the k best sets where diseases occur together; return also a bound of all others.
+
+    The best sets of each component are candidates. Another set is not among them in any component,
+    so that its probability is at most the mean of the worst that each has kept.
+    """
+    weights, rows = components
+    with np.errstate(divide="ignore"):
+        log_weights, log_on, log_off = np.log(weights), np.log(rows), np.log1p(-rows)
+    any_net = net._replace(priors=np.full(len(net.priors), 0.5))
+    likelihood_of = Search(any_net, evidence, 1).log_likelihood
+    is_decided = ((rows == 0.0) | (rows == 1.0)).all(axis=1)
+    n_kept, n_each = k, max(n_nodes // max(int((~is_decided).sum()), 1), 1)
+    while True:
+        candidates = {tuple(np.flatnonzero(row).tolist()) for row in rows[is_decided]}
+        bounds = np.full(len(weights), -np.inf)
+        for number in np.flatnonzero(~is_decided & (weights > 0.0)).tolist():
+            search = Search(net._replace(priors=rows[number].copy()), evidence, n_kept)
+            bounds[number] = search.run(n_each)
+            candidates.update(chosen for _, chosen in search.best())
+        found = []
+        for chosen in candidates:
+            is_on = np.zeros(rows.shape[1], dtype=np.bool_)
+            is_on[list(chosen)] = True
+            logs = log_weights + np.where(is_on, log_on, log_off).sum(axis=1)
+            log = likelihood_of(chosen) + float(np.logaddexp.reduce(logs))
+            if log > SMALLEST_LOG / 2.0:
+                found.append((log, chosen))
+        best = sorted(found, reverse=True)[:k]
+        log_bound = float(np.logaddexp.reduce(log_weights + bounds))
+        worst = best[-1][0] if len(best) == k else -np.inf
+        if log_bound <= worst + CLOSE or n_kept >= MOST_KEPT * k or log_bound == -np.inf:
+            return best, max(log_bound, worst) if len(best) == k else log_bound
+        n_kept *= 4
 
 
 def _log_present(totals: Floats) -> Floats:

@@ -16,6 +16,10 @@ import numpy as np
 
 from noisyor.inference.flat import Floats, Integers
 
+SMALLEST_NORMAL = 2.3e-308
+"""Numbers below it have few digits, and an infinite inverse: findings that are as improbable are
+refused."""
+
 
 class Piece(NamedTuple):
     """Diseases and present findings, numbered anew, and what is to be found out of them."""
@@ -98,6 +102,8 @@ def enumerate_piece(piece: Piece) -> float:
         first = k - 1
         while not (state >> (k - 1 - first)) & 1:
             first -= 1
+    if total < SMALLEST_NORMAL:
+        return -np.inf
     piece.posteriors[:] /= total
     piece.caused[:] *= (1.0 - piece.failures) / total
     piece.if_caused[:] /= total
@@ -269,7 +275,7 @@ def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
             _close(ahead, order.indices[x], False)
         total = ahead.sum()
-        if not total > 0.0:
+        if total < SMALLEST_NORMAL:
             return -np.inf
         ahead /= total
         log_evidence += np.log(total)

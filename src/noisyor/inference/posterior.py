@@ -20,7 +20,8 @@ from noisyor.inference.flat import Floats, Records, block_records, indices_of, l
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
 from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers
 from noisyor.names import Indices, Name
-from noisyor.network import NoisyOrNetwork
+from noisyor.network import Effects, NoisyOrNetwork
+from noisyor.network.design import design_rows
 from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
@@ -152,6 +153,7 @@ def posterior(
     present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
+    covariates: Mapping[str, Any] | None = None,
     method: str = "auto",
     budget: float = 1.0,
     rng: Rng = 0,
@@ -167,6 +169,9 @@ def posterior(
     present, absent
         The findings, by name or number. Those not mentioned are unknown, and drop out exactly.
         Or one mapping, such as `{"fever": 1, "cough": 0, "rash": None}` or a row of a frame.
+    covariates
+        What else is known of the person, such as `{"age": 71, "sex": "f"}`, if the network was
+        learned with covariates; those that are left out are unknown.
     method
         "exact"; "variational": bounds; "mean_field": fast, without any; "gibbs": sampling; "auto":
         exact within the budget, then bounds, and sampling where these are wide.
@@ -187,7 +192,7 @@ def posterior(
     >>> found.method, found.error < 1e-9
     ('exact', True)
     """
-    known = network_of(network)
+    known = network_of(network).given(covariates)
     structure = known.structure
     parts = indices_of(structure, present, absent)
     request = make_request(method, budget, rng)
@@ -197,8 +202,10 @@ def posterior(
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     flags = known.disease_flags(np.concatenate(parts))
     more: tuple[Any, ...] = None, None, 0
-    if network is not known and draws:
-        more = posterior_intervals(network, list_records([parts]), request, draws, flags)
+    if not isinstance(network, NoisyOrNetwork) and draws:
+        more = posterior_intervals(
+            network, list_records([parts]), request, draws, flags, covariates
+        )
     more = *more, flags
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
@@ -210,7 +217,7 @@ def posterior(
 
 def posterior_intervals(
     estimate: Any, records: Records, request: Request, draws: int,
-    flags: NDArray[np.uint16] | None,
+    flags: NDArray[np.uint16] | None, covariates: Mapping[str, Any] | None = None,
 ) -> tuple[Floats, Floats, int]:  # fmt: skip
     """Return 95% intervals over networks drawn around an estimate, one record only.
 
@@ -219,7 +226,7 @@ def posterior_intervals(
     drawn = draw_networks(estimate, records, draws, request.seed)
     rows = []
     for network in drawn.networks:
-        answers = answer_all(network, records, request)
+        answers = answer_all(network.given(covariates), records, request)
         if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
             rows.append(answers.probabilities[0])
     intervals = np.quantile(rows, [0.025, 0.975], axis=0)
@@ -237,13 +244,15 @@ def posteriors(
     rng: Rng = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    covariates: Any = None,
     **options: Unpack[ReadOptions],
 ) -> Posteriors:
     """Return P(disease | findings) for each record and disease.
 
     Records are `Findings`, an array or sparse matrix of records x symptoms, a table, a path or a
     list of paths; options as in `count_moments`. The budget is for each record; other parameters
-    as in `posterior`. `iter_posteriors` does the same in bounded memory.
+    as in `posterior`. `covariates` is a table with a column for each, joined to the records by ids
+    where both have some. `iter_posteriors` does the same in bounded memory.
 
     Examples
     --------
@@ -260,11 +269,14 @@ def posteriors(
         source = read_findings(source, structure, form)
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
+    rows = None
+    if covariates is not None:
+        rows = design_rows(covariates, source, effects_of(known), form.record)
+    request = make_request(method, budget, rng)
     found = iter_posteriors(
-        known, source.blocks, method=method, budget=budget, rng=rng, n_jobs=n_jobs,
-        progress=progress,
-    )  # fmt: skip
-    none = answer_all(known, list_records([]), make_request(method, budget, rng))
+        known, source.blocks, request, n_jobs=n_jobs, progress=progress, rows=rows
+    )
+    none = answer_all(known, list_records([]), request)
     parts = [Posteriors(structure, *none[:6]), *found]
     columns = [field.name for field in fields(Posteriors)][1:]
     arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
@@ -274,20 +286,32 @@ def posteriors(
 def iter_posteriors(
     network: NoisyOrNetwork,
     blocks: Sequence[Block] | Iterator[Block],
+    request: Request,
     *,
-    method: str = "auto",
-    budget: float = 0.1,
-    rng: Rng = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    first: int = 0,
+    rows: Floats | None = None,
 ) -> Iterator[Posteriors]:
-    """Give the posteriors of block after block; the first record has the number `first`."""
+    """Give the posteriors of block after block; `rows` has the covariates of all records."""
+    start = request.first
     for block in blocks:
-        request = make_request(method, budget, rng, first)
-        found = answer_all(network, block_records(block), request, n_jobs=n_jobs, progress=progress)
+        here = slice(request.first - start, request.first - start + block.n_records)
+        found = answer_all(
+            network, block_records(block), request, n_jobs=n_jobs, progress=progress,
+            rows=None if rows is None else rows[here],
+        )  # fmt: skip
         yield Posteriors(network.structure, *found[:6])
-        first += block.n_records
+        request = request._replace(first=request.first + block.n_records)
+
+
+def effects_of(network: NoisyOrNetwork) -> Effects:
+    """Return the effects of covariates; raise an error where there are none."""
+    effects = network.causes.effects
+    if effects is None:
+        raise ParameterError(
+            "this network has no covariates: it was not learned with any, so leave them out."
+        )
+    return effects
 
 
 # --- where there is no answer ---

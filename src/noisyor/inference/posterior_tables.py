@@ -12,6 +12,7 @@ import pyarrow as pa
 from noisyor.errors import FileError, quoted
 from noisyor.findings.blocks import Block
 from noisyor.flags import Flag
+from noisyor.inference.answers import Request
 from noisyor.inference.posterior import Posteriors, iter_posteriors
 from noisyor.network import NoisyOrNetwork
 
@@ -83,11 +84,12 @@ class PosteriorWriter:
         self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details, metadata)
 
     def batches(
-        self, blocks: Iterator[Block], counts: MethodCounts, first: int = 0, **request: Any
+        self, blocks: Iterator[Block], counts: MethodCounts, request: Request, **options: Any
     ) -> Iterator[Any]:
-        """Diagnose block after block; the first record has the number `first`."""
+        """Diagnose block after block, as asked for; options as those of `iter_posteriors`."""
         kept, asked = itertools.tee(blocks)
-        answers = iter_posteriors(self._network, asked, first=first, **request)
+        first = request.first
+        answers = iter_posteriors(self._network, asked, request, **options)
         for found, block in zip(answers, kept, strict=True):
             counts.add(found.method_names)
             ids = block.record_ids

@@ -10,6 +10,7 @@ from noisyor.errors import FileError
 from noisyor.findings.cluster_reading import Reading, job_blocks, split_records, with_counted_rows
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat
+from noisyor.inference.answers import make_request
 from noisyor.inference.posterior_tables import MethodCounts, PosteriorWriter
 from noisyor.io.parts import Part
 from noisyor.io.replacing import replaced_folder
@@ -82,6 +83,7 @@ def _diagnose(
     ids = None if start is None or start.record_ids is None else start.record_ids.type
     writer = PosteriorWriter(network, ids, top)
     remaining = blocks if start is None else itertools.chain([start], blocks)
-    batches = writer.batches(remaining, counts, first, n_jobs=1, **request)
+    asked = make_request(**request, first=first)
+    batches = writer.batches(remaining, counts, asked, n_jobs=1)
     write_batches(path, writer.schema, batches, "parquet")
     return dict(counts.counts), notes

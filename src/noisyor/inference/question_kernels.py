@@ -77,14 +77,13 @@ def draw_merged(
 def ask(
     net: FlatNetwork, evidence: Evidence, n_draws: int, random: Random
 ) -> tuple[Floats, Floats]:
-    """Return the bits that asking for each symptom says of the diseases, and P(present).
-
-    That is the entropy of the answer, less what it has left if the diseases are known.
+    """Return the entropy that the answer for each symptom has if the diseases are known, in bits,
+    and P(present).
     """
     states, n_symptoms = draw_states(net, evidence, n_draws, 8, random), len(net.leaks)
     logs, is_touched = np.empty(n_symptoms), np.zeros(n_symptoms, dtype=np.bool_)
     touched = np.empty(n_symptoms, dtype=np.int64)
-    n_times, chances, gains = np.zeros(n_symptoms), np.zeros(n_symptoms), np.zeros(n_symptoms)
+    n_times, chances, left = np.zeros(n_symptoms), np.zeros(n_symptoms), np.zeros(n_symptoms)
     for draw in range(n_draws):
         n_touched = 0
         for disease in np.flatnonzero(states[draw]):
@@ -101,13 +100,12 @@ def ask(
             n_times[j] += 1.0
             chance = -np.expm1(logs[j])
             chances[j] += chance
-            gains[j] -= entropy(chance)
+            left[j] += entropy(chance)
     for j in range(n_symptoms):
         n_others = n_draws - n_times[j]
         chances[j] = (chances[j] + n_others * net.leaks[j]) / n_draws
-        left = (gains[j] - n_others * entropy(net.leaks[j])) / n_draws
-        gains[j] = max(entropy(chances[j]) + left, 0.0)
-    return gains, chances
+        left[j] = (left[j] + n_others * entropy(net.leaks[j])) / n_draws
+    return left, chances
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

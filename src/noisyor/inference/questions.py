@@ -15,15 +15,23 @@ import pyarrow as pa
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference import question_kernels
-from noisyor.inference.flat import Floats, flat_network, indices_of, list_records
+from noisyor.inference.flat import Evidence, Floats, flat_network, indices_of, list_records
 from noisyor.inference.gibbs_kernels import random_of
 from noisyor.inference.intervals import LearnedNetwork, network_of
+from noisyor.inference.mixture_kernels import Mixture, evidences_of
+from noisyor.inference.mixtures import conditioned
 from noisyor.inference.posterior import check_answered, posterior
 from noisyor.inference.record_kernels import IMPOSSIBLE, is_possible, listed, new_workspace
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import Components
 from noisyor.network.sampling import Rng, as_seed
 from noisyor.structure import Structure
+
+MOST_OPERATIONS = 3e8
+"""For the evidence of all components: about a second."""
+LEAST_WEIGHT, FEWEST_DRAWS = 1e-4, 16
+"""Components that weigh less are not asked; of others so many states are drawn at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,7 @@ def best_questions(
     present: Sequence[Name] | Mapping[Name, Any] = (),
     absent: Sequence[Name] = (),
     *,
+    covariates: Mapping[str, Any] | None = None,
     about: Name | None = None,
     draws: int = 1000,
     rng: Rng = 0,
@@ -79,7 +88,7 @@ def best_questions(
 
     Parameters
     ----------
-    network, present, absent
+    network, present, absent, covariates
         As in `posterior`.
     about
         The disease that is in question; None: all.
@@ -92,31 +101,78 @@ def best_questions(
     seed = as_seed(rng)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 10:
         raise ParameterError(f"draws must be a whole number from 10, not {quoted(draws)}.")
-    known = network_of(network)
+    known = network_of(network).given(covariates)
     structure = known.structure
-    parts, net = indices_of(structure, present, absent), flat_network(known)
-    evidence = listed(list_records([parts]), 0)
-    if not is_possible(net, evidence, new_workspace(net)):
+    parts = indices_of(structure, present, absent)
+    ask = Asking(known, listed(list_records([parts]), 0), draws, seed)
+    whole = ask.weighed(known.components)
+    if whole is None:
         check_answered(known, parts, IMPOSSIBLE, 1.0)
+        raise AssertionError("impossible findings were not refused")
     if about is None:
-        gains, probabilities = question_kernels.ask(net, evidence, draws, random_of(seed, 0))
+        left, probabilities = ask.mean(whole)
     else:
         disease = structure.disease_index(about)
         chance = float(posterior(known, present, absent).probabilities[disease])
-        gains, probabilities = np.zeros(len(net.leaks)), np.zeros(len(net.leaks))
+        left, probabilities = np.zeros(structure.n_symptoms), np.zeros(structure.n_symptoms)
         # However rare it is, draws with it and without it are equally many.
-        for prior, weight in ((1.0, chance), (0.0, 1.0 - chance)):
-            if weight > 0.0:
-                priors = net.priors.copy()
-                priors[disease] = prior
-                random, other = random_of(seed, 0), net._replace(priors=priors)
-                _, chances = question_kernels.ask(other, evidence, draws, random)
+        for state, weight in ((True, chance), (False, 1.0 - chance)):
+            within = ask.weighed(conditioned(known.components, disease, state))
+            if weight > 0.0 and within is not None:
+                _, chances = ask.mean(within)
                 probabilities += weight * chances
-                gains -= weight * _entropies(chances)
-        gains = np.maximum(_entropies(probabilities) + gains, 0.0)
+                left += weight * _entropies(chances)
+    gains = np.maximum(_entropies(probabilities) - left, 0.0)
+    evidence = ask.evidence
     unknown = np.setdiff1d(np.arange(structure.n_symptoms), evidence.symptoms)
     order = unknown[np.argsort(-gains[unknown], kind="stable")]
     return Questions(structure, order, gains[order], probabilities[order])
+
+
+class Asking:
+    """Asks for all symptoms of one patient, in the components of a network."""
+
+    def __init__(
+        self, network: NoisyOrNetwork, evidence: Evidence, n_draws: int, seed: int
+    ) -> None:
+        self.evidence = evidence
+        self._net, self._n_draws, self._seed = flat_network(network.as_independent()), n_draws, seed
+
+    def weighed(self, components: Components) -> Components | None:
+        """Return components weighed by the findings; None where these are impossible."""
+        if len(components.weights) == 1:
+            net = self._net._replace(priors=components.priors[0].copy())
+            is_fine = is_possible(net, self.evidence, new_workspace(net))
+            return components if is_fine else None
+        net = self._net._replace(priors=np.empty_like(self._net.priors))
+        with np.errstate(divide="ignore"):
+            logs = np.log(components.weights) + evidences_of(
+                net, Mixture(*components), self.evidence, MOST_OPERATIONS
+            )
+        top = logs.max(initial=-np.inf)
+        if np.isnan(logs).any():
+            raise ParameterError(
+                "the findings are too many to ask for the next one where diseases occur together: "
+                "their components cannot be solved exactly."
+            )
+        if top == -np.inf:
+            return None
+        weights = np.exp(logs - top)
+        is_seen = weights > LEAST_WEIGHT * weights.sum()
+        weights = weights[is_seen] / weights[is_seen].sum()
+        return Components(weights, components.priors[is_seen])
+
+    def mean(self, components: Components) -> tuple[Floats, Floats]:
+        """Return the entropies that are left, and the chances, over weighed components."""
+        size = len(self._net.leaks)
+        left, chances = np.zeros(size), np.zeros(size)
+        for weight, priors in zip(*components, strict=True):
+            net = self._net._replace(priors=priors.copy())
+            n_draws = max(int(np.ceil(self._n_draws * weight)), FEWEST_DRAWS)
+            found = question_kernels.ask(net, self.evidence, n_draws, random_of(self._seed, 0))
+            left += weight * found[0]
+            chances += weight * found[1]
+        return left, chances
 
 
 def _entropies(chances: Floats) -> Floats:

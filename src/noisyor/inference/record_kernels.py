@@ -16,11 +16,9 @@ from noisyor.inference.flat import (
     Listed,
     Records,
 )
-from noisyor.inference.piece_kernels import Piece
+from noisyor.inference.piece_kernels import SMALLEST_NORMAL, Piece
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
-SMALLEST_NORMAL = 2.3e-308
-"""Numbers below it have few digits, and an infinite inverse: they count as 0."""
 """Methods, and two reasons why there is no answer."""
 
 
@@ -91,6 +89,16 @@ def present_of(evidence: Evidence) -> Listed:
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find P(disease | absent findings), in the workspace; return the log probability of those."""
+    log_evidence = list_absent(net, evidence, workspace)
+    return log_evidence + weigh_all(net, workspace.log_absent, workspace.on)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def list_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
+    """Find what absent findings say of each disease, whatever its prior; return what is left.
+
+    That is the log probability that none of their leaks fires.
+    """
     log_absent, others_unknown = workspace.log_absent, evidence.others_unknown
     if others_unknown:
         log_absent[:] = 0.0
@@ -116,7 +124,6 @@ def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> 
     for each in net.log_absent:
         largest = max(largest, -each)
     workspace.roundings[0] = 8.0 + largest * len(net.leaks)
-    log_evidence += weigh_all(net, log_absent, workspace.on)
     return -np.inf if n_contradicted > 0 else float(log_evidence)
 
 
@@ -137,8 +144,6 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
         total = p + (1.0 - p) * np.exp(-log_factor)
         return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
     within = p * np.exp(log_factor)
-    if within < SMALLEST_NORMAL:
-        within = 0.0
     total = 1.0 - p + within
     return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
 

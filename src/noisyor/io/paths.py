@@ -28,6 +28,11 @@ def as_path(path: PathLike) -> Path:
     return found
 
 
+def real_path(path: PathLike) -> Path:
+    """Return where links lead; unlike `Path.resolve`, that of links in a circle, too."""
+    return Path(os.path.realpath(path))
+
+
 def existing_file(path: PathLike) -> Path:
     """Return the path of a readable, non-empty file, or say what is wrong with it."""
     file = as_path(path)

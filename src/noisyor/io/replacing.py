@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from noisyor.errors import FileError
-from noisyor.io.paths import PathLike, as_path, unwritable
+from noisyor.io.paths import PathLike, as_path, real_path, unwritable
 
 
 @contextmanager
@@ -81,7 +81,7 @@ class FileGroup:
     @contextmanager
     def written(self, path: PathLike) -> Iterator[Path]:
         """Give a path beside the target to write to."""
-        target = _checked(path).resolve()  # a link stays a link to the file that is replaced
+        target = real_path(_checked(path))  # a link stays a link to the file that is replaced
         if target in self.parts:
             raise FileError(f"{target} is given for two different outputs.")
         part = _beside(target, ".part")
@@ -184,7 +184,7 @@ def replaced_folder(path: PathLike) -> Iterator[Path]:
 
     The target must not exist, or be an empty folder.
     """
-    target = Path(path).resolve()
+    target = real_path(path)
     part = _beside(target, ".part")
     keep_in_mind(part)
     try:
@@ -209,15 +209,16 @@ def check_writable(paths: Iterable[PathLike], inputs: Iterable[PathLike] = ()) -
     read: set[Path] = set()
     for source in map(Path, inputs):
         # A folder is read through the files in it.
-        read |= {file.resolve() for file in (source.iterdir() if source.is_dir() else [source])}
+        read |= set(map(real_path, source.iterdir() if source.is_dir() else [source]))
     outputs, seen = list(paths), set[Path]()
     for path in outputs:
         target = _checked(path)
-        if target.resolve() in read:
+        real = real_path(target)
+        if real in read:
             raise FileError(f"{target} is read and cannot be the output, too.")
-        if target.resolve() in seen:
+        if real in seen:
             raise FileError(f"{target} is given for two different outputs.")
-        seen.add(target.resolve())
+        seen.add(real)
     for path in outputs:
         _try_writing(as_path(path))
 
@@ -227,6 +228,8 @@ def _checked(path: PathLike) -> Path:
     target = as_path(path)
     if target.is_dir():
         raise FileError(f"{target} is a directory; give a file to write.")
+    if real_path(target).is_symlink():
+        raise FileError(f"{target} is a link that leads to itself; give another file.")
     if target.exists() and not target.is_file():
         raise FileError(f"{target} is not a file that could be replaced.")
     if not target.parent.is_dir():
@@ -238,7 +241,7 @@ def _checked(path: PathLike) -> Path:
 
 def _try_writing(path: Path) -> None:
     """Write a few bytes beside a target, and remove them."""
-    target = path.resolve()
+    target = real_path(path)
     part = _beside(target, ".part")
     keep_in_mind(part)
     try:

@@ -13,7 +13,8 @@ from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import write_table
 from noisyor.learning.draws import Draws
-from noisyor.learning.misfits import Misfits, check_usable, ratio_variances
+from noisyor.learning.learned_causes import LearnedCauses
+from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
@@ -146,6 +147,8 @@ class Estimate(EqualByValue):
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
     """How the method converged, where it climbs the likelihood; None where it samples."""
+    learned_causes: LearnedCauses | None = None
+    """How the diseases occur together, and depend on covariates, where that was learned."""
     partners: Parameters | None = None
     """The number of the parameter that each one trades off with, where records hardly tell the two
     apart, counted as in a vector; -1 where there is none."""
@@ -205,6 +208,9 @@ class Estimate(EqualByValue):
     def network(self) -> NoisyOrNetwork:
         """The learned network; parameters that were not learned hold neutral values."""
         priors, failures, leaks = self.values
+        if self.learned_causes is not None:
+            causes = self.learned_causes.causes
+            return NoisyOrNetwork(self.structure, None, failures, leaks, self.flags, causes)
         return NoisyOrNetwork(self.structure, priors, failures, leaks, self.flags)
 
     @property
@@ -240,26 +246,16 @@ class Estimate(EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
+        if self.learned_causes is not None:
+            raise ParameterError(
+                "misfits are looked for with independent diseases; where they occur together, or "
+                "depend on covariates, compare_models (noisyor compare) says how well each model "
+                "fits."
+            )
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
-        check_usable(self.network, counts, level)
-        return Misfits(self.network, counts, level=level, variances=self._variances(counts))
-
-    def _variances(self, counts: Moments) -> Floats | None:
-        """Return how uncertain the ratio of each pair is; NaN where it is not learned.
-
-        With "refined" and "bayesian" it is not: what errors add to a residual, the fit has taken
-        off before.
-        """
-        owners = self.structure.edges[:, 0]
-        learned = self.failures.is_learned & self.priors.is_learned[owners]
-        errors = self.failures.standard_errors
-        if self.method in ("refined", "bayesian"):
-            if learned.all():
-                return None
-            errors = np.zeros(len(learned))
-        return ratio_variances(self.network, np.where(learned, errors, np.nan), counts.plan.pairs)
+        return Misfits(self.network, counts, level=level, flags=self.flags)
 
     def summary(self) -> "pa.Table":
         """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).

@@ -38,9 +38,11 @@ from noisyor.learning.likelihood import (
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
+from noisyor.learning.together import Together, learn_together
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
 from noisyor.moments.groups import N_GROUPS
+from noisyor.network.design import CATEGORY
 from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
@@ -210,6 +212,7 @@ def fit(
     *,
     fixed: Any = None,
     labels: Any = None,
+    together: Together | None = None,
 ) -> Estimate:
     """Learn a network of known structure from records, or from moments, by any method.
 
@@ -229,6 +232,8 @@ def fit(
     labels
         The diseases of each record, records x diseases, for methods that see them; the columns of
         a table are matched by name.
+    together
+        How diseases occur together, and which covariates they depend on; "refined" learns it.
 
     Examples
     --------
@@ -253,6 +258,12 @@ def fit(
             "learn with 'pooled' or 'sequential'."
         )
     check_labels(chosen, labels)
+    together = together or Together()
+    check_together(together, chosen, source)
+    together.check_records(source.records)
+    if together.columns is not None:
+        bare = tuple(name.removesuffix(CATEGORY) for name in together.columns)
+        source.form = replace(source.form, passed_over=bare)
     if settings.em.robust and (source.moments is not None or not chosen.can_be_robust):
         able = [each.name for each in METHODS.values() if each.can_be_robust]
         raise ParameterError(
@@ -260,7 +271,32 @@ def fit(
             f"{', '.join(able)}: give records and learn with one of them, or leave robust out."
         )
     schedule = settings.schedule(structure, fixed)
-    return chosen.learn(Problem(source, schedule, fixed, settings, labels))
+    records, form = source.records, source.form
+    estimate = chosen.learn(Problem(source, schedule, fixed, settings, labels))
+    if together.is_plain:
+        return estimate
+    findings = source.findings()
+    design = together.design(findings, records, form)
+    return learn_together(
+        findings, estimate, together, design, fixed=fixed, shrink=settings.shrink,
+        settings=settings.em, progress=source.progress,
+    )  # fmt: skip
+
+
+def check_together(together: Together, method: Method, source: RecordSource) -> None:
+    """Refuse to learn how diseases occur together from what does not tell it."""
+    if together.is_plain:
+        return
+    what = "covariates" if together.causes == "independent" else f"causes={together.causes!r}"
+    if source.moments is not None:
+        raise ParameterError(
+            f"{what}: counts of pairs and triplets do not tell how diseases occur together or "
+            "depend on covariates; give the records."
+        )
+    if method.name != "refined":
+        raise ParameterError(f"{what} is learned by method 'refined', not {method.name!r}.")
+    if source.client is not None:
+        raise ParameterError(f"{what} is learned on one machine: leave out the cluster.")
 
 
 def find_method(name: str) -> Method:

@@ -1,21 +1,19 @@
-"""Misfits: pairs of symptoms that occur together more or less often than the network explains.
+"""Misfits: whether the learned network explains the records, and what is wrong if it does not.
 
-Given how often each of two symptoms occurs, the records with both are expected to be
-
-    n (1 - M_a - M_b + R M_a M_b)
-
-with R from the learned network. What is observed deviates from that with a known variance. The
-expected number being small more often than not, its tails are taken from a Poisson distribution
-that is stretched to that variance. A pair that deviates too much may have a disease in common that
-the structure does not have, or lack an edge.
+Looked at are pairs of symptoms that occur together more or less often than the network says, one by
+one and all together; how much the number of findings varies from record to record; edges and
+dependences of diseases, each with all the pairs that it would move; and, where leaks are fixed,
+single symptoms. Each has a p-value, and together they have one, which is uniform if the network
+is right: the verdict. How: `residuals`, `calibration`, `causes`.
 
 >>> from noisyor import NoisyOrLearner, datasets
 >>> clinic = datasets.clinic()
->>> NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, rng=0)).estimate_.misfits()
-Misfits(0 of 1,770 pairs deviate; p = 1)
+>>> NoisyOrLearner(clinic.structure).fit(clinic.sample(3000, rng=1)).estimate_.misfits()
+Misfits(fits; p = 0.73; 0 of 1,770 pairs deviate)
 """
 
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,37 +21,43 @@ import numpy as np
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.tables import write_table
-from noisyor.learning.decompose import edge_strengths
+from noisyor.learning.calibration import TestedFamily, family_of, of_smallest, of_sum
+from noisyor.learning.causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
+from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
-from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Floats
+from noisyor.parameters import Floats, Parameters
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_SETS, FEWEST_SETS = 200, 20
+"""Sets of records that are simulated: fewer where there are more pairs."""
+MOST_SIMULATED = 2_000_000
+"""Residuals of pairs in all sets."""
+MOST_RECORDS, FEWEST_RECORDS = 20_000, 64
+"""Records of a set: no more are needed to see how residuals vary, and groups of fewer differ."""
+STREAM = 0x6D6973666974
+
 
 class Scored(NamedTuple):
-    """Pairs, symptoms, or edges that might be missing, that were tested; one row each."""
+    """Pairs, symptoms, edges that might be missing, or diseases that might depend; one row each."""
 
     members: Indices
-    """Two symptoms; or one; or a disease and a symptom."""
+    """Two symptoms; or one; or a disease and a symptom; or two diseases."""
     residuals: Floats
     """Standardised: how many standard deviations more than expected."""
     p_values: Floats
     q_values: Floats
     """The smallest false-discovery rate at which each is found (Benjamini and Hochberg 1995)."""
-
-    @property
-    def p_value(self) -> float:
-        """The chance of anything as unusual as this if the network is right (Simes 1986)."""
-        return float(self.q_values.min(initial=1.0))
+    p_value: float
+    """The chance of any as unusual as the most unusual of them if the network is right."""
 
     def found(self, level: float) -> Indices:
         """Return the rows that are found at a false-discovery rate, the clearest first."""
         rows = np.flatnonzero(self.q_values <= level)
-        return np.asarray(rows[np.lexsort((-np.abs(self.residuals[rows]), self.p_values[rows]))])
+        return np.asarray(rows[np.lexsort((self.p_values[rows], -np.abs(self.residuals[rows])))])
 
     def columns(self, rows: Indices) -> dict[str, Floats]:
         """Return what a table says of some rows."""
@@ -61,8 +65,23 @@ class Scored(NamedTuple):
         return {name: values[rows] for name, values in columns.items()}
 
 
+class NumberOfFindings(NamedTuple):
+    """How many symptoms a record has: its mean and variance, and what the network expects.
+
+    Variances are known where all pairs are tested, else NaN. The expected one is that of records
+    whose symptoms are as frequent as they are.
+    """
+
+    mean: float
+    expected_mean: float
+    variance: float
+    expected_variance: float
+    p_value: float
+    """Of the variance, or of as many pairs of it as are tested."""
+
+
 class Misfits(Immutable):
-    """What the learned network does not explain, with false-discovery control.
+    """Whether a network explains the records, and what it does not explain.
 
     Parameters
     ----------
@@ -71,84 +90,142 @@ class Misfits(Immutable):
     moments
         Counts of pairs of the records; pairs that share no disease are tested too.
     level
-        The share of false ones that is allowed among those that are called deviating.
-    variances
-        How uncertain the network's ratio R of each pair is: 0 by default, as it is for a network
-        that fits the records as well as any; NaN for pairs that are not to be tested.
+        The network fits if the p-value is above this. It is also the share of false ones that is
+        allowed among those that are called deviating.
+    flags
+        Those of the estimate, if the network was learned from these records: they tell what was
+        fitted. None: the network is compared as it stands.
+    rng
+        For the records that are simulated from the network.
     """
 
-    __slots__ = ("__dict__", "expected", "level", "moments", "network", "observed", "pairs")
+    __slots__ = ("__dict__", "_comparison", "_rng", "level", "moments", "network")
 
     def __init__(
         self, network: NoisyOrNetwork, moments: Moments, *, level: float = 0.05,
-        variances: Floats | None = None,
+        flags: Parameters | None = None, rng: int = 0,
     ) -> None:  # fmt: skip
         check_usable(network, moments, level)
         self.network, self.moments, self.level = network, moments, level
-        self.observed = moments.counts(2).astype(np.float64)
-        fitted = fitted_values(network, moments)
-        a, b = (1.0 / (1.0 + fitted.odds)).T  # absent; 0 for a symptom that is always present
-        both = 1.0 - a - b + fitted.ratios() * a * b
-        self.expected = np.maximum(fitted.n_records * both, 1e-12)
-        spreads = np.sqrt(fitted.ratio_variances() + (0.0 if variances is None else variances))
-        with np.errstate(invalid="ignore"):
-            spreads *= fitted.n_records * a * b
-        rows = np.flatnonzero(np.isfinite(self.expected) & np.isfinite(spreads) & (spreads > 0))
-        self.observed, self.expected = self.observed[rows], self.expected[rows]
-        self.pairs = _compare(moments.plan.pairs[rows], self.observed, self.expected, spreads[rows])
+        self._comparison = CountComparison(network, moments, flags)
+        self._rng = rng
         self._seal()
 
     @property
+    def fits(self) -> bool | None:
+        """The verdict: True if the network explains the records; None if nothing can be tested."""
+        return bool(self.p_value > self.level) if self.tests else None
+
+    @functools.cached_property
     def p_value(self) -> float:
-        """The overall test, of pairs and symptoms: the chance of this if the network is right."""
-        together = np.concatenate([self.pairs.p_values, self.symptoms.p_values])
-        return float(q_values(together).min(initial=1.0))
+        """The chance of anything as unusual in any of the tests if the network is right."""
+        if not self.tests:
+            return 1.0
+        least = np.array([min(self.tests.values())])
+        simulated = np.min([each.simulated for each in self._outcomes.values()], axis=0)
+        return float(of_smallest(least, simulated)[0])
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """The p-value of each test by its name."""
+        return {name: float(each.p_value) for name, each in self._outcomes.items()}
+
+    @property
+    def n_tested(self) -> int:
+        """How many pairs are tested."""
+        return self._comparison.n_pairs
 
     @property
     def n_found(self) -> int:
-        """How many pairs deviate."""
-        return int((self.pairs.q_values <= self.level).sum())
+        """How many pairs deviate; none where the network fits."""
+        return len(self.found(self.pairs))
 
-    @functools.cached_property
+    def found(self, scored: Scored) -> Indices:
+        """Return the rows of what deviates, the clearest first; none where the network fits."""
+        return np.empty(0, dtype=np.int64) if self.fits else scored.found(self.level)
+
+    @property
+    def pairs(self) -> Scored:
+        """The pairs of symptoms that are tested, one by one."""
+        return _scored(self._comparison.pairs, self._families[PAIRS])
+
+    @property
     def symptoms(self) -> Scored:
-        """How often each symptom occurs, against what the network says.
+        """How often single symptoms occur, against what the network says.
 
-        Where the leak was learned the two agree; not so where fixed values contradict the records.
+        Tested are those whose leak is fixed: a leak that is learned takes up any difference.
         """
-        singles = self.moments.values(1)
-        chances = self.network.marginals()[self.moments.plan.symptoms]
-        expected = singles.n_records * chances
-        spreads = np.sqrt(expected * (1.0 - chances))
-        rows = np.flatnonzero((spreads > 0) & np.isfinite(singles.odds[:, 0]))
-        counts = self.moments.counts(1)[rows].astype(np.float64)
-        members = self.moments.plan.symptoms[rows, np.newaxis]
-        return _compare(members, counts, expected[rows], spreads[rows])
+        return _scored(self._comparison.symptoms[:, np.newaxis], self._families[SYMPTOMS])
 
-    @functools.cached_property
+    @property
     def edges(self) -> Scored:
         """Edges that the structure does not have, each tested with all its pairs at once."""
-        return _score_edges(self.network, self.pairs.members, self.moments)
+        return _scored(self._weights.edges[:, ::-1], self._families[EDGES])
+
+    @property
+    def dependences(self) -> Scored:
+        """Pairs of diseases that might depend on each other, tested in the same way."""
+        return _scored(self._weights.diseases, self._families[DEPENDENCES])
+
+    @functools.cached_property
+    def number_of_findings(self) -> NumberOfFindings:
+        """How many symptoms a record has, where diseases that depend on each other show first."""
+        singles = self.moments.values(1)
+        rates = self.moments.counts(1) / np.maximum(singles.n_records, 1.0)
+        expected = self.network.marginals()[self.moments.plan.symptoms]
+        variance = expected_variance = np.nan
+        pairs, n = self._comparison.of_pairs, self.network.structure.n_symptoms
+        if self.n_tested == n * (n - 1) // 2:
+            first, second = self._comparison.pairs.T
+            known = self.moments.values(2).n_records
+            both = pairs.observed / known - rates[first] * rates[second]
+            variance = float((rates * (1.0 - rates)).sum() + 2.0 * both.sum())
+            more = (pairs.observed - pairs.expected) / known
+            expected_variance = variance - 2.0 * float(more.sum())
+        p_value = self.tests.get(FINDINGS, 1.0)
+        sums = float(rates.sum()), float(expected.sum())
+        return NumberOfFindings(*sums, variance, expected_variance, p_value)
+
+    @functools.cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """What would explain it if the network does not fit, the clearest first."""
+        if self.fits is not False or not self.n_tested:
+            return ()
+        residuals = self._residuals[: self.n_tested]
+        simulated = self._simulated[:, : self.n_tested]
+        excess = float((residuals**2).sum() - (simulated**2).sum(axis=1).mean())
+        edges, diseases = (self._families[name].spreads for name in (EDGES, DEPENDENCES))
+        scales = edges, diseases
+        search = CauseSearch(self._comparison, self._weights, scales, simulated, self.level)
+        return search.causes(residuals, excess)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in words: whether the network fits, what deviates, and the likely causes."""
+        return tuple(_sentences(self))
 
     def table(self) -> "pa.Table":
         """Return the pairs that deviate, the clearest first, as an Arrow table.
 
         The columns: first, second (symptoms), observed, expected (records with both), residual
-        (standardised), p_value, q_value, shared (diseases that explain the pair in part).
+        (standardised), p_value, q_value, shared (diseases that explain the pair in part). Where the
+        network fits there are none.
         """
         import pyarrow as pa
 
-        rows = self.pairs.found(self.level)
+        scored = self.pairs
+        rows = self.found(scored)
         structure = self.network.structure
-        members = self.pairs.members[rows].tolist()
+        members = scored.members[rows].tolist()
         shared = [sorted(set(structure.parents(a)) & set(structure.parents(b))) for a, b in members]
-        names = structure.symptoms
+        names, compared = structure.symptoms, self._comparison.of_pairs
         return pa.table(
             {
                 "first": pa.array([names[a] for a, _ in members], pa.string()),
                 "second": pa.array([names[b] for _, b in members], pa.string()),
-                "observed": self.observed[rows].astype(np.int64),
-                "expected": self.expected[rows],
-                **self.pairs.columns(rows),
+                "observed": compared.observed[rows].astype(np.int64),
+                "expected": compared.expected[rows],
+                **scored.columns(rows),
                 "shared": pa.array(
                     [", ".join(structure.diseases[i] for i in each) for each in shared], pa.string()
                 ),
@@ -163,14 +240,38 @@ class Misfits(Immutable):
         """
         import pyarrow as pa
 
-        rows = self.edges.found(self.level)
+        scored = self.edges
+        rows = self.found(scored)
         structure = self.network.structure
-        members = self.edges.members[rows].tolist()
+        members = scored.members[rows].tolist()
         return pa.table(
             {
                 "disease": pa.array([structure.diseases[i] for i, _ in members], pa.string()),
                 "symptom": pa.array([structure.symptoms[j] for _, j in members], pa.string()),
-                **self.edges.columns(rows),
+                **scored.columns(rows),
+            }
+        )
+
+    def cause_table(self) -> "pa.Table":
+        """Return the likely causes, the clearest first, as an Arrow table.
+
+        The columns: kind (missing edge, dependent diseases or missing disease), diseases, symptoms,
+        residual (standardised), share (of what is in excess, that it explains), sentence.
+        """
+        import pyarrow as pa
+
+        names = [_names(cause, self.network) for cause in self.causes]
+        texts = pa.string()
+        return pa.table(
+            {
+                "kind": pa.array([cause.kind for cause in self.causes], texts),
+                "diseases": pa.array([", ".join(diseases) for diseases, _ in names], texts),
+                "symptoms": pa.array([", ".join(symptoms) for _, symptoms in names], texts),
+                "residual": pa.array([cause.residual for cause in self.causes], pa.float64()),
+                "share": pa.array([cause.share for cause in self.causes], pa.float64()),
+                "sentence": pa.array(
+                    [_sentence(cause, self.network) for cause in self.causes], texts
+                ),
             }
         )
 
@@ -182,10 +283,85 @@ class Misfits(Immutable):
         write_table(path, self.table(), spreadsheet_safe=spreadsheet_safe)
 
     def __repr__(self) -> str:
+        if self.fits is None:
+            return "Misfits(nothing could be tested)"
         return (
-            f"Misfits({self.n_found:,} of {len(self.pairs.p_values):,} pairs deviate; "
-            f"p = {self.p_value:.2g})"
+            f"Misfits({'fits' if self.fits else 'does not fit'}; p = {self.p_value:.2g}; "
+            f"{self.n_found:,} of {self.n_tested:,} pairs deviate)"
         )
+
+    # --- residuals, and those of simulated sets of records ---
+
+    @functools.cached_property
+    def _residuals(self) -> Floats:
+        found = self._comparison.projection(self._comparison.residuals()[np.newaxis])
+        return np.asarray(found[0])
+
+    @functools.cached_property
+    def _simulated(self) -> Floats:
+        """Projected residuals of simulated records, a row for each set."""
+        # Another stream than that of records which somebody has sampled with the same seed.
+        rng = np.random.default_rng([STREAM, self._rng])
+        n_sets = min(max(MOST_SIMULATED // max(self.n_tested, 1), FEWEST_SETS), MOST_SETS)
+        found = self._comparison.simulated(n_sets, self._n_simulated, rng)
+        return self._comparison.projection(found)
+
+    @property
+    def _n_simulated(self) -> int:
+        return min(max(self.moments.n_records, FEWEST_RECORDS), MOST_RECORDS)
+
+    @functools.cached_property
+    def _weights(self) -> Weights:
+        return Weights(self._comparison)
+
+    @functools.cached_property
+    def _families(self) -> dict[str, TestedFamily]:
+        """What is tested one by one: pairs, symptoms, edges, pairs of diseases."""
+        n, comparison = self.n_tested, self._comparison
+        real, simulated = self._residuals, self._simulated
+        left = comparison.projection.left()
+        pairs, symptoms = comparison.of_pairs, comparison.of_symptoms
+        means = [(each.expected / each.spreads) ** 2 for each in (pairs, symptoms)]
+        sums = [self._weights.of(each) for each in (real[:n], *simulated[:, :n])]
+        edges, diseases = (np.array(each) for each in zip(*sums, strict=True))
+        of_edges, of_diseases = self._weights.edge_means, self._weights.disease_means
+        ones = np.ones_like
+        return {
+            PAIRS: family_of(real[:n], simulated[:, :n], left[:n], means[0]),
+            EDGES: family_of(edges[0], edges[1:], ones(of_edges), of_edges, is_positive=True),
+            DEPENDENCES: family_of(diseases[0], diseases[1:], ones(of_diseases), of_diseases),
+            SYMPTOMS: family_of(real[n:], simulated[:, n:], left[n:], means[1]),
+        }
+
+    @functools.cached_property
+    def _outcomes(self) -> dict[str, "Outcome"]:
+        """The tests that can be made."""
+        found = {
+            name: Outcome(family.p_value, family.simulated)
+            for name, family in self._families.items()
+            if np.isfinite(family.spreads).any() and len(family.spreads)
+        }
+        if self.n_tested:
+            pairs, n = self._comparison.of_pairs, self.n_tested
+            expected = pairs.expected * self._n_simulated / max(self.moments.n_records, 1)
+            weights = 1.0 / (1.0 + 0.5 / expected)  # the variance of a square is 2 + 1 / expected
+            residuals = np.vstack([self._residuals[:n], self._simulated[:, :n]])
+            squares = np.cbrt(residuals**2 @ weights)
+            found[TOGETHER] = Outcome(*of_sum(squares[0], squares[1:], is_positive=True))
+            sums = residuals @ pairs.spreads
+            found[FINDINGS] = Outcome(*of_sum(sums[0], sums[1:]))
+        return found
+
+
+PAIRS, SYMPTOMS, TOGETHER = "single pairs", "symptoms", "all pairs together"
+EDGES, DEPENDENCES, FINDINGS = "missing edges", "dependent diseases", "number of findings"
+
+
+class Outcome(NamedTuple):
+    """The p-value of a test, and those of the simulated sets."""
+
+    p_value: float
+    simulated: Floats
 
 
 def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> None:
@@ -200,29 +376,9 @@ def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> Non
         raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
 
 
-def fitted_values(network: NoisyOrNetwork, moments: Moments) -> SetValues:
-    """Return the pairs' values with the network's ratios and the records' own frequencies."""
-    counted = moments.values(2)
-    excesses = Moments.exact(network, moments.plan).values(2).pair_excesses
-    return SetValues(
-        counted.n_records, counted.odds, excesses, np.zeros(len(excesses)), counted.absent
-    )
-
-
-def _compare(members: Indices, observed: Floats, expected: Floats, spreads: Floats) -> Scored:
-    """Return standardised residuals and two-sided p-values."""
-    from scipy.special import gammainc, gammaincc, ndtri
-
-    stretch = spreads**2 / expected
-    counts, mean = observed / stretch, expected / stretch
-    is_more = observed > expected
-    above, below = gammainc(np.maximum(counts, 1e-9), mean), gammaincc(counts + 1.0, mean)
-    p_values = np.minimum(2.0 * np.where(is_more, above, below), 1.0)
-    plain = (observed - expected) / spreads
-    # Where the probability is hardly a floating point number any more, the plain residual does.
-    scores = np.maximum(-ndtri(np.clip(p_values / 2.0, 1e-300, 0.5)), 0.0)
-    scores = np.where(p_values > 1e-290, scores, np.maximum(scores, np.abs(plain)))
-    return Scored(members, np.where(is_more, scores, -scores), p_values, q_values(p_values))
+def _scored(members: Indices, family: TestedFamily) -> Scored:
+    p_values = family.p_values
+    return Scored(members, family.residuals, p_values, q_values(p_values), family.p_value)
 
 
 def q_values(p_values: Floats) -> Floats:
@@ -240,85 +396,77 @@ def q_values(p_values: Floats) -> Floats:
     return q
 
 
-def ratio_variances(network: NoisyOrNetwork, errors: Floats, pairs: Indices) -> Floats:
-    """Return how uncertain R of each pair is, given the standard errors of the failures.
-
-    NaN where the error of a failure that couples the pair is. Errors of one disease's failures are
-    taken as independent, and its prior as known: the strengths are what the records show.
-    """
-    structure = network.structure
-    diseases = structure.edges[:, 0]
-    p, f = network.priors[diseases], network.failures
-    strengths = edge_strengths(p, f)
-    relative = errors / np.maximum((1.0 - f) * (1.0 - p * (1.0 - f)), 1e-9)
-    first, second = pairs.T
-
-    def sums_over_parents(one: Floats, other: Floats) -> Floats:
-        x, y = (structure.sparse_matrix(each) for each in (one, other))
-        return np.asarray((x[first] * y[second] + y[first] * x[second]).sum(axis=1))
-
-    is_lost = ~np.isfinite(relative)
-    variances = sums_over_parents(strengths**2, np.where(is_lost, 0.0, strengths * relative) ** 2)
-    if is_lost.any():
-        n_lost = sums_over_parents(np.ones(len(f)), is_lost.astype(np.float64))
-        variances[n_lost > 0] = np.nan
-    return variances
+# --- in words ---
 
 
-def _score_edges(network: NoisyOrNetwork, pairs: Indices, moments: Moments) -> Scored:
-    """Test every edge that is not there: would the pairs be explained better with it?
-
-    An edge from disease i to symptom x makes c_xy = v v_iy for all children y of i that share no
-    disease with x; without it x is independent of them. With a_y = v_iy / u_y, the sum of the
-    a_y c_xy is compared with its standard deviation: n Cov(c_xy, c_xy') is u_x times u_y, or times
-    c_yy' for another y'. Of the latter the disease's own part, v_iy v_iy', is taken exactly, that
-    of other diseases from above.
-    """
-    from scipy.special import ndtr
-
-    structure = network.structure
-    diseases, symptoms = structure.edges.T
-    singles = moments.values(1)
-    n, u = (np.zeros(structure.n_symptoms) for _ in range(2))
-    n[moments.plan.symptoms] = singles.n_records
-    u[moments.plan.symptoms] = singles.odds[:, 0]
-    u = np.maximum(u, 0.5 / np.maximum(n, 1.0))
-    v = edge_strengths(network.priors[diseases], network.failures)
-    worth = structure.sparse_matrix(v / u[symptoms])
-    alone = structure.sparse_matrix(v**2 / u[symptoms])  # a u a, and also a v
-    rows = moments.plan.rows_of(2, pairs)
-    fitted = fitted_values(network, moments).pair_excesses[rows, 0]
-    apart = fitted == 0.0
-    together = worth.multiply(_symmetric(pairs, fitted, len(u)) @ worth).sum(axis=0)
-    of_others = together - alone.sum(axis=0) ** 2 + (alone**2).sum(axis=0)
-    is_apart = _symmetric(pairs, apart.astype(np.float64), len(u))
-    excesses = _symmetric(pairs[apart], moments.excesses(2)[rows][apart], len(u))
-    is_edge = structure.sparse_matrix()
-    found_at = [np.empty((0, 2), dtype=np.int64)]
-    found = [np.empty(0)]
-    # Symptoms by diseases are too many numbers to hold at once.
-    step = max(1, _HELD_AT_ONCE // max(1, structure.n_diseases))
-    for start in range(0, len(u), step):
-        part = slice(start, start + step)
-        used, sums = (is_apart[part] @ alone).toarray(), (excesses[part] @ worth).toarray()
-        spreads = used + used**2 + np.maximum(of_others, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.where(used > 0, sums / np.sqrt(spreads * (u / n)[part, np.newaxis]), np.nan)
-        x, i = np.nonzero(np.isfinite(scores) & (is_edge[part].toarray() == 0))
-        found_at.append(np.column_stack([i, x + start]))
-        found.append(scores[x, i])
-    z = np.concatenate(found)
-    p_values = 2.0 * ndtr(-np.abs(z))
-    return Scored(np.concatenate(found_at), z, p_values, q_values(p_values))
+def _names(cause: Cause, network: NoisyOrNetwork) -> tuple[list[str], list[str]]:
+    """Return the diseases and the symptoms that a cause is about."""
+    diseases, symptoms = network.structure.diseases, network.structure.symptoms
+    if cause.kind == EDGE:
+        disease, symptom = cause.members
+        return [diseases[disease]], [symptoms[symptom]]
+    if cause.kind == DEPENDENCE:
+        return [diseases[i] for i in cause.members], []
+    return [], [symptoms[j] for j in cause.members]
 
 
-_HELD_AT_ONCE = 1 << 22
-"""Numbers of symptoms by diseases: 32 MB an array."""
+def _sentence(cause: Cause, network: NoisyOrNetwork) -> str:
+    diseases, symptoms = _names(cause, network)
+    explains = f"that would explain {cause.share:.0%} of what is in excess"
+    if cause.kind == EDGE:
+        return f"An edge from {diseases[0]} to {symptoms[0]} may be missing: {explains}."
+    if cause.kind == DEPENDENCE:
+        how = "more" if cause.residual > 0 else "less"
+        both = " and ".join(diseases)
+        return f"{both} may occur together {how} often than independent diseases: {explains}."
+    return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
 
 
-def _symmetric(pairs: Indices, values: Floats, n: int) -> Any:
-    from scipy.sparse import csr_array
+def _sentences(misfits: Misfits) -> Iterator[str]:
+    n_symptoms, n_tested = misfits.network.structure.n_symptoms, misfits.n_tested
+    n_all = n_symptoms * (n_symptoms - 1) // 2
+    of = f"all {n_tested:,}" if n_tested == n_all else f"{n_tested:,} of {n_all:,}"
+    if misfits.fits is None:
+        yield "No pair of symptoms could be tested: whether the network fits is not known."
+        return
+    if misfits.fits:
+        yield f"The network fits (p = {misfits.p_value:.2g}): {of} pairs of symptoms were tested."
+    else:
+        yield (
+            f"The network does not fit (p = {misfits.p_value:.2g}): {misfits.n_found:,} of "
+            f"{n_tested:,} pairs of symptoms deviate."
+        )
+    if n_tested < n_all:
+        yield "Other pairs were not counted, or rest on parameters that were not learned."
+    if not misfits.fits:
+        yield from _reasons(misfits)
 
-    first, second = pairs.T
-    indices = np.concatenate([first, second]), np.concatenate([second, first])
-    return csr_array((np.concatenate([values, values]), indices), (n, n))
+
+def _reasons(misfits: Misfits) -> Iterator[str]:
+    """Yield what is wrong, where the network does not fit."""
+    for pair in misfits.table().slice(0, 1).to_pylist():
+        yield (
+            f"The clearest: {pair['first']} and {pair['second']}, {pair['observed']:,} times "
+            f"together, {pair['expected']:,.1f} expected."
+        )
+    symptoms, (mean, _, variance, expected, p_value) = misfits.symptoms, misfits.number_of_findings
+    wrong = misfits.found(symptoms)
+    if len(wrong):
+        names = misfits.network.structure.symptoms
+        listed = ", ".join(
+            f"{names[symptoms.members[row, 0]]} ({symptoms.residuals[row]:+.1f})"
+            for row in wrong[:5].tolist()
+        )
+        yield (
+            f"Fixed values contradict how often {len(wrong):,} symptoms occur, in standard "
+            f"deviations: {listed}{' and others' if len(wrong) > 5 else ''}."
+        )
+    if p_value <= misfits.level and np.isfinite(variance):
+        how = "more" if variance > expected else "less"
+        yield (
+            f"The number of findings of a record ({mean:.1f} on average) varies {how} than the "
+            f"network says: its variance is {variance:.3g}, {expected:.3g} expected."
+        )
+    yield from (_sentence(cause, misfits.network) for cause in misfits.causes)
+    if not misfits.causes and not len(wrong):
+        yield "No single edge, disease or dependence of two diseases would explain it."

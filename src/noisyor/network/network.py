@@ -1,6 +1,6 @@
 """NoisyOrNetwork: a structure with priors, failures and leaks (Section 2, Eq. 1-3)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from noisyor.immutable import Immutable
 from noisyor.io.documents import names_of, numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name, sorted_sets
+from noisyor.network.causes import Causes, Components, Independent, causes_from_document
 from noisyor.network.csv_files import read_tables, write_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
 from noisyor.parameters import KINDS, Fixed, Parameters, sizes_of
@@ -38,6 +39,9 @@ class NoisyOrNetwork(Immutable):
     flags
         What is doubtful of each parameter (sums of `Flag`), where the network was learned. Two
         networks with the same parameters are equal, whatever their flags.
+    causes
+        How the diseases occur together: `Independent`, `Joint` or `Trait`. None: independently,
+        with these priors. Otherwise leave the priors out (None): they follow from it.
 
     Examples
     --------
@@ -50,26 +54,31 @@ class NoisyOrNetwork(Immutable):
     array([0.0892, 0.0975])
     """
 
-    __slots__ = ("failures", "flags", "leaks", "priors", "structure")
+    __slots__ = ("_causes", "failures", "flags", "leaks", "priors", "structure")
 
     structure: Structure
     priors: Floats
+    """P(disease), of people whose covariates are unknown."""
     failures: Floats
     leaks: Floats
+    _causes: Causes | None
+    """None where diseases are independent and there are no covariates."""
     flags: Parameters | None
     """None where nobody knows, as of a network that was not learned."""
 
     def __init__(
         self,
         structure: Structure,
-        priors: ArrayLike,
+        priors: ArrayLike | None,
         failures: ArrayLike,
         leaks: ArrayLike,
         flags: Parameters | None = None,
+        causes: Causes | None = None,
     ) -> None:
         if not isinstance(structure, Structure):
             raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         self.structure = structure
+        self._causes, priors = _checked_causes(structure, priors, causes)
         self.priors = _probabilities(
             "priors",
             priors,
@@ -93,8 +102,13 @@ class NoisyOrNetwork(Immutable):
     def influence(self, disease: Name, symptoms: Iterable[Name]) -> float:
         """Return a disease's factor in Eq. 3: I = 1 - p + p * (product of its failures).
 
-        A symptom that is not a child of the disease has failure 1.
+        A symptom that is not a child of the disease has failure 1. Of independent diseases only.
         """
+        if self._causes is not None:
+            raise ParameterError(
+                "the diseases of this network occur together: its moments are no products of the "
+                "diseases' influences."
+            )
         i = self.structure.disease_index(disease)
         chosen = self._distinct(symptoms)
         edges = self.structure.edges_of(i)
@@ -111,9 +125,11 @@ class NoisyOrNetwork(Immutable):
         from noisyor.network.network_kernels import ParentArrays, negative_moments
 
         rows = _checked_sets(sets, self.structure.n_symptoms)
-        moments = np.empty(len(rows))
+        moments, part = np.zeros(len(rows)), np.empty(len(rows))
         parents = ParentArrays(*self.structure.parent_arrays)
-        negative_moments(rows, parents, self.priors, self.failures, self.leaks, moments)
+        for weight, priors in zip(*self.components, strict=True):
+            negative_moments(rows, parents, priors, self.failures, self.leaks, part)
+            moments += weight * part
         return moments
 
     def pair_moments(self, pairs: ArrayLike) -> Floats:
@@ -127,11 +143,15 @@ class NoisyOrNetwork(Immutable):
     def marginals(self) -> Floats:
         """Return P(present) of each symptom."""
         # As logarithms, so that a rare symptom keeps all its digits.
-        causing = self.priors[self.structure.edges[:, 0]] * (1.0 - self.failures)
+        owners, caused = self.structure.edges.T
+        found = np.zeros(self.structure.n_symptoms)
         with np.errstate(divide="ignore"):
-            log_absent = np.log1p(-self.leaks)
-            np.add.at(log_absent, self.structure.edges[:, 1], np.log1p(-causing))
-        return np.asarray(-np.expm1(log_absent))
+            log_silent = np.log1p(-self.leaks)
+            for weight, priors in zip(*self.components, strict=True):
+                log_absent = log_silent.copy()
+                np.add.at(log_absent, caused, np.log1p(-priors[owners] * (1.0 - self.failures)))
+                found -= weight * np.expm1(log_absent)
+        return found
 
     def joint(self, symptoms: Iterable[Name]) -> Floats:
         """Return the joint distribution of up to 20 symptoms: entry [s_a, s_b, ...] is P(s).
@@ -147,14 +167,18 @@ class NoisyOrNetwork(Immutable):
             raise ParameterError(
                 f"the joint distribution of {len(chosen)} symptoms is too large; at most 20."
             )
-        return joint_distribution(self.structure, self.parameters, chosen)
+        total = np.zeros((2,) * len(chosen))
+        for weight, priors in zip(*self.components, strict=True):
+            here = Parameters(priors, self.failures, self.leaks)
+            total += weight * joint_distribution(self.structure, here, chosen)
+        return total
 
     # --- sampling ---
 
     @overload
     def sample(
         self, records: int, rng: Rng = None, return_diseases: Literal[False] = False,
-        n_jobs: int | None = None,
+        n_jobs: int | None = None, *, covariates: Any = None,
     ) -> Findings: ...  # fmt: skip
     @overload
     def sample(
@@ -164,6 +188,7 @@ class NoisyOrNetwork(Immutable):
         *,
         return_diseases: Literal[True],
         n_jobs: int | None = None,
+        covariates: Any = None,
     ) -> tuple[Findings, NDArray[np.bool_]]: ...
     def sample(
         self,
@@ -171,12 +196,19 @@ class NoisyOrNetwork(Immutable):
         rng: Rng = None,
         return_diseases: bool = False,
         n_jobs: int | None = None,
+        *,
+        covariates: Any = None,
     ) -> Findings | tuple[Findings, NDArray[np.bool_]]:
         """Sample records; with `return_diseases` also which diseases each of them had.
 
-        The same seed as `rng` gives the same records, whatever the number of cores.
+        The same seed as `rng` gives the same records, whatever the number of cores. `covariates`,
+        a frame or a mapping of columns with a row per record, says whose records they are.
         """
-        sampled = list(self.iter_sample(records, rng, keep_diseases=return_diseases, n_jobs=n_jobs))
+        sampled = list(
+            self.iter_sample(
+                records, rng, keep_diseases=return_diseases, n_jobs=n_jobs, covariates=covariates
+            )
+        )
         findings = Findings(self.structure, [each.block for each in sampled])
         if not return_diseases:
             return findings
@@ -185,15 +217,35 @@ class NoisyOrNetwork(Immutable):
 
     def iter_sample(
         self, records: int, rng: Rng = None, *, keep_diseases: bool = False,
-        n_jobs: int | None = None,
+        n_jobs: int | None = None, covariates: Any = None,
     ) -> Iterator[SampledBlock]:  # fmt: skip
         """Sample block after block: the same records as `sample`, in bounded memory."""
         if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 0:
             raise ParameterError(f"records must be a whole number from 0, not {records!r}.")
+        rows = None
+        if covariates is not None:
+            rows = self._design(covariates, int(records))
         return sample_blocks(
             self.structure, self.parameters, int(records), rng, keep_diseases=keep_diseases,
-            n_jobs=n_jobs,
+            n_jobs=n_jobs, causes=self._causes, rows=rows,
         )  # fmt: skip
+
+    def _design(self, covariates: Any, n_records: int) -> Floats:
+        """Return the rows of the design of some records, all of whose covariates are known."""
+        effects = self.causes.effects
+        if effects is None:
+            raise ParameterError("this network has no covariates: leave them out.")
+        columns = [list(covariates[each.name]) for each in effects.covariates]
+        rows = np.array([
+            effects.row(dict(zip((each.name for each in effects.covariates), row, strict=True)))
+            for row in zip(*columns, strict=True)
+        ])  # fmt: skip
+        if len(rows) != n_records or np.isnan(rows).any():
+            raise ParameterError(
+                f"give all covariates of {n_records:,} records; there are {len(rows):,} rows"
+                f"{', some with unknown ones' if np.isnan(rows).any() else ''}."
+            )
+        return rows
 
     # --- files ---
 
@@ -207,12 +259,15 @@ class NoisyOrNetwork(Immutable):
             "edges": self.structure.edges.tolist(),
             "failures": self.failures.tolist(),
         }
-        if self.flags is None:  # older readers know all of it
-            write_document(path, NETWORK_FORMAT, 1, content)
-            return
-        codes = self.flags.map(lambda flags: [Flag(flag).codes for flag in flags.tolist()])
-        content["flags"] = dict(zip(KINDS, (each.tolist() for each in codes), strict=True))
-        write_document(path, NETWORK_FORMAT, NETWORK_VERSION, content)
+        version = 1  # what older readers know, where that is all of it
+        if self.flags is not None:
+            version = 2
+            codes = self.flags.map(lambda flags: [Flag(flag).codes for flag in flags.tolist()])
+            content["flags"] = dict(zip(KINDS, (each.tolist() for each in codes), strict=True))
+        if self._causes is not None:
+            version = NETWORK_VERSION
+            content["causes"] = self._causes.to_document()
+        write_document(path, NETWORK_FORMAT, version, content)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -228,14 +283,17 @@ class NoisyOrNetwork(Immutable):
         order = np.lexsort((given[:, 1], given[:, 0]))
         if len(numbers["failures"]) == len(given):
             numbers["failures"] = numbers["failures"][order]
-        flags = _read_flags(document, structure, order, path)
+        flags, causes = _read_flags(document, structure, order, path), None
+        if "causes" in document:
+            causes = causes_from_document(document["causes"], structure.n_diseases, path)
         try:
-            return cls(structure, **numbers, flags=flags)
+            return cls(structure, **numbers, flags=flags, causes=causes)
         except ParameterError as error:
             raise FileError(f"{path}: {error}") from None
 
     def to_csv(self, edges: PathLike, *, priors: PathLike, leaks: PathLike) -> None:
         """Write three CSV files: edges (disease, symptom, failure), priors and leaks."""
+        self.check_plain("CSV")
         write_network(self.structure, self.parameters, edges, priors, leaks)
 
     @classmethod
@@ -257,6 +315,54 @@ class NoisyOrNetwork(Immutable):
         """Priors, failures and leaks together."""
         return Parameters(self.priors, self.failures, self.leaks)
 
+    @property
+    def causes(self) -> Causes:
+        """How the diseases occur together."""
+        return Independent(self.priors) if self._causes is None else self._causes
+
+    @property
+    def components(self) -> Components:
+        """The mixture of independent diseases that it is, of one component if they are."""
+        if self._causes is None:
+            return Components(np.ones(1), self.priors[np.newaxis])
+        return self._causes.components
+
+    @property
+    def is_plain(self) -> bool:
+        """True if diseases are independent, and depend on no covariates."""
+        return self._causes is None
+
+    @property
+    def is_independent(self) -> bool:
+        """True if the diseases are independent, of people of whom nothing else is known."""
+        return self._causes is None or self._causes.is_independent
+
+    def check_plain(self, what: str) -> None:
+        """Raise an error where diseases occur together, which a format does not hold."""
+        if self._causes is not None:
+            raise ParameterError(
+                f"{what} does not hold how diseases occur together or depend on covariates: write "
+                "the network as .json, or network.as_independent(), which loses it."
+            )
+
+    def as_independent(self) -> "NoisyOrNetwork":
+        """Return the network with independent diseases that are as frequent."""
+        if self._causes is None:
+            return self
+        return type(self)(self.structure, self.priors, self.failures, self.leaks, self.flags)
+
+    def given(self, covariates: Mapping[str, Any] | None) -> "NoisyOrNetwork":
+        """Return the network of a person with these covariates, such as `{"age": 71}`.
+
+        Those that are left out, or None, are unknown.
+        """
+        if covariates is None:
+            return self
+        causes = self.causes.given(covariates)
+        if causes is self._causes or (self._causes is None and not covariates):
+            return self
+        return type(self)(self.structure, None, self.failures, self.leaks, self.flags, causes)
+
     def disease_flags(self, symptoms: Indices | None = None) -> NDArray[np.uint16] | None:
         """Return what is doubtful of the parameters that each disease rests on, or None.
 
@@ -273,15 +379,26 @@ class NoisyOrNetwork(Immutable):
     def with_flags(self, flags: Parameters) -> Self:
         """Return the same network, of whose parameters these flags are known too."""
         both = flags if self.flags is None else self.flags.map(np.bitwise_or, flags)
-        return type(self)(self.structure, self.priors, self.failures, self.leaks, both)
+        return type(self)(
+            self.structure, self.priors, self.failures, self.leaks, both, self._causes
+        )
 
     def with_fixed(self, fixed: Fixed) -> Self:
         """Return the network with fixed values put in, a little inside of 0 and 1."""
         return self.with_parameters(fixed.apply_to(self.parameters))
 
     def with_parameters(self, parameters: Parameters) -> Self:
-        """Return a network of the same structure with other parameters."""
-        return type(self)(self.structure, *parameters)
+        """Return a network of the same structure with other parameters.
+
+        Of one whose diseases occur together, only failures and leaks can be others.
+        """
+        priors, failures, leaks = parameters
+        return type(self)(self.structure, priors, failures, leaks, causes=self._causes)
+
+    def with_causes(self, causes: Causes | None) -> "NoisyOrNetwork":
+        """Return the same network, whose diseases occur together in another way."""
+        priors = self.priors if causes is None else None
+        return type(self)(self.structure, priors, self.failures, self.leaks, self.flags, causes)
 
     def _distinct(self, symptoms: Iterable[Name]) -> Indices:
         """Return the indices of symptoms, which must differ."""
@@ -295,19 +412,24 @@ class NoisyOrNetwork(Immutable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NoisyOrNetwork):
             return NotImplemented
-        return self.structure == other.structure and self.parameters == other.parameters
+        return (
+            self.structure == other.structure
+            and self.parameters == other.parameters
+            and self._causes == other._causes
+        )
 
     def __hash__(self) -> int:
         return hash((self.structure, self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, *self.parameters, self.flags)
+        return type(self), (self.structure, *self.parameters, self.flags, self._causes)
 
     def __repr__(self) -> str:
         structure = self.structure
+        kind = "" if self._causes is None else f"{self._causes!r}, "
         return (
             f"NoisyOrNetwork({structure.n_diseases} diseases, {structure.n_symptoms} symptoms, "
-            f"{structure.n_edges} edges; {self.priors.sum():.3g} diseases and "
+            f"{structure.n_edges} edges; {kind}{self.priors.sum():.3g} diseases and "
             f"{self.marginals().sum():.3g} findings a record)"
         )
 
@@ -317,6 +439,33 @@ def _edge_name(structure: Structure, edge: int) -> str:
     return (
         f"the edge {quoted(structure.diseases[disease])} to {quoted(structure.symptoms[symptom])}"
     )
+
+
+def _checked_causes(
+    structure: Structure, priors: ArrayLike | None, causes: Causes | None
+) -> tuple[Causes | None, ArrayLike]:
+    """Return causes, None if they are independent without covariates, and priors that agree."""
+    if causes is None:
+        if priors is None:
+            raise ParameterError("a network needs priors, or causes from which they follow.")
+        return None, priors
+    if not isinstance(causes, Causes):
+        raise ParameterError(
+            "causes must be Independent, Joint or Trait of noisyor.network, not "
+            f"{type(causes).__name__}."
+        )
+    if causes.n_diseases != structure.n_diseases:
+        raise ParameterError(
+            f"the causes are of {causes.n_diseases} diseases; the structure has "
+            f"{structure.n_diseases}."
+        )
+    marginals = causes.marginals()
+    if priors is not None and not np.allclose(np.asarray(priors), marginals, rtol=1e-6, atol=1e-9):
+        raise ParameterError(
+            "the priors are not those of the causes: leave them out (None), they follow from these."
+        )
+    is_plain = isinstance(causes, Independent) and causes.effects is None
+    return (None if is_plain else causes), marginals
 
 
 def _probabilities(

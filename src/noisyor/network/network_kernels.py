@@ -137,3 +137,24 @@ def sample_block(
         count = _events(rng, network.leaks[symptom], n_records, records)
         for k in range(count):
             column[records[k] >> 6] |= one << np.uint64(records[k] & 63)
+
+
+@numba.njit(nogil=True, cache=True)
+def sample_findings(
+    rng: np.random.Generator,
+    diseases: NDArray[np.bool_],
+    network: NetworkArrays,
+    present: NDArray[np.uint64],
+) -> None:
+    """Sample the findings of records whose diseases are known into bit columns."""
+    one, n_records = np.uint64(1), len(diseases)
+    for record in range(n_records):
+        word, bit = record >> 6, one << np.uint64(record & 63)
+        for disease in np.flatnonzero(diseases[record]):
+            for edge in range(network.child_offsets[disease], network.child_offsets[disease + 1]):
+                if rng.random() >= network.failures[edge]:
+                    present[network.children[edge], word] |= bit
+    records = np.empty(n_records, dtype=np.int64)
+    for symptom in range(len(network.leaks)):
+        for k in range(_events(rng, network.leaks[symptom], n_records, records)):
+            present[symptom, records[k] >> 6] |= one << np.uint64(records[k] & 63)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, words_for
+from noisyor.network.causes import Causes
 from noisyor.parallel import n_threads
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
@@ -62,25 +63,41 @@ def sample_blocks(
     *,
     keep_diseases: bool = False,
     n_jobs: int | None = None,
+    causes: Causes | None = None,
+    rows: NDArray[np.float64] | None = None,
 ) -> Iterator[SampledBlock]:
-    """Sample records in blocks, in order; each block has a random stream of its own."""
+    """Sample records in blocks, in order; each block has a random stream of its own.
+
+    Where diseases are not independent, `causes` says how they occur together, and `rows` has the
+    covariates of each record, if they are known.
+    """
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
     streams = iter(seed_sequence(rng, "records").spawn(len(sizes)))
     children = np.ascontiguousarray(structure.edges[:, 1])
 
-    def sample(size: int, stream: np.random.SeedSequence) -> SampledBlock:
-        from noisyor.network.network_kernels import NetworkArrays, sample_block
+    def sample(start: int, size: int, stream: np.random.SeedSequence) -> SampledBlock:
+        from noisyor.network.network_kernels import NetworkArrays, sample_block, sample_findings
 
         present = np.zeros((structure.n_symptoms, words_for(size)), dtype=np.uint64)
         diseases = np.zeros((size if keep_diseases else 0, structure.n_diseases), dtype=np.bool_)
         generator = np.random.Generator(np.random.PCG64(stream))
         network = NetworkArrays(structure.child_offsets, children, *parameters)
-        sample_block(generator, size, network, present, diseases)
+        if causes is None:
+            sample_block(generator, size, network, present, diseases)
+        else:
+            known = None if rows is None else rows[start : start + size]
+            drawn = causes.sample(size, generator, known)
+            sample_findings(generator, drawn, network, present)
+            diseases = drawn if keep_diseases else diseases
         return SampledBlock(Block(size, present), diseases)
 
     n_workers = n_threads(n_jobs)
     with ThreadPoolExecutor(n_workers) as pool:
-        work = (pool.submit(sample, size, next(streams)) for size in sizes)
+        starts = range(0, n_records, BLOCK_RECORDS)
+        work = (
+            pool.submit(sample, start, size, next(streams))
+            for start, size in zip(starts, sizes, strict=True)
+        )
         # A few blocks ahead keep all threads busy while memory stays bounded.
         pending = list(islice(work, 2 * n_workers))
         while pending:

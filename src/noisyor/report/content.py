@@ -96,20 +96,21 @@ class Reported:
 
 
 class Unexplained(NamedTuple):
-    """Pairs of symptoms that deviate, the clearest first, and what would explain them."""
+    """The verdict on a network; pairs of symptoms that deviate, and what would explain them."""
 
     n_found: int
     pairs: list[dict[str, Any]]
     """The first of them, with the columns of `Misfits.table`."""
-    n_tested: int | None = None
-    """How many pairs were tested; None where that is not known."""
-    p_value: float | None = None
+    fits: bool | None = None
+    """The verdict; None where it is not known."""
+    sentences: tuple[str, ...] = ()
+    """The verdict in words; empty where it is not known."""
+    tests: tuple[tuple[str, float], ...] = ()
+    """The p-value of each test."""
+    causes: tuple[dict[str, Any], ...] = ()
+    """What would explain the deviation, with the columns of `Misfits.cause_table`."""
     edges: tuple[dict[str, Any], ...] = ()
     """Edges that seem to be missing, the clearest first."""
-    n_symptoms: int = 0
-    """How many single symptoms are more, or less, frequent than the network says."""
-    symptoms: tuple[tuple[str, float], ...] = ()
-    """The clearest of them: name, residual."""
 
 
 @dataclass(frozen=True)
@@ -295,26 +296,21 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplai
         return _unexplained_in(misfits)
     if misfits is not None:
         return _read_unexplained(misfits, source.structure)
-    if not isinstance(source, Estimate) or source.moments is None:
+    if not isinstance(source, Estimate) or source.moments is None or source.learned_causes:
         return None
     is_counted = not source.moments.is_exact and source.moments.n_records > 0
     return _unexplained_in(source.misfits()) if is_counted else None
 
 
 def _unexplained_in(misfits: Misfits) -> Unexplained:
-    names = misfits.network.structure.symptoms
-    deviating = misfits.symptoms.found(misfits.level)
-    members, residuals = misfits.symptoms.members[:, 0], misfits.symptoms.residuals
-    # Edges are looked for only where a pair deviates: otherwise there is nothing to explain.
-    edges = misfits.edge_table().slice(0, 20).to_pylist() if misfits.n_found else ()
     return Unexplained(
         misfits.n_found,
         misfits.table().slice(0, MOST_PAIRS).to_pylist(),
-        len(misfits.pairs.p_values),
-        misfits.p_value,
-        tuple(edges),
-        len(deviating),
-        tuple((names[members[row]], float(residuals[row])) for row in deviating[:10]),
+        misfits.fits,
+        misfits.sentences,
+        tuple(misfits.tests.items()),
+        tuple(misfits.cause_table().to_pylist()),
+        tuple(misfits.edge_table().slice(0, 20).to_pylist()),
     )
 
 

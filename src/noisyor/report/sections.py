@@ -106,21 +106,16 @@ def _fit(content: Content) -> str:
     found = content.unexplained
     if found is None:
         return "Whether the network explains which symptoms go together was not tested here."
-    tested = "" if found.n_tested is None else f" of {found.n_tested:,} tested"
-    frequent = ""
-    if found.symptoms:
-        frequent = (
-            f" {counted(found.n_symptoms, 'symptom')} came more, or less, often than the network "
-            "says."
-        )
-    if found.n_tested == 0:
-        return f"No pair of symptoms could be tested against the network.{frequent}"
+    return found.sentences[0] if found.sentences else _listed(found)
+
+
+def _listed(found: Unexplained) -> str:
+    """Say what a file of pairs says."""
     if not found.n_found:
-        return f"No pair of symptoms{tested} contradicts the network.{frequent}"
-    are = "is" if found.n_found == 1 else "are"
+        return "No pair of symptoms deviates."
     return (
-        f"{counted(found.n_found, 'pair')} of symptoms{tested} {are} not explained: a disease or "
-        f"an edge may be missing.{frequent}"
+        f"{counted(found.n_found, 'pair')} of symptoms {'is' if found.n_found == 1 else 'are'} "
+        "not explained: a disease or an edge may be missing."
     )
 
 
@@ -135,7 +130,7 @@ def cards(content: Content) -> str:
         "records": unknown if estimate is None else f"{estimate.n_records:,}",
         "parameters learned": f"{content.n_learned:,}" if knows else unknown,
         "parameters flagged": f"{content.n_flagged:,}" if knows else unknown,
-        "pairs not explained": f"{found.n_found:,}" if found and found.n_tested != 0 else unknown,
+        "fits": {True: "yes", False: "no", None: unknown}[found.fits if found else None],
     }
     items = "".join(
         f'<div class="card{" muted" if value == unknown else ""}"><dt>{name}</dt>'
@@ -235,38 +230,31 @@ def misfits(content: Content) -> str:
             "“noisyor fit --misfits” wrote, or let “fit --report” write the page."
         )
         return section("misfits", "Misfits", paragraph(says, "note"))
-    shown = [paragraph(each) for each in _findings(found)]
+    shown = [paragraph(each) for each in found.sentences or [_listed(found)]]
+    if found.causes:
+        shown.append(_causes(found))
     if found.n_found:
         shown.append(_pairs(found))
     if found.edges:
-        rows = [
+        edges = [
             (each["disease"], each["symptom"], f"{each['residual']:+.1f}", f"{each['q_value']:.2g}")
             for each in found.edges
         ]
         titles = "disease", "symptom", "residual", "q-value"
-        shown.append(table(titles, rows, caption="Edges that would explain most of them", texts=2))
+        shown.append(table(titles, edges, caption="Edges that would explain pairs", texts=2))
+    if found.tests:
+        tests = [(name, f"{p_value:.2g}") for name, p_value in found.tests]
+        shown.append(table(("test", "p-value"), tests, caption="The tests, one by one", texts=1))
     return section("misfits", "Misfits", *shown)
 
 
-def _findings(found: Unexplained) -> Iterator[str]:
-    """Yield what the tests found, in sentences."""
-    if found.n_tested == 0:
-        yield "No pair of symptoms could be tested: no standard errors are known, or no counts."
-    elif found.p_value is not None:
-        yield (
-            f"{counted(found.n_tested or 0, 'pair')} of symptoms were tested, {found.n_found:,} "
-            "deviate. If the network is right, the chance of anything as unusual is "
-            f"{found.p_value:.2g}."
-        )
-    elif not found.n_found:
-        yield "No pair of symptoms deviates."
-    if found.symptoms:
-        listed = ", ".join(f"{name} ({residual:+.1f})" for name, residual in found.symptoms)
-        more = found.n_symptoms - len(found.symptoms)
-        yield (
-            f"{counted(found.n_symptoms, 'symptom')} came more, or less, often than the network "
-            f"says, in standard deviations: {listed}{f' and {more:,} more' if more else ''}."
-        )
+def _causes(found: Unexplained) -> str:
+    rows = []
+    for each in found.causes:
+        names = each["diseases"] or "none", each["symptoms"] or "none"
+        rows.append((each["kind"], *names, f"{each['residual']:+.1f}", f"{each['share']:.0%}"))
+    titles = "likely cause", "diseases", "symptoms", "residual", "explains"
+    return table(titles, rows, caption="What would explain the deviation", texts=3)
 
 
 def _pairs(found: Unexplained) -> str:

@@ -1,0 +1,83 @@
+"""`noisyor compare`: which model describes records best."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import noisyor
+from noisyor.cli import options
+from noisyor.cli.inputs import expand_sources, read_structure
+from noisyor.cli.output import show, show_json, text_table, working
+from noisyor.errors import ParameterError
+
+if TYPE_CHECKING:
+    from noisyor.findings import ReadOptions
+
+
+@options.reads_records
+def compare(
+    structure: options.StructureFile,
+    records: Annotated[list[str], typer.Argument(help="Files of records; patterns are fine.")],
+    causes: Annotated[
+        str,
+        typer.Option(help="The models to compare: independent, trait, joint, by commas."),
+    ] = "independent,trait,joint",
+    other: Annotated[
+        list[str] | None,
+        typer.Option(help="Another structure of the same symptoms; once for each."),
+    ] = None,
+    held_out: Annotated[
+        float,
+        typer.Option(min=0.0, max=0.9, help="The share of records that are not learned from."),
+    ] = 0.2,
+    jobs: options.Jobs = 0,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    *,
+    reading: "ReadOptions",
+) -> None:
+    """Compare models of the same records: likelihood, AIC, BIC, held-out records, residuals.
+
+    Example: noisyor compare needs.csv answers.csv --invert --causes independent,joint
+    """
+    from noisyor.findings.findings import read_findings
+    from noisyor.findings.reading import record_format
+
+    graphs = {"": read_structure(structure)} | {path: read_structure(path) for path in other or []}
+    kinds = options.listed(causes)
+    if not kinds:
+        raise ParameterError("--causes names no model.")
+    models = {
+        f"{kind}{f' ({path})' if path else ''}": noisyor.NoisyOrLearner(
+            graph, causes=kind, random_state=seed, n_jobs=jobs or None
+        )
+        for path, graph in graphs.items()
+        for kind in kinds
+    }
+    files = expand_sources(records)
+    findings = read_findings(files, graphs[""], record_format(reading))
+    with working("learning the models", quiet or as_json):
+        found = noisyor.compare_models(models, findings, held_out=held_out, rng=seed)
+    if as_json:
+        show_json({"best": found.best, "models": list(found.rows)})
+    elif not quiet:
+        show(_table(found.rows))
+        show(f"The smallest BIC has: {found.best}.")
+
+
+def _table(rows: tuple[dict[str, Any], ...]) -> Any:
+    shown = [
+        [
+            row["model"], f"{row['log_likelihood']:,.2f}", f"{row['parameters']:,}",
+            f"{row['aic']:,.1f}", f"{row['bic']:,.1f}",
+            "-" if row["held_out"] is None else f"{row['held_out']:.5f}",
+            f"{row['srmsr']:.4f}", f"{row['largest_residual']:.1f}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    titles = (
+        "model", "log likelihood", "parameters", "AIC", "BIC", "held out", "SRMSR",
+        "largest residual",
+    )  # fmt: skip
+    return text_table(titles, shown, left=("model",))

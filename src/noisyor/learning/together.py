@@ -1,0 +1,428 @@
+"""learn_together: how diseases occur together, and depend on covariates, from the records.
+
+The independent estimate is the start. The likelihood is climbed over more and more of the records,
+as `find_maximum` does for independent diseases; all records are summed up exactly, component by
+component.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noisyor.em.expected import BetaPriors
+from noisyor.em.information import MatrixInformation
+from noisyor.em.maximum import climb_penalised
+from noisyor.em.mixed import (
+    CauseModel,
+    JointModel,
+    LogisticModel,
+    MixedExpectation,
+    MixedLikelihood,
+)
+from noisyor.em.runs import EMSettings, Limits, Run, best_run
+from noisyor.errors import ParameterError, count_of, quoted, some_of
+from noisyor.findings import Findings
+from noisyor.findings.reading import RecordFormat
+from noisyor.inference.flat import Floats
+from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.learned_causes import LearnedCauses, marginals_of
+from noisyor.learning.trust import rests_on_few
+from noisyor.names import Name
+from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import (
+    KINDS_OF_CAUSES,
+    MOST_JOINT,
+    MOST_TRAITS,
+    Causes,
+)
+from noisyor.network.design import Design, has_columns, make_design
+from noisyor.parameters import Fixed, Parameters
+from noisyor.structure import Structure
+
+SHARE = 0.02
+"""Weak priors count for this share of theirs: of few diseases many records tell enough."""
+FIRST_RECORDS, MORE_RECORDS = 5000, 4
+"""The first steps look at so many records, the next ones at so many times more."""
+FIRST_LOADING, FIRST_STEPS = 1.0, 6
+"""Loadings of traits to start with; steps that tell which start is best."""
+POOLING_TURNS = 2
+"""Turns of the effects of categories with the spread that they have in common."""
+MOST_OPERATIONS = 2.0**36
+"""Of a pass over all records in all components."""
+FLAT = 1e-4
+"""A direction of the parameters is flat if the records say less than this share of what they would
+say of it if all causes were seen."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """What is to be learned of how diseases occur together."""
+
+    causes: str = "independent"
+    n_traits: int = 1
+    blocks: Sequence[Sequence[Name]] | None = None
+    """Diseases of each block of a joint distribution; None: all in one."""
+    covariates: Any = None
+    """A table with a column for each, or the names of columns of the records' table."""
+    unknown_covariates: str = "refuse"
+    """Or "keep": whose covariates are unknown is taken for one of the others."""
+
+    def __post_init__(self) -> None:
+        if self.causes not in KINDS_OF_CAUSES:
+            raise ParameterError(
+                f"causes must be one of {', '.join(KINDS_OF_CAUSES)}, not {quoted(self.causes)}."
+            )
+        if isinstance(self.n_traits, bool) or self.n_traits not in range(1, MOST_TRAITS + 1):
+            raise ParameterError(
+                f"n_traits must be a whole number from 1 to {MOST_TRAITS}, not "
+                f"{quoted(self.n_traits)}."
+            )
+        if self.unknown_covariates not in ("refuse", "keep"):
+            raise ParameterError(
+                f"unknown_covariates is 'refuse' or 'keep', not {quoted(self.unknown_covariates)}."
+            )
+        if isinstance(self.covariates, str) and not Path(self.covariates).suffix:
+            raise ParameterError(
+                "covariates are a table, or a list of names, not the text "
+                f"{quoted(self.covariates)}."
+            )
+        if self.covariates is not None and self.causes == "joint":
+            raise ParameterError(
+                "a joint distribution of the diseases has no covariates: take causes='trait' or "
+                "'independent' with them."
+            )
+        if self.blocks is not None and self.causes != "joint":
+            raise ParameterError(f"blocks are for causes='joint', not {quoted(self.causes)}.")
+
+    @property
+    def is_plain(self) -> bool:
+        """True if diseases are independent and there are no covariates."""
+        return self.causes == "independent" and self.covariates is None
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns of the records' table that hold covariates, if some do."""
+        names = self.covariates
+        if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+            return tuple(names)
+        return None
+
+    def design(self, findings: Findings, records: Any, form: RecordFormat) -> Design | None:
+        """Read the covariates of the records, which came from `records`."""
+        if self.covariates is None:
+            return None
+        source, names = self.covariates, self.columns
+        if names is not None:
+            source = records[0] if isinstance(records, list | tuple) else records
+        return make_design(source, findings, names, form.record, self.unknown_covariates)
+
+    def check_records(self, records: Any) -> None:
+        """Raise an error where the covariates are to be columns of records that have none."""
+        if self.columns is None:
+            return
+        source = records
+        if isinstance(records, list | tuple) and has_columns(records[0] if records else None):
+            if len(records) > 1:
+                raise ParameterError(
+                    f"covariates are read from one table, not from {len(records):,} files: put "
+                    "them into a table of their own with the records' ids."
+                )
+            source = records[0]
+        if isinstance(source, Findings) or not has_columns(source):
+            raise ParameterError("the records have no columns of covariates: give a table of them.")
+
+    def model(self, structure: Structure, design: Design | None) -> CauseModel:
+        """Return the parameters that are to be learned."""
+        n = structure.n_diseases
+        if self.causes == "joint":
+            return JointModel(self._block_indices(structure), n)
+        n_traits = self.n_traits if self.causes == "trait" else 0
+        if n_traits and n < 2 * n_traits + 1:
+            raise ParameterError(
+                f"{count_of(n_traits, 'trait')} cannot be learned from {count_of(n, 'disease')}: "
+                f"there must be at least {2 * n_traits + 1}. With two diseases take "
+                "causes='joint'."
+            )
+        return LogisticModel.of(n, n_traits, design)
+
+    def _block_indices(self, structure: Structure) -> tuple[tuple[int, ...], ...]:
+        if self.blocks is None:
+            n = structure.n_diseases
+            if n > MOST_JOINT:
+                raise ParameterError(
+                    f"a joint distribution is of up to {MOST_JOINT} diseases; the structure has "
+                    f"{n}: name blocks of diseases that occur together (blocks=...), or take "
+                    "causes='trait'."
+                )
+            return (tuple(range(n)),)
+        return tuple(
+            tuple(structure.disease_index(name) for name in block) for block in self.blocks
+        )
+
+
+def learn_together(
+    findings: Findings,
+    independent: Estimate,
+    together: Together,
+    design: Design | None = None,
+    *,
+    fixed: Fixed,
+    shrink: bool = True,
+    settings: EMSettings = EMSettings(),
+    progress: Callable[[int], None] | None = None,
+) -> Estimate:
+    """Learn how diseases occur together, from records and what was learned as if they did not.
+
+    Parameters
+    ----------
+    findings
+        The records.
+    independent
+        What was learned of them with independent diseases, the start.
+    together
+        What is to be learned.
+    design
+        The covariates of the records.
+    fixed
+        Failures and leaks that keep their values.
+    shrink
+        Use weak priors at a fiftieth of their size; without, at a thousandth.
+    settings
+        `max_iter`, `tol`, `rng`, `n_jobs`.
+    progress
+        Called with the number of records looked at since the last call.
+    """
+    structure = independent.structure
+    _check_can(structure, fixed)
+    model = together.model(structure, design)
+    records = findings.with_structure(structure)
+    expectation = MixedExpectation(records, design, settings.n_jobs)
+    _check_cost(expectation, model, independent.network)
+    share = SHARE if shrink else SHARE / 20.0
+    climb = _Climb(expectation, fixed, share, settings, progress or (lambda _: None))
+    run, likelihood = climb.run(model, independent.network)
+    return _estimate(independent, run, likelihood)
+
+
+def _check_can(structure: Structure, fixed: Fixed) -> None:
+    if fixed.mask.priors.any():
+        name = structure.diseases[int(np.argmax(fixed.mask.priors))]
+        raise ParameterError(
+            f"the prior of {quoted(name)} is fixed: where diseases occur together, or depend on "
+            "covariates, only failures and leaks can be."
+        )
+    childless = np.flatnonzero(np.diff(structure.child_offsets) == 0)
+    if len(childless):
+        names = some_of([structure.diseases[i] for i in childless.tolist()])
+        raise ParameterError(
+            f"no symptom tells of {names}, so nobody knows how they occur together with others: "
+            "take diseases without symptoms out of the structure."
+        )
+
+
+def _check_cost(expectation: MixedExpectation, model: CauseModel, network: NoisyOrNetwork) -> None:
+    """Refuse what cannot be summed up exactly in all components, saying why."""
+    flat = model.flat(model.causes_at(model.position_of(network.causes)), expectation.design)
+    n_components = len(flat.weights)
+    cost = float(np.minimum(expectation.exact.costs, 2.0**22).sum()) * n_components
+    if cost > MOST_OPERATIONS or not expectation.exact.is_affordable:
+        raise ParameterError(
+            f"these records cannot be summed up exactly in {n_components:,} components: they take "
+            f"about 2^{np.log2(max(cost, 1.0)):.0f} operations. Learn with fewer records, smaller "
+            "blocks or one trait, or with independent causes."
+        )
+
+
+class _Climb(NamedTuple):
+    """Climbs to the maximum over more and more of the records."""
+
+    expectation: MixedExpectation
+    fixed: Fixed
+    share: float
+    settings: EMSettings
+    progress: Callable[[int], None]
+
+    def likelihood(
+        self, part: MixedExpectation, model: CauseModel, network: NoisyOrNetwork
+    ) -> MixedLikelihood:
+        """Return what is maximised over some of the records, from near a network."""
+        part.exact.cut(network.as_independent())
+        weak = BetaPriors.weak(network.as_independent(), self.share)
+        return MixedLikelihood(part, model, weak, self.fixed, self.share, self.progress)
+
+    def run(self, model: CauseModel, start: NoisyOrNetwork) -> tuple[Run, MixedLikelihood]:
+        """Return the way to the maximum, and what was maximised."""
+        limits, seed = self.settings.limits(max_iter=100, tol=0.0), self.settings.rng
+        part = self.expectation.thinned(FIRST_RECORDS, seed)
+        likelihood = self.likelihood(part, model, start)
+        starts = _starts(likelihood, start)
+        first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
+        runs = [climb_penalised(likelihood, each, first) for each in starts]
+        network = max(runs, key=lambda run: run.values[-1]).network
+        size = MORE_RECORDS * FIRST_RECORDS
+        while 2 * size < self.expectation.n_records:
+            likelihood = self.likelihood(self.expectation.thinned(size, seed), model, network)
+            network = climb_penalised(likelihood, network, limits).network
+            size *= MORE_RECORDS
+        likelihood = self.likelihood(self.expectation, model, network)
+        run = climb_penalised(likelihood, network, limits)
+        if isinstance(model, LogisticModel) and model.effects is not None:
+            run, likelihood = self._pooled(run, likelihood, model, limits)
+        return run, likelihood
+
+    def _pooled(
+        self, run: Run, likelihood: MixedLikelihood, model: LogisticModel, limits: Limits
+    ) -> tuple[Run, MixedLikelihood]:
+        """Let the levels of categories have a spread in common."""
+        for _ in range(POOLING_TURNS):
+            if not any(each.levels for each in model.effects.covariates):  # type: ignore[union-attr]
+                break
+            variances = np.diag(_covariance(likelihood, run.network))[: len(model.is_free)]
+            model = model.with_learned_spreads(
+                model.position_of(run.network.causes), np.nan_to_num(variances)
+            )
+            likelihood = self.likelihood(self.expectation, model, run.network)
+            more = climb_penalised(likelihood, run.network, limits)
+            run = more
+        return run, likelihood
+
+
+def _starts(likelihood: MixedLikelihood, independent: NoisyOrNetwork) -> list[NoisyOrNetwork]:
+    """Return networks to start from: with traits, loadings that cannot stay 0."""
+    start, model = likelihood.start_from(independent), likelihood.model
+    if not isinstance(model, LogisticModel) or not model.n_traits:
+        return [start]
+    found = []
+    for rows in _first_loadings(likelihood, start, model.n_traits):
+        position = model.position_of(start.causes).reshape(model.n_diseases, -1).copy()
+        position[:, 1 : 1 + model.n_traits] = rows
+        position = np.where(model.is_free, position.ravel(), 0.0)
+        whole = likelihood.whole_position(start)
+        whole[: len(position)] = position
+        found.append(likelihood.moved(start, whole[likelihood.is_free]))
+    return found
+
+
+def _first_loadings(
+    likelihood: MixedLikelihood, start: NoisyOrNetwork, n_traits: int
+) -> list[Floats]:
+    """Return loadings that are all alike, and those that the posteriors' correlations have."""
+    n = start.structure.n_diseases
+    plain = LogisticModel.of(n, 0, None)
+    scored = likelihood.expectation.without_covariates().score(
+        start.as_independent(), plain, plain.flat(start.as_independent().causes, np.zeros((1, 0)))
+    )
+    products = scored.information[:n, :n]
+    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    values, vectors = np.linalg.eigh(products / np.outer(scale, scale))
+    leading = vectors[:, np.argsort(-values)[:n_traits]] * np.sqrt(n)
+    signs = np.sign(leading.sum(axis=0))
+    leading = np.clip(leading * np.where(signs == 0.0, 1.0, signs), -2.0, 2.0)
+    alike = np.zeros((n, n_traits))
+    alike[:, 0] = 1.0
+    for trait in range(1, n_traits):  # a trait of every so many diseases
+        alike[trait::n_traits, trait] = 1.0
+    return [FIRST_LOADING * alike, FIRST_LOADING * leading]
+
+
+def _covariance(likelihood: MixedLikelihood, network: NoisyOrNetwork) -> Floats:
+    """Return the covariance of all parameters, by position; NaN of those that are fixed or flat.
+
+    Directions of which the records say next to nothing have no variance that means anything: the
+    parameters that carry them have none.
+    """
+    point, free = likelihood.at(network), likelihood.is_free
+    scale = 1.0 / np.sqrt(np.maximum(point.if_seen + point.curvature, 1e-12))
+    assert isinstance(point.information, MatrixInformation)
+    scaled = (point.information.matrix + np.diag(point.curvature)) * np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(scaled)
+    is_flat = values < FLAT
+    is_flat &= ~likelihood.is_gauge(vectors * scale[:, np.newaxis])
+    kept = values > 1e-10
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * np.outer(scale, scale)
+    carries = (vectors[:, is_flat] ** 2).sum(axis=1) > 0.1
+    inverse[carries] = inverse[:, carries] = np.nan
+    whole = np.full((len(free), len(free)), np.nan)
+    whole[np.ix_(free, free)] = inverse
+    return whole
+
+
+def _estimate(independent: Estimate, run: Run, likelihood: MixedLikelihood) -> Estimate:
+    """Return what was learned, with standard errors and flags."""
+    network, trace = best_run([run], "penalised log likelihood")
+    structure, model = network.structure, likelihood.model
+    covariance = _covariance(likelihood, network)
+    n_causes, n_edges = len(model.is_free), structure.n_edges
+    items = np.concatenate([network.failures, network.leaks])
+    errors = items * (1.0 - items) * np.sqrt(np.diag(covariance)[n_causes:])
+    learned = _learned_causes(likelihood, network, covariance[:n_causes, :n_causes])
+    prior_errors = _prior_errors(learned, network.causes)
+    standard_errors = Parameters(prior_errors, errors[:n_edges], errors[n_edges:])
+    totals = likelihood.expectation.exact.totals
+    few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
+    flags = few.map(
+        lambda is_few, error: is_few * Flag.WEAK | np.isnan(error) * Flag.WEAKLY_IDENTIFIED,
+        standard_errors,
+    )
+    uncertified = independent.flags.map(lambda each: each & np.uint16(Flag.UNCERTIFIED))
+    flags = flags.map(lambda one, other: (one | other).astype(np.uint16), uncertified)
+    found = replace(
+        independent, values=network.parameters, standard_errors=standard_errors, flags=flags,
+        trace=trace, n_iter=max(len(run.values) - 1, 1), learned_causes=learned,
+    )  # fmt: skip
+    return found.fixing(likelihood.fixed)
+
+
+def _learned_causes(
+    likelihood: MixedLikelihood, network: NoisyOrNetwork, covariance: Floats
+) -> LearnedCauses:
+    """Return the parameters of the causes with their errors; of shares, not of their logarithms."""
+    model, causes = likelihood.model, network.causes
+    values, jacobian = model.reported(causes)
+    covariance = jacobian @ np.nan_to_num(covariance) @ jacobian.T
+    is_known = likelihood.model.is_free
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    errors = np.where(is_known & (errors > 0.0), errors, np.where(is_known, np.nan, 0.0))
+    records = likelihood.expectation
+    flat = model.flat(causes, records.design)
+    log_likelihood = records.score(network, model, flat).log_likelihood
+    return LearnedCauses(
+        causes, tuple(model.names(network.structure)), values, errors, covariance, log_likelihood
+    )
+
+
+def _prior_errors(learned: LearnedCauses, causes: Causes) -> Floats:
+    """Return the standard errors of P(disease), over all people."""
+    if causes.kind == "joint":
+        return _share_errors(learned, causes)
+    effects = causes.effects
+    cells = np.zeros((1, 0)) if effects is None else effects.cells
+    weights = np.ones(1) if effects is None else effects.weights
+    _, gradients = marginals_of(causes, cells, weights)
+    width = gradients.shape[1]
+    blocks = (slice(i * width, (i + 1) * width) for i in range(len(gradients)))
+    variances = [
+        g @ learned.covariance[at, at] @ g for g, at in zip(gradients, blocks, strict=True)
+    ]
+    is_known = ~np.isnan(learned.standard_errors.reshape(len(gradients), width)).any(axis=1)
+    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)
+
+
+def _share_errors(learned: LearnedCauses, causes: Any) -> Floats:
+    """Return the standard errors of P(disease): those of sums of shares."""
+    rows, at = np.zeros((causes.n_diseases, len(learned.values))), 0
+    for block, shares in zip(causes.blocks, causes.shares, strict=True):
+        states = np.arange(len(shares))
+        for position, disease in enumerate(block):
+            rows[disease, at + states] = states >> (len(block) - 1 - position) & 1
+        at += len(shares)
+    for disease in np.flatnonzero(~causes.is_blocked).tolist():
+        p = causes.priors[disease]
+        rows[disease, at] = p * (1.0 - p)
+        at += 1
+    variances = np.einsum("ij,jk,ik->i", rows, learned.covariance, rows)
+    is_known = ~np.isnan(np.where(rows > 0.0, learned.standard_errors, 0.0)).any(axis=1)
+    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)

@@ -1,0 +1,179 @@
+"""Learning how diseases occur together, and how they depend on covariates."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv as pa_csv
+import pytest
+
+from noisyor import Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, posterior
+from noisyor.network import Covariate, Effects, Independent, Joint, Trait
+
+RECORDS = Path(__file__).parents[3] / "shared" / "records" / "ecpe"
+
+
+def small_structure():
+    """Four diseases with four symptoms of their own each, and four that two share."""
+    edges = [(f"d{i}", f"s{i}{x}") for i in range(4) for x in range(4)]
+    edges += [(f"d{i}", f"t{i}") for i in range(4)] + [
+        (f"d{i}", f"t{(i + 1) % 4}") for i in range(4)
+    ]
+    return Structure.from_edges(edges)
+
+
+def small_network(causes, rng):
+    structure = small_structure()
+    return NoisyOrNetwork(
+        structure, None, rng.uniform(0.2, 0.6, structure.n_edges),
+        np.full(structure.n_symptoms, 0.02), causes=causes,
+    )  # fmt: skip
+
+
+def standardised(found, truth, errors):
+    return (found - truth) / errors
+
+
+@pytest.fixture(scope="module")
+def joint_case():
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(16, 1.0))
+    network = small_network(Joint(shares), rng)
+    findings = network.sample(3000, rng=1)
+    learner = NoisyOrLearner(network.structure, causes="joint").fit(findings)
+    return network, findings, learner
+
+
+def test_a_joint_distribution_is_learned(joint_case):
+    network, findings, learner = joint_case
+    learned = learner.estimate_.learned_causes
+    table = learned.table().to_pydict()
+    assert table["name"][0] == "none"
+    off = standardised(learned.values, network.causes.shares[0], learned.standard_errors)
+    assert np.sqrt((off**2).mean()) < 1.8
+    errors = learner.estimate_.standard_errors
+    off = standardised(learner.network_.failures, network.failures, errors.failures)
+    assert np.sqrt((off**2).mean()) < 1.6
+    assert learner.score(findings) * 3000 == pytest.approx(learned.log_likelihood)
+    plain = NoisyOrLearner(network.structure).fit(findings)
+    assert learner.score(findings) > plain.score(findings) + 10 / 3000
+    off = standardised(learner.network_.priors, network.priors, errors.priors)
+    assert np.abs(off).max() < 3.5
+
+
+def test_estimates_are_files_and_give_intervals(joint_case, tmp_path):
+    network, _, learner = joint_case
+    learner.network_.save(tmp_path / "network.json")
+    assert NoisyOrNetwork.load(tmp_path / "network.json") == learner.network_
+    found = posterior(learner.estimate_, ["s00", "s10"], draws=50)
+    truth = posterior(network, ["s00", "s10"]).probabilities
+    assert (found.interval_lower <= found.probabilities + 1e-9).all()
+    assert (found.interval_upper - found.interval_lower).max() > 0.01
+    assert np.abs(found.probabilities - truth).max() < 0.15
+    with pytest.raises(NoisyOrError, match="does not hold how diseases occur together"):
+        learner.network_.to_csv(*(tmp_path / x for x in "a"), priors="b", leaks="c")
+
+
+def test_a_trait_with_covariates_is_learned():
+    rng = np.random.default_rng(3)
+    covariates = [Covariate("age", (), 50.0, 20.0), Covariate("sex", ("f", "m"))]
+    coefficients = np.column_stack([[0.8, -0.5, 0.0, 0.4], [0.3] * 4, [-0.3] * 4])
+    cells = np.array([[a, s, 1 - s] for a in (-1.0, 0.0, 1.0) for s in (0.0, 1.0)])
+    effects = Effects(covariates, coefficients, cells, np.ones(6))
+    trait = Trait([-1.5, -1.0, -1.2, -1.4], [1.5, 1.0, 1.2, 0.8], effects)
+    network = small_network(trait, rng)
+    people = pd.DataFrame(
+        {"age": rng.choice([30.0, 50.0, 70.0], 4000), "sex": rng.choice(["f", "m"], 4000)}
+    )
+    frame = pd.DataFrame(
+        network.sample(4000, rng=4, covariates=people).to_numpy().astype(int),
+        columns=network.structure.symptoms,
+    )
+    learner = NoisyOrLearner(network.structure, causes="trait")
+    learner.fit(frame.join(people), covariates=["age", "sex"])
+    learned = learner.estimate_.learned_causes
+    table = learned.table().to_pandas()
+    loadings = table[table.parameter == "loading"]
+    off = standardised(loadings.value, trait.loadings[:, 0], loadings.standard_error)
+    assert np.abs(off).max() < 3.5
+    ages = table[table.name == "age"]
+    scale = people.age.std(ddof=0) / 20.0
+    off = standardised(ages.value, coefficients[:, 0] * scale, ages.standard_error)
+    assert np.abs(off).max() < 3.5
+    prevalence = learned.prevalence(network.structure).to_pandas()
+    of_women = prevalence[(prevalence.covariate == "sex") & (prevalence.value == "f")]
+    cells = np.array([[a, 1.0, 0.0] for a in (-1.0, 0.0, 1.0)])
+    expected = np.mean(
+        [trait.given({"age": 50 + 20 * c[0], "sex": "f"}).marginals() for c in cells], 0
+    )
+    assert (of_women.lower.to_numpy() < expected + 0.02).all()
+    assert (of_women.upper.to_numpy() > expected - 0.02).all()
+    old = learner.posteriors(frame[:2], covariates=people[:2])
+    assert old.is_exact.all()
+
+
+def test_independent_diseases_have_small_loadings():
+    rng = np.random.default_rng(5)
+    network = small_network(Independent([0.2, 0.3, 0.25, 0.15]), rng)
+    findings = network.sample(2000, rng=6)
+    learner = NoisyOrLearner(network.structure, causes="trait").fit(findings)
+    table = learner.estimate_.learned_causes.table().to_pandas()
+    loadings = table[table.parameter == "loading"]
+    assert np.abs(loadings.value / loadings.standard_error).max() < 4.0
+    plain = NoisyOrLearner(network.structure).fit(findings)
+    gain = 2000 * (learner.score(findings) - plain.score(findings))
+    assert -1.0 < gain < 12.0
+
+
+@pytest.mark.skipif(not RECORDS.exists(), reason="the records of others are not here")
+def test_ecpe_has_its_published_likelihood():
+    needs = pa_csv.read_csv(RECORDS / "q_matrix.csv").to_pandas().set_index("item")
+    structure = Structure.from_matrix(
+        needs.to_numpy().T, diseases=list(needs.columns), symptoms=list(needs.index)
+    )
+    findings = Findings.read(RECORDS / "responses.csv", structure, invert=True)
+    joint = NoisyOrLearner(structure, causes="joint").fit(findings)
+    learned = joint.estimate_.learned_causes
+    assert learned.log_likelihood > -42_745.75  # by EM in a prototype: -42,745.64
+    assert learned.values[[0, -1]] == pytest.approx([0.349, 0.300], abs=0.005)
+    trait = NoisyOrLearner(structure, causes="trait").fit(findings)
+    assert trait.estimate_.learned_causes.log_likelihood > -42_745.7 - 5.0
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"causes": "both"}, {}, "'causes' parameter"),
+        ({"causes": "trait", "n_traits": 2}, {}, "2 traits cannot be learned from 4 diseases"),
+        ({"causes": "joint", "method": "pooled"}, {}, "is learned by method 'refined'"),
+        ({"causes": "joint"}, {"covariates": {"age": [1]}}, "no covariates: take causes='trait'"),
+        ({"blocks": [["d0"]]}, {}, "blocks are for causes='joint'"),
+        ({"causes": "joint", "blocks": [["d0", "x"]]}, {}, "'x'"),
+        ({}, {"covariates": ["age"]}, "no columns of covariates"),
+        ({}, {"covariates": "age"}, "a table, or a list of names"),
+        ({}, {"covariates": {"age": [1]}, "unknown_covariates": "drop"}, "'refuse' or 'keep'"),
+        ({"causes": "joint"}, {"fixed": {"priors": {"d0": 0.1}}}, "prior of 'd0' is fixed"),
+    ],
+)
+def test_what_cannot_be_learned_is_said(options, arguments, message):
+    structure = small_structure()
+    records = np.random.default_rng(0).integers(0, 2, size=(50, structure.n_symptoms))
+    with pytest.raises(NoisyOrError, match=message):
+        NoisyOrLearner(structure, **options).fit(records, **arguments)
+
+
+def test_thirteen_diseases_are_too_many_for_a_joint_distribution():
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(13) for x in range(3)])
+    records = np.random.default_rng(0).integers(0, 2, size=(50, 39))
+    with pytest.raises(NoisyOrError, match="up to 12 diseases; the structure has 13"):
+        NoisyOrLearner(structure, causes="joint").fit(records)
+
+
+def test_counts_do_not_tell():
+    network = small_network(Joint(np.full(16, 1 / 16)), np.random.default_rng(0))
+    learner = NoisyOrLearner(network.structure, method="pooled")
+    moments = learner.fit(network.sample(500, rng=0)).moments_
+    with pytest.raises(NoisyOrError, match="counts of pairs and triplets do not tell"):
+        NoisyOrLearner(network.structure, causes="joint").fit(moments)
+    with pytest.raises(NoisyOrError, match="bit by bit"):
+        NoisyOrLearner(network.structure, causes="joint").partial_fit(network.sample(9, rng=0))

@@ -1,0 +1,74 @@
+"""Several models of the same records."""
+
+import numpy as np
+import pytest
+
+from noisyor import NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, compare_models
+from noisyor.network import Joint
+
+STRUCTURE = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
+
+
+def models(*kinds):
+    return {kind: NoisyOrLearner(STRUCTURE, causes=kind) for kind in kinds}
+
+
+def sample(shares, n=2000):
+    network = NoisyOrNetwork(STRUCTURE, None, [0.3] * 8, [0.02] * 8, causes=Joint(shares))
+    return network.sample(n, rng=1)
+
+
+def test_dependent_diseases_are_told_from_independent_ones():
+    findings = sample([0.6, 0.05, 0.05, 0.3])
+    found = compare_models(models("independent", "joint"), findings)
+    assert found.best == "joint"
+    rows = {row["model"]: row for row in found.rows}
+    joint, alone = rows["joint"], rows["independent"]
+    assert (joint["parameters"], alone["parameters"]) == (19, 18)
+    assert joint["log_likelihood"] > alone["log_likelihood"] + 50
+    assert joint["held_out"] > alone["held_out"]
+    assert joint["srmsr"] < 0.5 * alone["srmsr"]
+    assert joint["largest_residual"] < alone["largest_residual"]
+    n, size = 2000, 19
+    assert joint["aic"] == pytest.approx(2 * size - 2 * joint["log_likelihood"])
+    assert joint["bic"] == pytest.approx(size * np.log(n) - 2 * joint["log_likelihood"])
+    assert found.table().num_rows == 2
+    assert "joint" in repr(found)
+
+
+def test_correlations_are_those_of_the_records():
+    findings = sample([0.4, 0.1, 0.2, 0.3], 500)
+    found = compare_models(models("joint"), findings, held_out=0.0).rows[0]
+    assert found["held_out"] is None
+    network = NoisyOrLearner(STRUCTURE, causes="joint").fit(findings).network_
+    seen = np.corrcoef(findings.to_numpy().astype(float).T)
+    expected = np.empty((8, 8))
+    for i in range(8):
+        for j in range(8):
+            if i != j:
+                table = network.joint([i, j])
+                p, q = table[1].sum(), table[:, 1].sum()
+                expected[i, j] = (table[1, 1] - p * q) / np.sqrt(p * (1 - p) * q * (1 - q))
+    upper = np.triu_indices(8, 1)
+    residuals = seen[upper] - expected[upper]
+    assert found["srmsr"] == pytest.approx(np.sqrt((residuals**2).mean()), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (({}, None), "a mapping of names to learners"),
+        (({"a": NoisyOrLearner()}, None), "no NoisyOrLearner with a structure"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(arguments, message):
+    with pytest.raises(NoisyOrError, match=message):
+        compare_models(*arguments)
+
+
+def test_models_of_other_symptoms_are_refused():
+    other = NoisyOrLearner(Structure.from_edges([("d0", "z")]))
+    with pytest.raises(NoisyOrError, match="'b' has other symptoms"):
+        compare_models({"a": NoisyOrLearner(STRUCTURE), "b": other}, np.zeros((3, 8)))
+    with pytest.raises(NoisyOrError, match="held_out must be a share"):
+        compare_models(models("joint"), np.zeros((3, 8)), held_out=1.5)
