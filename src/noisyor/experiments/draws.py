@@ -16,7 +16,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
-LASTS = "an hour"
+LASTS = "two hours"
 SIZES = {"drawn3": (500, 40), "drawn5": (1000, 10), "drawn8": (1000, 2)}
 """Networks drawn from the Beta priors, by their number of diseases: records, and samples."""
 METHODS = ("bayesian", "refined")
