@@ -61,9 +61,9 @@ def reproduce(
     experiment_named(name)
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / f"{name}.csv")
-    provenance = Provenance(name, folder, settings)
-    provenance.keep()
     missing = missing_cells(name, folder, settings)
+    provenance = Provenance(name, folder, settings, is_complete=not missing)
+    provenance.keep()
     start = time.perf_counter()
     try:
         for cell, found in _measured(name, missing, settings, jobs):

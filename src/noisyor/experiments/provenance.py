@@ -22,8 +22,14 @@ MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
 class Provenance:
     """What an experiment's results were made with, in a JSON file beside them."""
 
-    def __init__(self, name: str, folder: Path, settings: ExperimentSettings) -> None:
-        """Take up an earlier run; refuse results of other settings, which would be mixed."""
+    def __init__(
+        self, name: str, folder: Path, settings: ExperimentSettings, *, is_complete: bool = False
+    ) -> None:
+        """Take up an earlier run; refuse results of other settings, which would be mixed.
+
+        Results that are complete can be shown on any machine: nothing is measured there.
+        """
+        self._is_complete = is_complete
         self.path = folder / f"{name}.json"
         self.content: dict[str, Any] = {
             "experiment": name,
@@ -57,7 +63,9 @@ class Provenance:
                 f"{_worded(self.content['settings'])}). Choose another --out, or delete it."
             )
         other = {name: each for name, each in made_with.items() if each != self.content[name]}
-        if other:
+        if self._is_complete:
+            self.content |= made_with
+        elif other:
             raise FileError(
                 f"{results} has results made elsewhere ({_worded(other)}): times and versions "
                 "would be mixed. Choose another --out, or delete it."
