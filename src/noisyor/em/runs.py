@@ -130,7 +130,7 @@ class Trace(EqualByValue):
             "value": float(self.values[-1]),
             "steps": self.n_steps,
             "steps_before": self.n_before,
-            "is_settled": self.is_settled,
+            "is_settled": bool(self.is_settled),
             "ends": self.ends.tolist(),
         }
 

@@ -101,7 +101,7 @@ def is_small(structure: Structure) -> bool:
 class Guard:
     """Judges networks by the penalised log likelihood of some of the records, bounded from below.
 
-    Whatever sampling leads to, what is returned is the best that was seen.
+    Whatever sampling leads to, what is returned is not far below the best that was seen.
     """
 
     def __init__(
@@ -132,8 +132,14 @@ class Guard:
         return gain <= (self._tol * abs(self.values[-1]) or LITTLE * self._is_free.sum() / 2.0)
 
     def best(self, is_settled: bool) -> Run:
-        """Return the best network, its value last."""
+        """Return the last network, its value last, or the best if that is better by far.
+
+        Some of the records do not tell two networks apart that are as good: the value of the best
+        of many is high by chance.
+        """
         best = int(np.argmax(self.values))
+        if self.values[best] - self.values[-1] <= self._is_free.sum():
+            best = len(self.values) - 1
         values, steps = self.values, self.steps
         if best < len(values) - 1:
             values, steps = [*values, values[best]], [*steps, steps[-1]]

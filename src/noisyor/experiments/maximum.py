@@ -14,9 +14,9 @@ from noisyor.inference import posteriors
 from noisyor.network import NoisyOrNetwork
 
 LASTS = "two hours"
-NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", "health_knowledge_graph", *WEAK)
+NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK)
 METHODS = ("refined", "pooled")
-ONLY_SIZES = dict.fromkeys(("health_knowledge_graph", "ddxplus", WEAK[-1]), (3000, 10_000))
+ONLY_SIZES = dict.fromkeys(("ddxplus", WEAK[-1]), (3000, 10_000))
 """Where a cell takes many minutes."""
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""

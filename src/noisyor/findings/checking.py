@@ -94,7 +94,9 @@ class RecordCheck:
         """Return what was not taken as it stands, or may be wrong."""
         found = self.notes.sentences(NameMatcher(self.structure.symptoms))
         found += [sentence for sentence in self.told if sentence not in found]
+        is_told = any(" never known: " in sentence for sentence in found)
         for names, what in (
+            ([] if is_told else self.never_known, "never known"),
             (self.never_present, "never present"),
             (self.without_cause, "without a disease in the structure that could cause them"),
         ):
