@@ -134,11 +134,12 @@ class Guard:
     def best(self, is_settled: bool) -> Run:
         """Return the last network, its value last, or the best if that is better by far.
 
-        Some of the records do not tell two networks apart that are as good: the value of the best
-        of many is high by chance.
+        Some of the records do not tell two networks apart that are as good: near the maximum log
+        likelihoods differ by about half the number of parameters, k, and one in so many records
+        shows that with an error of about the root of k times so many.
         """
         best = int(np.argmax(self.values))
-        if self.values[best] - self.values[-1] <= self._is_free.sum():
+        if self.values[best] - self.values[-1] <= 3.0 * np.sqrt(self._is_free.sum() * self._every):
             best = len(self.values) - 1
         values, steps = self.values, self.steps
         if best < len(values) - 1:
