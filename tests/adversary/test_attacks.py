@@ -20,6 +20,7 @@ def attack(folder, *options):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept(tmp_path):
     (line,) = attack(tmp_path, "--kinds", "odd-files", "--budget", "1")
     assert line.startswith("odd-files, count: ")

@@ -10,7 +10,7 @@ from noisyor.inference.answers import answer_all, make_request
 from noisyor.inference.flat import list_records
 from together import KINDS, as_naive, random_together
 
-CASES = [(kind, seed) for kind in KINDS for seed in range(8)]
+CASES = [(kind, seed) for kind in KINDS for seed in range(3)]
 
 
 def random_case(seed, kind, n_diseases=4, n_symptoms=6):
@@ -61,14 +61,14 @@ def test_most_probable_sets_agree_with_naive(kind, seed):
     assert found.log_bound <= found.log_joints[-1] + 1e-8
 
 
-@pytest.mark.parametrize(("kind", "seed"), CASES[::4])
+@pytest.mark.parametrize(("kind", "seed"), CASES[::3])
 @pytest.mark.parametrize("about", [None, 1])
 def test_questions_agree_with_naive(kind, seed, about):
     network, row, parts = random_case(seed, kind)
-    asked = best_questions(network, *parts, about=about, draws=20_000)
+    asked = best_questions(network, *parts, about=about, draws=10_000)
     for j, gain in zip(asked.symptoms.tolist(), asked.gains, strict=True):
         expected = naive.information(*as_naive(network), row, j, about)
-        assert gain == pytest.approx(expected, abs=0.02)
+        assert gain == pytest.approx(expected, abs=0.025)
 
 
 def test_covariates_of_a_person_and_of_records():

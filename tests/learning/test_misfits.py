@@ -22,6 +22,7 @@ from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_when_the_network_is_right():
     """Of a network that nothing was fitted to, and of one that was learned."""
     network = datasets.figure1(0)

@@ -8,6 +8,7 @@ from noisyor.errors import ParameterError
 from noisyor.learning import precision, predict_precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_small", [True, False])
 def test_predictions_come_true(is_small, monkeypatch):
     """The errors that learning states later are those that were predicted from the truth."""

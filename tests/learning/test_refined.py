@@ -35,6 +35,7 @@ def test_refining_beats_pooling_and_its_intervals_cover():
     assert 0.88 < np.mean(inside) < 0.99
 
 
+@pytest.mark.slow
 def test_large_networks_are_refined_disease_by_disease():
     network = datasets.qmr_shaped(0)
     findings, diseases = network.sample(5000, rng=1, return_diseases=True)

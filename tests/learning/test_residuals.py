@@ -51,6 +51,7 @@ def test_what_is_left_does_not_depend_on_small_errors_of_the_parameters(monkeypa
     assert by_steps(z) == pytest.approx(left, abs=0.02)
 
 
+@pytest.mark.slow
 def test_methods_leave_the_same():
     network = datasets.clinic()
     records = network.sample(3000, rng=1)

@@ -125,6 +125,7 @@ def test_independent_diseases_have_small_loadings():
     assert -1.0 < gain < 12.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RECORDS.exists(), reason="the records of others are not here")
 def test_ecpe_has_its_published_likelihood():
     needs = pa_csv.read_csv(RECORDS / "q_matrix.csv").to_pandas().set_index("item")

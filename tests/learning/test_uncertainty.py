@@ -64,6 +64,7 @@ def test_an_upper_bound_is_told_too():
     assert not shrunk.is_weak.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_flags_tell_learned_leaks_from_the_common_value(real_structures, seed):
     network = real_network(real_structures / "health_knowledge_graph")
