@@ -127,7 +127,7 @@ def test_many_parameters_are_led_to_the_same_maximum_by_conjugate_gradients(rng,
     ends = []
     for most in 1500, 1:
         monkeypatch.setattr("noisyor.em.maximum.MOST_FACTORED", most)
-        run = climb_penalised(likelihood, network, Limits(100, 0.0))
+        run = climb_penalised(likelihood, network, Limits(300, 1e-7))
         assert run.is_settled
         assert (np.diff(run.values) >= 0.0).all()
         ends.append(run.values[-1])
