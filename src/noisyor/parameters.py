@@ -125,7 +125,7 @@ def log_odds(values: Floats, margin: float = MARGIN) -> Floats:
     return np.asarray(np.log(inner) - np.log1p(-inner))
 
 
-def from_log_odds(positions: Floats, most: float) -> Floats:
+def from_log_odds(positions: Floats, most: float = 700.0) -> Floats:
     """Return the probabilities that have these log odds, none of which is above `most`."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(positions, -most, most))))
 

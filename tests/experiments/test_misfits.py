@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from noisyor.experiments.misfits import _judged
-from noisyor.learning.causes import EDGE, HIDDEN, Cause
+from noisyor.learning.misfit_causes import EDGE, HIDDEN, Cause
 
 
 def test_named_is_the_right_kind_with_the_right_names():

@@ -20,7 +20,7 @@ from noisyor.em.mixed_kernels import FlatCauses, MixedScores, PeopleOfRecords, s
 from noisyor.findings import Findings
 from noisyor.inference.flat import CHUNK, Booleans, Floats, Integers, Records, flatten
 from noisyor.network import Effects, Independent, Joint, NoisyOrNetwork, Trait
-from noisyor.network.causes import Causes, probabilities, trait_grid
+from noisyor.network.causes import Causes, trait_grid
 from noisyor.network.design import Design
 from noisyor.parallel import in_threads
 from noisyor.parameters import Fixed, from_log_odds, log_odds
@@ -141,7 +141,7 @@ class LogisticModel(CauseModel):
         if self.effects is not None:
             effects = self.effects.with_coefficients(table[:, 1 + self.n_traits :])
         if not self.n_traits:
-            return Independent(probabilities(table[:, 0]), effects)
+            return Independent(from_log_odds(table[:, 0]), effects)
         return Trait(table[:, 0], table[:, 1 : 1 + self.n_traits], effects)
 
     def flat(self, causes: Causes, design: Floats) -> FlatCauses:
@@ -160,7 +160,7 @@ class LogisticModel(CauseModel):
     def penalty(self, position: Floats, share: float) -> tuple[float, Floats, Floats]:
         """Return the log density of the weak priors, with derivatives."""
         table = position.reshape(self.n_diseases, self._width)
-        p = probabilities(table[:, 0])
+        p = from_log_odds(table[:, 0])
         value = share * 0.5 * float((np.log(p) + np.log1p(-p)).sum())
         first, second = np.empty_like(table), np.empty_like(table)
         first[:, 0], second[:, 0] = share * (0.5 - p), share * p * (1.0 - p)
@@ -174,7 +174,7 @@ class LogisticModel(CauseModel):
         """Return the diagonal of the information if all diseases and traits were seen."""
         total = np.zeros((self.n_diseases, self._width))
         for k, weight in enumerate(flat.weights):
-            p = probabilities(flat.offsets + flat.shifts[k])
+            p = from_log_odds(flat.offsets + flat.shifts[k])
             spread = p * (1.0 - p) * (weights * weight)[:, np.newaxis]
             total[:, 0] += spread.sum(axis=0)
             total[:, 1 : 1 + self.n_traits] += np.outer(spread.sum(axis=0), flat.traits[k] ** 2)
@@ -245,7 +245,7 @@ class JointModel(CauseModel):
         """Return the causes with these shares."""
         shares, rest = self._split(position)
         priors = np.zeros(self.n_diseases)
-        priors[self._rest] = probabilities(rest)
+        priors[self._rest] = from_log_odds(rest)
         return Joint(shares, self.blocks, priors)
 
     def flat(self, causes: Causes, design: Floats) -> FlatCauses:
@@ -278,7 +278,7 @@ class JointModel(CauseModel):
             value += size * float(np.log(np.maximum(each, 1e-300)).mean())
             first.append(size * (1.0 / len(each) - each))
             second.append(size * each * (1.0 - each))
-        p = probabilities(rest)
+        p = from_log_odds(rest)
         value += share * 0.5 * float((np.log(p) + np.log1p(-p)).sum())
         first.append(share * (0.5 - p))
         second.append(share * p * (1.0 - p))

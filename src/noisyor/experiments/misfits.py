@@ -10,7 +10,7 @@ from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.tables import span
 from noisyor.findings import Findings
 from noisyor.learning import Misfits
-from noisyor.learning.causes import DEPENDENCE, EDGE, HIDDEN
+from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, HIDDEN
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 

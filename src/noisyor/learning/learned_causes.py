@@ -9,7 +9,8 @@ import pyarrow as pa
 from noisyor.errors import ParameterError
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Floats
-from noisyor.network.causes import Causes, Independent, Joint, Trait, probabilities, trait_grid
+from noisyor.network.causes import Causes, Independent, Joint, Trait, trait_grid
+from noisyor.parameters import from_log_odds
 from noisyor.structure import Structure
 
 
@@ -105,7 +106,7 @@ class LearnedCauses(EqualByValue):
             at = slice(disease * len(gradient), (disease + 1) * len(gradient))
             error = np.sqrt(max(gradient @ self.covariance[at, at] @ gradient, 0.0))
             odds, margin = np.log(p / (1.0 - p)), 1.96 * error / (p * (1.0 - p))
-            ends = probabilities(np.array([odds - margin, odds + margin]))
+            ends = from_log_odds(np.array([odds - margin, odds + margin]))
             found.append((float(p), float(ends[0]), float(ends[1])))
         return found
 
@@ -121,7 +122,7 @@ def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, F
     width = 1 + nodes.shape[1] + cells.shape[1]
     marginals, gradients = np.zeros(n), np.zeros((n, width))
     for node, share in zip(nodes, shares, strict=True):
-        p = probabilities(offsets + causes.loadings @ node)
+        p = from_log_odds(offsets + causes.loadings @ node)
         part = (share * weights)[:, np.newaxis] * p
         marginals += part.sum(axis=0)
         slopes = part * (1.0 - p)
@@ -140,7 +141,7 @@ def _causes_with(causes: Any, values: Floats) -> Causes:
             shares.append(part / part.sum())
             at += len(each)
         priors = causes.priors.copy()
-        priors[~causes.is_blocked] = probabilities(values[at:])
+        priors[~causes.is_blocked] = from_log_odds(values[at:])
         return Joint(shares, causes.blocks, priors)
     table = values.reshape(causes.n_diseases, -1)
     n_traits, effects = causes.loadings.shape[1], causes.effects
@@ -148,4 +149,4 @@ def _causes_with(causes: Any, values: Floats) -> Causes:
         effects = effects.with_coefficients(table[:, 1 + n_traits :])
     if n_traits:
         return Trait(table[:, 0], table[:, 1 : 1 + n_traits], effects)
-    return Independent(probabilities(table[:, 0]), effects)
+    return Independent(from_log_odds(table[:, 0]), effects)

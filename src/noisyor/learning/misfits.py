@@ -22,7 +22,7 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.tables import write_table
 from noisyor.learning.calibration import TestedFamily, family_of, of_smallest, of_sum
-from noisyor.learning.causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
+from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
 from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
 from noisyor.names import Indices

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from noisyor.errors import FileError, ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.names import Indices
-from noisyor.network.covariates import Effects
+from noisyor.network.covariates import Effects, finite_array
+from noisyor.parameters import from_log_odds
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +32,6 @@ N_NODES = {1: 21, 2: 11, 3: 7}
 """Values of a trait, by the number of traits."""
 FARTHEST = 4.0
 """Values of a trait reach from minus to plus so many standard deviations."""
-MOST_LOG_ODDS = 700.0
 
 
 class Components(NamedTuple):
@@ -158,58 +158,21 @@ class Causes(Immutable):
         return hash((self.kind, self.marginals().tobytes()))
 
 
-class Independent(Causes):
-    """Diseases that occur independently of each other, given what is known of a person.
+class LogisticCauses(Causes):
+    """Log odds a + B x + b z, of covariates x and traits z: `Independent` and `Trait`."""
 
-    Parameters
-    ----------
-    priors
-        P(disease) of each; with effects, of a person whose row of the design is 0.
-    effects
-        How covariates change their log odds.
+    __slots__ = ("_effects",)
 
-    Examples
-    --------
-    >>> Independent([0.1, 0.2]).joint([0, 1])
-    array([[0.72, 0.18],
-           [0.08, 0.02]])
-    """
-
-    __slots__ = ("_effects", "priors")
-    kind = "independent"
-
-    def __init__(self, priors: ArrayLike, effects: Effects | None = None) -> None:
-        self.priors = _shares(priors, "priors")
-        self.n_diseases = len(self.priors)
-        self._effects = _checked_effects(effects, self.n_diseases)
-        self._components = None
-        self._seal()
+    intercepts: Floats
+    """The log odds of a person whose traits, and row of the design, are 0."""
+    loadings: Floats
+    """Diseases x traits."""
+    _effects: Effects | None
 
     @property
     def effects(self) -> Effects | None:
         """How covariates change the log odds, where there are some."""
         return self._effects
-
-    @property
-    def intercepts(self) -> Floats:
-        """The log odds of a person whose row of the design is 0."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.priors) - np.log1p(-self.priors))
-
-    @property
-    def loadings(self) -> Floats:
-        """None: diseases x 0."""
-        return np.zeros((self.n_diseases, 0))
-
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers describe it."""
-        return self.n_diseases + (0 if self._effects is None else self._effects.coefficients.size)
-
-    def _make_components(self) -> Components:
-        if self._effects is None:
-            return Components(np.ones(1), self.priors[np.newaxis].copy())
-        return _logistic(self, self._effects.cells, self._effects.weights)
 
     def components_of(self, row: Floats) -> Components:
         """Return the mixture of people with a row of the design, in which NaN is unknown."""
@@ -228,6 +191,47 @@ class Independent(Causes):
         if rows is None or self._effects is None:
             return super().sample(n_records, rng, rows)
         return _sample_logistic(self, self._effects, rng, rows)
+
+
+class Independent(LogisticCauses):
+    """Diseases that occur independently of each other, given what is known of a person.
+
+    Parameters
+    ----------
+    priors
+        P(disease) of each; with effects, of a person whose row of the design is 0.
+    effects
+        How covariates change their log odds.
+
+    Examples
+    --------
+    >>> Independent([0.1, 0.2]).joint([0, 1])
+    array([[0.72, 0.18],
+           [0.08, 0.02]])
+    """
+
+    __slots__ = ("intercepts", "loadings", "priors")
+    kind = "independent"
+
+    def __init__(self, priors: ArrayLike, effects: Effects | None = None) -> None:
+        self.priors = _shares(priors, "priors")
+        self.n_diseases = len(self.priors)
+        with np.errstate(divide="ignore"):
+            self.intercepts = np.log(self.priors) - np.log1p(-self.priors)
+        self.loadings = np.zeros((self.n_diseases, 0))
+        self._effects = _checked_effects(effects, self.n_diseases)
+        self._components = None
+        self._seal()
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers describe it."""
+        return self.n_diseases + (0 if self._effects is None else self._effects.coefficients.size)
+
+    def _make_components(self) -> Components:
+        if self._effects is None:
+            return Components(np.ones(1), self.priors[np.newaxis].copy())
+        return _logistic(self, self._effects.cells, self._effects.weights)
 
     def to_document(self) -> dict[str, Any]:
         """Return it as a part of a JSON document."""
@@ -338,7 +342,7 @@ class Joint(Causes):
         return f"Joint({self.n_diseases} diseases, blocks of {sizes})"
 
 
-class Trait(Causes):
+class Trait(LogisticCauses):
     """Diseases that depend on hidden traits of a person, standard normal: frailty, ability.
 
     Parameters
@@ -358,18 +362,18 @@ class Trait(Causes):
     (array([0.19 , 0.303]), np.float64(0.19))
     """
 
-    __slots__ = ("_effects", "intercepts", "loadings")
+    __slots__ = ("intercepts", "loadings")
     kind = "trait"
 
     def __init__(
         self, intercepts: ArrayLike, loadings: ArrayLike, effects: Effects | None = None
     ) -> None:
-        self.intercepts = _finite(intercepts, "intercepts", 1)
+        self.intercepts = finite_array(intercepts, "intercepts", 1)
         self.n_diseases = len(self.intercepts)
         table = np.asarray(loadings, dtype=np.float64)
         if table.ndim == 1:
             table = table[:, np.newaxis]
-        self.loadings = _finite(table, "loadings", 2)
+        self.loadings = finite_array(table, "loadings", 2)
         if len(self.loadings) != self.n_diseases or not 1 <= self.n_traits <= MOST_TRAITS:
             raise ParameterError(
                 f"the loadings have the shape {self.loadings.shape}; expected "
@@ -385,11 +389,6 @@ class Trait(Causes):
         return int(self.loadings.shape[1])
 
     @property
-    def effects(self) -> Effects | None:
-        """How covariates change the log odds, where there are some."""
-        return self._effects
-
-    @property
     def n_parameters(self) -> int:
         """How many numbers describe it; several traits can be rotated into each other."""
         rotations = self.n_traits * (self.n_traits - 1) // 2
@@ -400,24 +399,6 @@ class Trait(Causes):
         if self._effects is None:
             return _logistic(self, np.zeros((1, 0)), np.ones(1))
         return _logistic(self, self._effects.cells, self._effects.weights)
-
-    def components_of(self, row: Floats) -> Components:
-        """Return the mixture of people with a row of the design, in which NaN is unknown."""
-        return super().components_of(row) if self._effects is None else _logistic_of(self, row)
-
-    def given(self, covariates: Mapping[str, Any] | None) -> Causes:
-        """Return the causes of a person with these covariates."""
-        if self._effects is None:
-            return super().given(covariates)
-        return _given(self, self._effects, covariates)
-
-    def sample(
-        self, n_records: int, rng: np.random.Generator, rows: Floats | None = None
-    ) -> NDArray[np.bool_]:
-        """Draw which diseases some records have, records x diseases."""
-        if rows is None or self._effects is None:
-            return super().sample(n_records, rng, rows)
-        return _sample_logistic(self, self._effects, rng, rows)
 
     def to_document(self) -> dict[str, Any]:
         """Return it as a part of a JSON document."""
@@ -449,12 +430,7 @@ def trait_grid(n_traits: int) -> tuple[Floats, Floats]:
     return nodes, weights / weights.sum()
 
 
-def probabilities(log_odds: Floats) -> Floats:
-    """Return the probabilities that have these log odds."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -MOST_LOG_ODDS, MOST_LOG_ODDS))))
-
-
-def _logistic(causes: Independent | Trait, cells: Floats, cell_weights: Floats) -> Components:
+def _logistic(causes: LogisticCauses, cells: Floats, cell_weights: Floats) -> Components:
     """Return the components of all cells and values of the traits."""
     nodes, weights = trait_grid(causes.loadings.shape[1])
     rows = np.broadcast_to(causes.intercepts, (len(cells), causes.n_diseases))
@@ -463,18 +439,18 @@ def _logistic(causes: Independent | Trait, cells: Floats, cell_weights: Floats) 
     log_odds = rows[:, np.newaxis] + nodes @ causes.loadings.T
     return Components(
         np.outer(cell_weights / cell_weights.sum(), weights).ravel(),
-        probabilities(log_odds).reshape(-1, causes.n_diseases),
+        from_log_odds(log_odds).reshape(-1, causes.n_diseases),
     )
 
 
-def _logistic_of(causes: Independent | Trait, row: Floats) -> Components:
+def _logistic_of(causes: LogisticCauses, row: Floats) -> Components:
     """Return the components of people with a row of the design."""
     assert causes.effects is not None
     return _logistic(causes, *causes.effects.cells_like(row))
 
 
 def _given(
-    causes: Independent | Trait, effects: Effects, covariates: Mapping[str, Any] | None
+    causes: LogisticCauses, effects: Effects, covariates: Mapping[str, Any] | None
 ) -> Causes:
     """Return causes of a person, whose covariates are not looked at any more."""
     if covariates is None:
@@ -488,21 +464,22 @@ def _given(
         some = Effects(effects.covariates, effects.coefficients, cells, weights)
         if isinstance(causes, Trait):
             return Trait(causes.intercepts, causes.loadings, some)
+        assert isinstance(causes, Independent)
         return Independent(causes.priors, some)
     log_odds = causes.intercepts + effects.coefficients @ cells[0]
     if isinstance(causes, Trait):
         return Trait(log_odds, causes.loadings)
-    return Independent(probabilities(log_odds))
+    return Independent(from_log_odds(log_odds))
 
 
 def _sample_logistic(
-    causes: Independent | Trait, effects: Effects, rng: np.random.Generator, rows: Floats
+    causes: LogisticCauses, effects: Effects, rng: np.random.Generator, rows: Floats
 ) -> NDArray[np.bool_]:
     """Draw the diseases of people with known covariates."""
     nodes, weights = trait_grid(causes.loadings.shape[1])
     traits = nodes[rng.choice(len(weights), len(rows), p=weights)]
     log_odds = causes.intercepts + rows @ effects.coefficients.T + traits @ causes.loadings.T
-    return np.asarray(rng.random(log_odds.shape) < probabilities(log_odds))
+    return np.asarray(rng.random(log_odds.shape) < from_log_odds(log_odds))
 
 
 def causes_from_document(content: Any, n_diseases: int, path: Any) -> Causes:
@@ -531,19 +508,8 @@ def causes_from_document(content: Any, n_diseases: int, path: Any) -> Causes:
 KINDS_OF_CAUSES = ("independent", "joint", "trait")
 
 
-def _finite(values: ArrayLike, what: str, n_axes: int) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be numbers.") from None
-    if array.ndim != n_axes or not np.isfinite(array).all():
-        raise ParameterError(f"{what} must be finite numbers with {n_axes} axes.")
-    array.flags.writeable = False
-    return array
-
-
 def _shares(values: ArrayLike, what: str) -> Floats:
-    array = _finite(values, what, 1)
+    array = finite_array(values, what, 1)
     if not ((array >= 0.0) & (array <= 1.0)).all():
         raise ParameterError(f"{what} must lie between 0 and 1.")
     return array

@@ -118,9 +118,9 @@ class Effects:
     ) -> None:
         self.covariates = tuple(covariates)
         width = sum(each.width for each in self.covariates)
-        self.coefficients = _frozen(coefficients, "the coefficients", 2)
-        self.cells = _frozen(cells, "the cells", 2)
-        self.weights = _frozen(weights, "the weights of cells", 1)
+        self.coefficients = finite_array(coefficients, "the coefficients", 2)
+        self.cells = finite_array(cells, "the cells", 2)
+        self.weights = finite_array(weights, "the weights of cells", 1)
         if self.coefficients.shape[1] != width or self.cells.shape != (len(self.weights), width):
             raise ParameterError(
                 f"the covariates take {width} columns; there are "
@@ -196,7 +196,8 @@ class Effects:
         return f"Effects({', '.join(each.name for each in self.covariates)})"
 
 
-def _frozen(values: Any, what: str, n_axes: int) -> Floats:
+def finite_array(values: Any, what: str, n_axes: int) -> Floats:
+    """Return a read-only copy; raise an error where it is not finite numbers with so many axes."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
