@@ -11,7 +11,7 @@ import numpy as np
 
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Listed, Records
-from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers, Workspace
+from noisyor.inference.record_kernels import EXACT, REFUSED, Answers, Workspace
 
 
 class Mixture(NamedTuple):
@@ -70,18 +70,7 @@ def solve_mixed(
         if np.isnan(log_evidence):
             answers.methods[record] = REFUSED
             continue
-        answers.log_evidences[record] = answers.log_uppers[record] = log_evidence
-        if log_evidence == -np.inf:
-            answers.methods[record] = IMPOSSIBLE
-            continue
-        answers.errors[record] = workspace.roundings[0] * 2.0**-53
-        answers.probabilities[record] = workspace.on
-        if len(answers.lower):
-            margin = answers.errors[record]
-            answers.lower[record] = np.maximum(workspace.on - margin, 0.0)
-            answers.upper[record] = np.minimum(workspace.on + margin, 1.0)
-        if len(answers.caused):
-            record_kernels.write_causes(net, present, workspace, record, answers)
+        record_kernels.write_answer(net, present, log_evidence, workspace, record, answers)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")

@@ -422,18 +422,31 @@ def solve_records(
                 answers.methods[record] = REFUSED
                 continue
             log_evidence += solve_present(net, present, workspace)
-        answers.log_evidences[record] = answers.log_uppers[record] = log_evidence
-        if log_evidence == -np.inf:
-            answers.methods[record] = IMPOSSIBLE
-            continue
-        answers.errors[record] = workspace.roundings[0] * 2.0**-53
-        answers.probabilities[record] = workspace.on
-        if len(answers.lower):
-            margin = answers.errors[record]
-            answers.lower[record] = np.maximum(workspace.on - margin, 0.0)
-            answers.upper[record] = np.minimum(workspace.on + margin, 1.0)
-        if len(answers.caused):
-            write_causes(net, present, workspace, record, answers)
+        write_answer(net, present, log_evidence, workspace, record, answers)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def write_answer(
+    net: FlatNetwork,
+    present: Listed,
+    log_evidence: float,
+    workspace: Workspace,
+    record: int,
+    answers: Answers,
+) -> None:
+    """Write what was found of a record that was solved; it may be impossible."""
+    answers.log_evidences[record] = answers.log_uppers[record] = log_evidence
+    if log_evidence == -np.inf:
+        answers.methods[record] = IMPOSSIBLE
+        return
+    answers.errors[record] = workspace.roundings[0] * 2.0**-53
+    answers.probabilities[record] = workspace.on
+    if len(answers.lower):
+        margin = answers.errors[record]
+        answers.lower[record] = np.maximum(workspace.on - margin, 0.0)
+        answers.upper[record] = np.minimum(workspace.on + margin, 1.0)
+    if len(answers.caused):
+        write_causes(net, present, workspace, record, answers)
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
