@@ -26,6 +26,7 @@ from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import (
     Guard,
+    Rounds,
     StochasticSettings,
     fisher_scoring,
     is_small,
@@ -255,7 +256,7 @@ def _sample(
         raise ParameterError("there is nothing to learn from: there are no records.")
     tol = settings.tol or 0.0
     guard, is_settled = stochastic_em(
-        records, start, settings.rng, fixed, share, rounds, progress, tol
+        Rounds(records, fixed, share), start, settings.rng, rounds, progress, tol
     )
     if is_small(structure):
         return _scored(records, guard, fixed, share, settings.rng, totals)
