@@ -21,6 +21,7 @@ from noisyor.em.stochastic import Rounds
 from noisyor.findings.blocks import Block
 from noisyor.inference.flat import Floats, flatten
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import trait_grid
 from noisyor.parallel import in_threads
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
@@ -212,7 +213,8 @@ class PeopleRounds(Rounds):
         told = self.sampler.expect_people(network, n_blocks, n_sweeps=n_sweeps, seed=seed)
         trials = Trials.of(network.structure, told.counts, self.totals(n_blocks))
         weak = BetaPriors.weak(network.as_independent(), self.share)
-        return self._regressed(maximise(trials, network, self.fixed, weak), told.people)
+        plain = maximise(trials, network.as_independent(), self.fixed, weak)
+        return self._regressed(plain.with_causes(network.causes), told.people)
 
     def _regressed(self, network: NoisyOrNetwork, told: PeopleCounts) -> NoisyOrNetwork:
         """Return the network whose causes explain the people best: a logistic regression each."""
@@ -233,13 +235,38 @@ class PeopleRounds(Rounds):
             step = np.linalg.solve(hessian, slope[:, :, np.newaxis])[:, :, 0]
             step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
             network = network.with_causes(model.causes_at(position + step.ravel()))
-        return network
+        moved = self._standardised(model.position_of(network.causes), told.occupancy)
+        return network.with_causes(model.causes_at(moved))
+
+    def _standardised(self, position: Floats, occupancy: Floats) -> Floats:
+        """Return the vector for traits of mean 0 and variance 1, which those of the people lack.
+
+        EM is slow where people's traits are well known: these then follow the parameters, and the
+        parameters these. To let traits have any mean and variance in the M-step, and to scale the
+        parameters by them, takes that out (parameter expansion: Liu, Rubin and Wu 1998).
+        """
+        n_traits = self.model.n_traits
+        if not n_traits:
+            return position
+        nodes, _ = trait_grid(n_traits)
+        weights = occupancy.sum(axis=0) / occupancy.sum()
+        mean = weights @ nodes
+        spread = np.linalg.cholesky((nodes - mean).T * weights @ (nodes - mean))
+        table = position.reshape(self.model.n_diseases, -1).copy()
+        loadings = table[:, 1 : 1 + n_traits]
+        table[:, 0] += loadings @ mean
+        table[:, 1 : 1 + n_traits] = loadings @ spread
+        return table.ravel()
+
+    def prepared(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Return a start with what is fixed, and all else off 0 and 1."""
+        return super().prepared(start.as_independent()).with_causes(start.causes)
 
     def mean(self, networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
         """Return the mean of the parameters of some networks."""
         positions = [self.model.position_of(each.causes) for each in networks]
         causes = self.model.causes_at(np.mean(positions, axis=0))
-        return super().mean(networks).with_causes(causes)
+        return super().mean([each.as_independent() for each in networks]).with_causes(causes)
 
     def log_density(self, network: NoisyOrNetwork) -> float:
         """Return that of the weak priors, which are those around the first network for all."""

@@ -2,7 +2,8 @@
 
 Whose record it is sets the log odds of all diseases: a_i + B_i x of his cell of covariates, and
 b_i z of the node at which his traits are for the moment. Given both, diseases are independent, and
-a record is worked on as in `sampling_kernels`. Then his node is drawn given his diseases,
+a record is worked on as in `sampling_kernels`. Before, his node is drawn given the diseases that he
+had so far,
 
     P(node | diseases) ~ weight  prod_i (1 - p_i)  prod of the shifts of those that he has,
 
@@ -142,11 +143,13 @@ def sample_people(
     silent = np.exp(net.log_absent)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
+        symptoms = candidate_kernels.open_record(net, records, record, workspace)
+        if sweeps.is_start:
+            set_person(population, people.cells[record], people.nodes[record], silent, own)
+            candidate_kernels.explain(own, symptoms, workspace)
+        draw_person(population, people, record, workspace, random)
         cell, node = people.cells[record], people.nodes[record]
         set_person(population, cell, node, silent, own)
-        symptoms = candidate_kernels.open_record(own, records, record, workspace)
-        if sweeps.is_start:
-            candidate_kernels.explain(own, symptoms, workspace)
         candidate_kernels.screen(
             own, symptoms, sweeps.least_odds, workspace, records.candidates[record]
         )
@@ -158,7 +161,6 @@ def sample_people(
         n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
         expect_record(own, symptoms, n_chosen, sweeps, random, workspace, counts)
         add_person(population, cell, node, chances, told)
-        draw_person(population, people, record, workspace, random)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
@@ -256,9 +258,10 @@ def score_people(
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         for sweep in range(2 * n_sweeps):
+            symptoms = candidate_kernels.open_record(net, records, record, workspace)
+            draw_person(population, people, record, workspace, random)
             cell, node = people.cells[record], people.nodes[record]
             set_person(population, cell, node, silent, own)
-            symptoms = candidate_kernels.open_record(own, records, record, workspace)
             candidate_kernels.screen(
                 own, symptoms, sweeps.least_odds, workspace, records.candidates[record]
             )
@@ -272,7 +275,6 @@ def score_people(
                     into[i, 1 + t] += surprise * population.traits[node, t]
                 for column in range(population.design.shape[1]):
                     into[i, 1 + n_traits + column] += surprise * population.design[cell, column]
-            draw_person(population, people, record, workspace, random)
             candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 

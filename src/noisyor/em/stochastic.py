@@ -125,6 +125,10 @@ class Rounds:
         trials = Trials.of(network.structure, counts, self.totals(n_blocks))
         return maximise(trials, network, self.fixed, BetaPriors.weak(network, self.share))
 
+    def prepared(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Return a start with what is fixed, and all else off 0 and 1."""
+        return start.with_parameters(inside(start.parameters)).with_fixed(self.fixed)
+
     def mean(self, networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
         """Return the mean of the parameters of some networks."""
         mean = np.mean([each.parameters.vector for each in networks], axis=0)
@@ -209,7 +213,7 @@ def stochastic_em(
             found.append(network)
         return found
 
-    network = start.with_parameters(inside(start.parameters)).with_fixed(rounds.fixed)
+    network = rounds.prepared(start)
     guard = Guard(rounds, network, tol)
     n_rounds = settings.rounds
     n_warm = int(np.searchsorted(starts, settings.warm_up_records))
