@@ -56,14 +56,14 @@ class PeopleSampler(RecordSampler):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, blocks, least_odds, n_jobs=n_jobs)
-        self._model, self._design, self._people = model, design, people
+        self._model, self.design, self._people = model, design, people
         self._cells = people.cells[people.starts[:-1]].copy()
         n_nodes = len(model.flat(model.causes_at(model.origin()), design).weights)
         self._nodes = np.full(len(self._cells), n_nodes // 2, dtype=np.int64)
 
     def population(self, network: NoisyOrNetwork) -> Population:
         """Return what people can be, under a network."""
-        flat = self._model.flat(network.causes, self._design)
+        flat = self._model.flat(network.causes, self.design)
         log_well = np.empty((len(flat.offsets), len(flat.weights)))
         for node, shift in enumerate(flat.shifts):
             log_well[:, node] = -np.logaddexp(0.0, flat.offsets + shift).sum(axis=1)
@@ -127,13 +127,8 @@ class PeopleSampler(RecordSampler):
 
         return total_of(in_threads(bound_block, range(len(self.blocks)), self._n_jobs))
 
-    def score_causes(
-        self, network: NoisyOrNetwork, n_sweeps: int, seed: int
-    ) -> tuple[Floats, Floats, float]:
-        """Return the derivatives by the parameters of the causes, and the information on them.
-
-        Both of the records that were looked at; and the share of all records that they are.
-        """
+    def score_causes(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "CauseScores":
+        """Return the derivatives by the parameters of the causes, and the information on them."""
         net, population = flatten(network.as_independent()), self.population(network)
         width = 1 + population.traits.shape[1] + population.design.shape[1]
         size = self.structure.n_diseases * width
@@ -141,8 +136,8 @@ class PeopleSampler(RecordSampler):
         n_blocks = max(min(n_blocks, len(self.blocks)), 1)
         sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True)
 
-        def score_part(first: int) -> _CauseScores:
-            total, products = np.zeros(size), np.zeros((size, size))
+        def score_part(first: int) -> CauseScores:
+            total, products = np.zeros((2, size)), np.zeros((size, size))
             for k in range(first, n_blocks, MATRIX_PARTS):
                 people, records = self._people_of(k), self._records(k)
                 n = len(people.nodes)
@@ -154,21 +149,22 @@ class PeopleSampler(RecordSampler):
                         sweeps, rows,
                     )  # fmt: skip
                     one, other = rows.reshape(2, -1, size)
-                    total += (one + other).sum(axis=0) / 2.0
+                    total += one.sum(axis=0), other.sum(axis=0)
                     products += one.T @ other
-            return _CauseScores(total, products)
+            return CauseScores(total, products)
 
         found = total_of(in_threads(score_part, range(MATRIX_PARTS), self._n_jobs))
-        return (
-            found.total,
-            (found.products + found.products.T) / 2.0,
-            float(self.starts[n_blocks] / self.starts[-1]),
-        )
+        factor = float(self.starts[-1] / self.starts[n_blocks])
+        symmetric = (found.information + found.information.T) / 2.0
+        return CauseScores(factor * found.halves, factor * symmetric)
 
 
-class _CauseScores(NamedTuple):
-    total: Floats
-    products: Floats
+class CauseScores(NamedTuple):
+    """What records say of the parameters of the causes."""
+
+    halves: Floats
+    """The derivatives, as two halves of the sampling have them."""
+    information: Floats
 
 
 def _some_people(people: People, some: slice) -> People:

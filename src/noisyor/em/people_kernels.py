@@ -189,8 +189,8 @@ def bound_people(
 ) -> None:
     """Add up lower bounds of the log evidences of some records, those of every so many.
 
-    As `bound_records`, over all that the person can be; the diseases that are summed over are
-    those that are plausible where all traits are 0.
+    As `bound_records`, added up over all that the person can be, for each of which other diseases
+    are plausible.
     """
     workspace, own = candidate_kernels.new_open_record(net), own_network(net)
     odds, silent = np.empty(len(net.priors)), np.exp(net.log_absent)
@@ -204,18 +204,19 @@ def bound_people(
         if (records.first + record) % every != 0:
             continue
         first, last = people.starts[record], people.starts[record + 1]
-        set_person(population, people.possible[first], n_nodes // 2, silent, own)
-        symptoms = candidate_kernels.open_record(own, fresh, record, workspace)
-        candidate_kernels.explain(own, symptoms, workspace)
-        candidate_kernels.find_plausible_odds(own, symptoms, workspace, odds)
-        n_chosen = min(len(odds), MOST_ENUMERATED)
-        workspace.chosen[:n_chosen] = np.argsort(-odds)[:n_chosen]
-        workspace.is_on[:] = False
         logs = np.empty((last - first, n_nodes))
+        symptoms = candidate_kernels.open_record(net, fresh, record, workspace)
+        n_chosen = min(len(odds), MOST_ENUMERATED)
         for x in range(last - first):
             cell = people.possible[first + x]
             for node in range(n_nodes):
                 set_person(population, cell, node, silent, own)
+                workspace.is_on[:] = False
+                candidate_kernels.open_record(net, fresh, record, workspace)
+                candidate_kernels.explain(own, symptoms, workspace)
+                candidate_kernels.find_plausible_odds(own, symptoms, workspace, odds)
+                workspace.chosen[:n_chosen] = np.argsort(-odds)[:n_chosen]
+                workspace.is_on[:] = False
                 logs[x, node] = np.log(people.shares[first + x]) + population.log_weights[node]
                 logs[x, node] += population.log_well[cell, node]
                 logs[x, node] += candidate_kernels.enumerate_states(
@@ -253,11 +254,12 @@ def score_people(
         np.zeros(len(net.leaks)),
     )  # fmt: skip
     n_sweeps = sweeps.n_sweeps
+    gap = n_sweeps  # between the halves, so that one forgets the other
     once = Sweeps(sweeps.least_odds, False, True, 1, sweeps.seed, True)
     rows[:] = 0.0
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
-        for sweep in range(2 * n_sweeps):
+        for sweep in range(2 * n_sweeps + gap):
             symptoms = candidate_kernels.open_record(net, records, record, workspace)
             draw_person(population, people, record, workspace, random)
             cell, node = people.cells[record], people.nodes[record]
@@ -267,9 +269,11 @@ def score_people(
             )
             n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
             expect_record(own, symptoms, n_chosen, once, random, workspace, counts)
-            into = rows[sweep // n_sweeps, record]
+            half = 0 if sweep < n_sweeps else 1
+            counted = 1.0 / n_sweeps if half == 0 or sweep >= n_sweeps + gap else 0.0
+            into = rows[half, record]
             for i in range(len(own.priors)):
-                surprise = (workspace.odds[i] - own.priors[i]) / n_sweeps
+                surprise = (workspace.odds[i] - own.priors[i]) * counted
                 into[i, 0] += surprise
                 for t in range(n_traits):
                     into[i, 1 + t] += surprise * population.traits[node, t]

@@ -25,6 +25,8 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
 
+BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
+"""What is climbed, in words."""
 GUARDED_RECORDS = 400
 """The records on whose evidence it is decided which network is returned."""
 LITTLE = 0.05

@@ -25,6 +25,7 @@ from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import (
+    BOUNDED,
     Guard,
     Rounds,
     StochasticSettings,
@@ -49,7 +50,6 @@ from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
-BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
 
