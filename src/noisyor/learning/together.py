@@ -58,8 +58,9 @@ FIRST_LOADING, FIRST_STEPS = 1.0, 6
 """Loadings of traits to start with; steps that tell which start is best."""
 POOLING_TURNS = 2
 """Turns of the effects of categories with the spread that they have in common."""
-MOST_OPERATIONS = 2.0**36
-"""Of a pass over all records in all components."""
+MOST_OPERATIONS, MOST_IF_SAMPLED = 2.0**36, 2.0**31
+"""Of a pass over all records in all components; and where records can be sampled instead, which is
+quicker than passes of so many."""
 FLAT = 1e-4
 """A direction of the parameters is flat if the records say less than this share of what they would
 say of it if all causes were seen."""
@@ -251,8 +252,10 @@ def _can_sum_up(expectation: MixedExpectation, model: CauseModel, network: Noisy
     flat = model.flat(model.causes_at(model.position_of(network.causes)), expectation.design)
     n_components = len(flat.weights)
     cost = float(np.minimum(expectation.exact.costs, 2.0**22).sum()) * n_components
-    can = cost <= MOST_OPERATIONS and expectation.exact.is_affordable
-    if not can and not isinstance(model, LogisticModel):
+    can_sample = isinstance(model, LogisticModel)
+    most = MOST_IF_SAMPLED if can_sample else MOST_OPERATIONS
+    can = cost <= most and expectation.exact.is_affordable
+    if not can and not can_sample:
         raise ParameterError(
             f"these records cannot be summed up exactly in {n_components:,} components: they take "
             f"about 2^{np.log2(max(cost, 1.0)):.0f} operations. Learn with fewer records, smaller "
