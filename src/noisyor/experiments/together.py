@@ -32,8 +32,8 @@ from noisyor.network.design import Design, make_design
 from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
-LASTS = "two hours"
-SIZES = {"trait20": (10_000, 5), "qmr_trait": (100_000, 5), "qmr_plain": (100_000, 3)}
+LASTS = "an hour"
+SIZES = {"trait20": (3000, 5), "qmr_trait": (100_000, 3), "qmr_plain": (100_000, 1)}
 """Networks: records, and samples."""
 AGES = np.arange(20.0, 90.0)
 CENTRE, SCALE = 54.5, 20.2
