@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Floats
 from noisyor.learner import NoisyOrLearner
 from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -128,7 +129,7 @@ def _measured(
     network = fitted.network_
     log_likelihood = n * fitted.score(records, **known)
     size = network.causes.n_parameters + network.structure.n_edges + network.structure.n_symptoms
-    residuals, deviation = _residuals(network, moments)
+    fit = pair_residuals(network, moments)
     row = {
         "model": name,
         "log_likelihood": log_likelihood,
@@ -136,8 +137,8 @@ def _measured(
         "aic": 2.0 * size - 2.0 * log_likelihood,
         "bic": size * np.log(n) - 2.0 * log_likelihood,
         "held_out": None,
-        "srmsr": float(np.sqrt(np.mean(residuals**2))) if len(residuals) else 0.0,
-        "largest_residual": deviation,
+        "srmsr": fit.srmsr,
+        "largest_residual": float(np.nanmax(fit.deviations, initial=0.0)),
     }
     if held_out > 0.0:
         row["held_out"] = _held_out(learner, findings, covariates, held_out, rng)
@@ -166,25 +167,55 @@ def _held_out(
     return float(fitted.score(test, **test_people))
 
 
-def _residuals(network: NoisyOrNetwork, moments: Moments) -> tuple[Floats, float]:
-    """Return the residuals of all correlations, and the largest pair's in standard deviations."""
-    pairs, n = moments.plan.pairs, float(moments.n_records)
-    if not len(pairs):
-        return np.empty(0), 0.0
-    seen = np.full(network.structure.n_symptoms, np.nan)
-    seen[moments.plan.sets(1)[:, 0]] = moments.negative_moments(1)
-    observed, expected = moments.negative_moments(2), network.pair_moments(pairs)
-    residuals = _correlations(seen, observed, pairs) - _correlations(
-        1.0 - network.marginals(), expected, pairs
-    )
-    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 1e-300) / n)
-    deviations = np.abs(observed - expected) / spread
-    return residuals[np.isfinite(residuals)], float(np.nanmax(deviations))
+class PairResiduals(NamedTuple):
+    """How well a network describes each two symptoms."""
+
+    pairs: Indices
+    residuals: Floats
+    """Of the correlation, observed less expected; NaN where a symptom never varies."""
+    deviations: Floats
+    """Of how often both are absent, in standard deviations."""
+    x2: Floats
+    """Pearson's statistic of the table of both: n times (observed - expected)^2 / expected."""
+
+    @property
+    def srmsr(self) -> float:
+        """The root mean square of the residuals of all correlations."""
+        known = self.residuals[np.isfinite(self.residuals)]
+        return float(np.sqrt(np.mean(known**2))) if len(known) else 0.0
 
 
-def _correlations(absent: Floats, both: Floats, pairs: Any) -> Floats:
-    """Return the correlations of symptoms, from how often they, and both of a pair, are absent."""
-    one, other = absent[pairs[:, 0]], absent[pairs[:, 1]]
+def pair_residuals(network: NoisyOrNetwork, moments: Moments) -> PairResiduals:
+    """Compare the counts of pairs with what a network expects of people of whom nothing is known.
+
+    Parameters
+    ----------
+    network
+        Of the symptoms of the counts.
+    moments
+        Counts of pairs, each of the records in which both symptoms are known.
+    """
+    pairs, seen = moments.plan.pairs, moments.values(2)
+    observed = _tables(1.0 / (1.0 + seen.odds), seen.absent)
+    expected = _tables((1.0 - network.marginals())[pairs], network.pair_moments(pairs))
+    n, both = seen.n_records, expected[:, 0, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(observed == expected, 0.0, (observed - expected) ** 2 / expected)
+        spread = np.sqrt(np.maximum(both * (1.0 - both), 1e-300) / n)
+        deviations = np.abs(observed[:, 0, 0] - both) / spread
+    residuals = _correlations(observed) - _correlations(expected)
+    return PairResiduals(pairs, residuals, deviations, n * terms.sum(axis=(1, 2)))
+
+
+def _tables(each: Floats, both: Floats) -> Floats:
+    """Return P(states) of two symptoms, from how often each of them, and both, are absent."""
+    one, other = each[:, 0], each[:, 1]
+    cells = np.array([[both, one - both], [other - both, 1.0 - one - other + both]])
+    return np.moveaxis(np.maximum(cells, 0.0), -1, 0)
+
+
+def _correlations(tables: Floats) -> Floats:
+    one, other = tables.sum(axis=2)[:, 0], tables.sum(axis=1)[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(one * (1.0 - one) * other * (1.0 - other))
-        return np.asarray((both - one * other) / scale)
+        return np.asarray((tables[:, 0, 0] - one * other) / scale)
