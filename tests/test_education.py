@@ -16,6 +16,7 @@ from noisyor import analyse_skills as analyse
 from noisyor.education import _tetrachoric_slopes, holm, tetrachoric
 from noisyor.exchange import read_model
 from noisyor.network import Joint, Trait
+from together import as_naive
 
 ECPE = Path(__file__).parents[2] / "shared" / "records" / "ecpe"
 Q_MATRIX = np.array([[1, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1], [1, 1], [1, 1]])
@@ -38,13 +39,6 @@ def case():
     wrong = a_test().sample(3000, rng=1)
     estimate = NoisyOrLearner(STRUCTURE, causes="joint").fit(wrong).estimate_
     return wrong, estimate, analyse(estimate, wrong)
-
-
-def naive_network(network):
-    """Priors that know how diseases occur together, failures and leaks."""
-    weights, rows = network.components
-    _, failures, leaks = as_lists(network)
-    return naive.Mixed(weights.tolist(), rows.tolist()), failures, leaks
 
 
 def test_items_have_pi_star_and_r_star(case):
@@ -88,7 +82,7 @@ def test_persons_are_classified_as_by_enumeration():
     trait = a_test(Trait([0.2, -0.5], [1.5, 1.0]))
     estimate = fitted_to(trait)
     persons = analyse(estimate, wrong).persons.to_pylist()
-    network = naive_network(trait)
+    network = as_naive(trait)
     for row, person in zip(wrong.tolist(), persons, strict=True):
         answers = [None if math.isnan(x) else int(x) for x in row]
         weights = dict(naive.weighted_states(*network, answers))
@@ -125,7 +119,7 @@ def test_accuracy_and_consistency_are_what_they_say(causes):
     network = a_test(causes)
     answers = network.sample(60_000, rng=5)
     found = analyse(fitted_to(network), answers).classification
-    expected = np.array(naive.classification(*naive_network(network)))
+    expected = np.array(naive.classification(*as_naive(network)))
     assert found["skill"].to_pylist() == ["adding", "dividing", "all skills"]
     np.testing.assert_allclose(found["accuracy"], expected[:, 0], atol=0.004)
     np.testing.assert_allclose(found["consistency"], expected[:, 1], atol=0.006)
@@ -188,7 +182,7 @@ def test_pairs_of_items_have_x2(case):
     wrong[rng.random(wrong.shape) < 0.1] = np.nan
     records = [[None if math.isnan(x) else int(x) for x in row] for row in wrong.tolist()]
     found = analyse(estimate, wrong)
-    network = naive_network(estimate.network)
+    network = as_naive(estimate.network)
     rows = found.pairs.to_pylist()
     assert len(rows) == 28
     for row, (i, j) in zip(rows, itertools.combinations(range(8), 2), strict=True):

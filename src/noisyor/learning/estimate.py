@@ -246,12 +246,6 @@ class Estimate(EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
-        if self.learned_causes is not None:
-            raise ParameterError(
-                "misfits are looked for with independent diseases; where they occur together, or "
-                "depend on covariates, compare_models (noisyor compare) says how well each model "
-                "fits."
-            )
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")

@@ -296,7 +296,7 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplai
         return _unexplained_in(misfits)
     if misfits is not None:
         return _read_unexplained(misfits, source.structure)
-    if not isinstance(source, Estimate) or source.moments is None or source.learned_causes:
+    if not isinstance(source, Estimate) or source.moments is None:
         return None
     is_counted = not source.moments.is_exact and source.moments.n_records > 0
     return _unexplained_in(source.misfits()) if is_counted else None
