@@ -72,6 +72,20 @@ class LearnedCauses(EqualByValue):
             }
         )
 
+    def summary(self, structure: Structure) -> pa.Table:
+        """Return the rows of `table`, and of `prevalence` where there are covariates, as one table.
+
+        The name of a prevalence is a covariate with its value.
+        """
+        rows = self.table().to_pylist()
+        if self.causes.effects is not None:
+            for row in self.prevalence(structure).to_pylist():
+                name = f"{row['covariate']} = {row['value']}"
+                known = {"parameter": "prevalence", "disease": row["disease"], "name": name}
+                ends = {"lower": row["lower"], "upper": row["upper"]}
+                rows.append({**known, "value": row["prevalence"], "standard_error": None, **ends})
+        return pa.Table.from_pylist(rows, schema=self.table().schema)
+
     def states(self) -> tuple[Floats, Floats]:
         """Return P(states of all diseases), and its derivatives by the values, a row a state.
 
