@@ -238,14 +238,8 @@ def together(content: Content) -> str:
     if found is None:
         return ""
     says = f"{KINDS_IN_WORDS[found.kind]} {counted(found.n_parameters, 'parameter')} say how."
-    note = (
-        ""
-        if found.rows
-        else paragraph(
-            "Intervals are unknown: they are in the summary that “noisyor fit --summary” writes.",
-            "note",
-        )
-    )
+    unknown = "Intervals are unknown: the summary that “noisyor fit --summary” writes has them."
+    note = "" if found.rows else paragraph(unknown, "note")
     shown = [
         table(titles, rows[:MOST_ROWS], caption=_cut(caption, rows), texts=texts)
         for titles, rows, caption, texts in _tables_of(found)
@@ -275,7 +269,9 @@ def _tables_of(found: Dependence) -> Iterator[Listing]:
     yield titles, shares, "Prevalence, with 95% intervals", 2
     states = [(name, *map(number, numbers)) for name, *numbers in found.states]
     yield ("diseases of a person", "share", "from", "to"), states, "The most frequent sets", 1
-    pairs = [(one, other, f"{value:+.2f}") for one, other, value in found.correlations]
+    pairs: list[tuple[str, ...]] = [
+        (one, other, f"{value:+.2f}") for one, other, value in found.correlations
+    ]
     yield ("disease", "and disease", "correlation"), pairs, "The strongest correlations", 2
 
 
