@@ -89,6 +89,12 @@ def test_covariates_from_files_to_answers(run, tmp_path):
         "age = 60",
         "sex = f",
     }
+    call = "compare", *files[:2], "--covariates", "age,sex", "--causes", "independent,joint"
+    code, out, err = run(*call, "--held-out", "0", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert facts["best"] == "independent, with covariates"
+    assert len(facts["models"]) == 3
     call = "diagnose", tmp_path / "learned.json", tmp_path / "records.csv", "-o"
     code, out, err = run(*call, tmp_path / "posteriors.csv")
     assert code == 0, err

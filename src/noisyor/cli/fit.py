@@ -71,18 +71,8 @@ def fit(
             "for each block. None: all."
         ),
     ] = None,
-    covariates: Annotated[
-        str | None,
-        typer.Option(
-            help="What diseases depend on: columns of the record file, such as "
-            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the "
-            "records by their ids."
-        ),
-    ] = None,
-    unknown_covariates: Annotated[
-        str,
-        typer.Option(help="Where a covariate is not known: refuse, or keep the record."),
-    ] = "refuse",
+    covariates: options.Covariates = None,
+    unknown_covariates: options.UnknownCovariates = "refuse",
     summary: Annotated[
         Path | None,
         typer.Option(
