@@ -162,11 +162,13 @@ class RecordSampler(Sampler):
         """Return what diseases and findings that are present add to the scores."""
         return self._gathered(Scores, network, n_sweeps, seed)
 
-    def _gathered(self, kind: type[Sums], network: NoisyOrNetwork, *options: int) -> Sums:
+    def _gathered(
+        self, kind: type[Sums], network: NoisyOrNetwork, n_sweeps: int, seed: int
+    ) -> Sums:
         """Return what is gathered over all blocks."""
         net, kernels = flatten(network), sampling_kernels
         gather: Any = kernels.gather_scores if kind is Scores else kernels.gather_information
-        sweeps = Sweeps(self.least_odds, False, False, *options)
+        sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed)
 
         def gather_part(first: int) -> Sums:
             found = kind.zeros(self.structure)
