@@ -261,7 +261,9 @@ class CauseSearch:
         k = len(members)
         if k < 3:
             return []
-        toll = 2.0 * (k * math.log(n) - math.lgamma(k + 1.0))
+        # Which diseases, and their loads: the best ones explain a square of 2 k by chance, half the
+        # square of the largest eigenvalue of a random matrix.
+        toll = 2.0 * (k * math.log(n) - math.lgamma(k + 1.0) + k)
         return [Candidate(DEPENDENCE, members, toll, self._weights.common(loads))]
 
     def _blocks(self, left: Floats) -> list[Candidate]:
