@@ -249,3 +249,7 @@ def test_ecpe_from_file_to_result():
     assert min(accuracy[:3]) > 0.85
     assert 0.6 < accuracy[3] < min(accuracy[:3])
     assert found.srmsr < 0.04
+    independent = NoisyOrLearner(structure).fit(answers).estimate_.misfits()
+    cause = independent.causes[0]
+    assert (cause.kind, cause.members) == ("dependent diseases", (0, 1, 2))
+    assert cause.share > 0.8
