@@ -29,7 +29,10 @@ from noisyor.structure import Structure
 NEWTON_STEPS = 2
 """Of each logistic regression: the next round goes on."""
 LONGEST_STEP = 1.0
-SCORED_RECORDS = 100_000
+MOST_ENUMERATED = 8
+"""Records with more candidates are sampled: as people are sampled anyway, to sum up more states,
+twice the work for each candidate, makes what is expected hardly less noisy."""
+SCORED_RECORDS = 50_000
 """The information on the causes comes from so many records at most."""
 SCORED_AT_ONCE = 2000
 
@@ -95,7 +98,9 @@ class PeopleSampler(RecordSampler):
             told = self._nothing(population)
             for k in range(bounds[part], bounds[part + 1]):
                 is_start = not self.is_started[k]
-                sweeps = Sweeps(self.least_odds, bool(is_start), True, n_sweeps, seed, True)
+                sweeps = Sweeps(
+                    self.least_odds, bool(is_start), True, n_sweeps, seed, True, MOST_ENUMERATED
+                )
                 people_kernels.sample_people(
                     net, population, self._people_of(k), self._records(k), sweeps, *told
                 )
@@ -134,7 +139,7 @@ class PeopleSampler(RecordSampler):
         size = self.structure.n_diseases * width
         n_blocks = int(np.searchsorted(self.starts, SCORED_RECORDS))
         n_blocks = max(min(n_blocks, len(self.blocks)), 1)
-        sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True)
+        sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True, MOST_ENUMERATED)
 
         def score_part(first: int) -> CauseScores:
             total, products = np.zeros((2, size)), np.zeros((size, size))

@@ -255,7 +255,7 @@ def score_people(
     )  # fmt: skip
     n_sweeps = sweeps.n_sweeps
     gap = n_sweeps  # between the halves, so that one forgets the other
-    once = Sweeps(sweeps.least_odds, False, True, 1, sweeps.seed, True)
+    once = Sweeps(sweeps.least_odds, False, True, 1, sweeps.seed, True, sweeps.most_enumerated)
     rows[:] = 0.0
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)

@@ -31,6 +31,8 @@ class Sweeps(NamedTuple):
     must_draw: bool = False
     """Leave each record in a state that is drawn even where all states are summed up; otherwise in
     the most probable one."""
+    most_enumerated: int = MOST_ENUMERATED
+    """Records with more candidates are sampled."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -79,7 +81,7 @@ def expect_record(
 
     The candidates' probabilities take the place of their odds in the workspace.
     """
-    if n_chosen <= MOST_ENUMERATED:
+    if n_chosen <= sweeps.most_enumerated:
         draws = random if sweeps.must_draw else random[:0]
         candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, draws)
         gather_sums(net, symptoms, n_chosen, workspace, counts)
