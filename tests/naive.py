@@ -558,6 +558,101 @@ def reduced_rum_correct(pi_star, r_star, required, mastered):
     return probability
 
 
+def reduced_rum_parameters(failures, leaks):
+    """pi* of each item, and r* of each item and the skills it needs: by asking for the answers.
+
+    Diseases are skills that are lacking, symptoms wrong answers; None: it is not needed.
+    """
+    n_skills, n_items = len(failures), len(leaks)
+    all_skills = [0] * n_skills
+    pi_star = [probability_absent(failures, leaks, j, all_skills) for j in range(n_items)]
+    r_star = [[None] * n_items for _ in range(n_skills)]
+    for k in range(n_skills):
+        lacking = [int(i == k) for i in range(n_skills)]
+        for j in range(n_items):
+            right = probability_absent(failures, leaks, j, lacking)
+            if failures[k][j] != 1.0:
+                r_star[k][j] = right / pi_star[j]
+    return pi_star, r_star
+
+
+def tetrachoric(table):
+    """The correlation of two normal variables that are cut into a table of two by two.
+
+    By bisection; P(X > h, Y > k) is an integral over X, by the trapezoidal rule.
+    """
+    normal = statistics.NormalDist()
+    h = normal.inv_cdf(table[0][0] + table[0][1])
+    k = normal.inv_cdf(table[0][0] + table[1][0])
+
+    def both(r):
+        steps, top = 4000, 9.0
+        width = (top - h) / steps
+        total = 0.0
+        for step in range(steps + 1):
+            x = h + step * width
+            inside = normal.cdf((r * x - k) / math.sqrt(1 - r * r))
+            total += normal.pdf(x) * inside * (0.5 if step in (0, steps) else 1.0)
+        return total * width
+
+    low, high = -0.999999, 0.999999
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if both(middle) < table[1][1] else (low, middle)
+    return (low + high) / 2
+
+
+def classification(priors, failures, leaks):
+    """Accuracy and consistency of classifying persons: for each skill, and for all together.
+
+    By definition, over all answers that can be given (Cui, Gierl and Chang 2012): how often the
+    classification is right, and how often two tests of the same person give the same one.
+    """
+    n_skills, n_items = len(failures), len(leaks)
+    classes = list(itertools.product((0, 1), repeat=n_skills))
+    told = {each: [Counter() for _ in range(n_skills + 1)] for each in classes}
+    for row in itertools.product((0, 1), repeat=n_items):
+        weights = dict(weighted_states(priors, failures, leaks, row))
+        total = sum(weights.values())
+        pattern = max(classes, key=lambda each: weights[each])
+        lacks = [sum(w for c, w in weights.items() if c[k]) > total / 2 for k in range(n_skills)]
+        for each, weight in weights.items():
+            for k in range(n_skills):
+                told[each][k][int(lacks[k])] += weight
+            told[each][n_skills][pattern] += weight
+    found = []
+    for k in range(n_skills + 1):
+        accuracy = sum(told[c][k][c if k == n_skills else c[k]] for c in classes)
+        consistency = sum(
+            sum(weight**2 for weight in told[c][k].values()) / probability_of_states(priors, c)
+            for c in classes
+            if probability_of_states(priors, c)
+        )
+        found.append((accuracy, consistency))
+    return found
+
+
+def pair_x2(priors, failures, leaks, records, one, other):
+    """Pearson's statistic of the table of two symptoms, of records in which both are known."""
+    known = [(row[one], row[other]) for row in records if None not in (row[one], row[other])]
+    total = 0.0
+    for states in itertools.product((0, 1), repeat=2):
+        values = dict(zip((one, other), states, strict=True))
+        expected = len(known) * joint_probability(priors, failures, leaks, values)
+        total += (known.count(states) - expected) ** 2 / expected
+    return total
+
+
+def holm(p_values):
+    """Adjusted p-values: the smallest level at which Holm's step-down procedure rejects each."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    found, highest = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        found[i] = highest
+    return found
+
+
 def posterior_means(edges, n_diseases, n_symptoms, pseudo_counts, records, n_draws, random):
     """Posterior means of (priors, failures by edge, leaks): prior draws, weighted by likelihood.
 

@@ -1,6 +1,7 @@
 """Several models of the same records."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from noisyor import NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, compare_models
@@ -72,3 +73,62 @@ def test_models_of_other_symptoms_are_refused():
         compare_models({"a": NoisyOrLearner(STRUCTURE), "b": other}, np.zeros((3, 8)))
     with pytest.raises(NoisyOrError, match="held_out must be a share"):
         compare_models(models("joint"), np.zeros((3, 8)), held_out=1.5)
+
+
+def people_and_records(n=1200):
+    """Diseases of which one is more frequent in the old, the other at a site."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.choice([30.0, 60.0], n), "site": rng.choice([1, 2, 3], n)})
+    effects = np.column_stack([(people.age - 45.0) / 10.0, np.where(people.site == 2, 1.5, -1.0)])
+    has = rng.random((n, 2)) < 1.0 / (1.0 + np.exp(-effects))
+    shown = np.repeat(has, 4, axis=1) & (rng.random((n, 8)) < 0.7)
+    frame = pd.DataFrame(shown.astype(int), columns=STRUCTURE.symptoms)
+    return people, frame
+
+
+def test_models_are_compared_with_and_without_covariates():
+    people, frame = people_and_records()
+    found = compare_models(
+        models("independent", "joint"), frame.join(people),
+        covariates=["age", "site:category"],
+    )  # fmt: skip
+    rows = {row["model"]: row for row in found.rows}
+    assert set(rows) == {"independent", "independent, with covariates", "joint"}
+    assert found.best == "independent, with covariates"
+    more = rows["independent, with covariates"]
+    assert more["parameters"] == 18 + 2 * (1 + 3)
+    assert more["log_likelihood"] > rows["independent"]["log_likelihood"] + 100
+    assert more["held_out"] > rows["independent"]["held_out"] + 0.05
+    learner = NoisyOrLearner(STRUCTURE)
+    learner.fit(frame.join(people), covariates=["age", "site:category"])
+    expected = 1200 * learner.score(frame, covariates=people)
+    assert more["log_likelihood"] == pytest.approx(expected)
+
+
+def test_covariates_are_joined_by_ids():
+    people, frame = people_and_records(400)
+    records = frame.assign(record=[f"p{i}" for i in range(400)])
+    table = people[["age"]].assign(record=records.record).sample(frac=1.0, random_state=0)
+    found = compare_models(models("independent"), records, covariates=table, held_out=0.0)
+    same = compare_models(models("independent"), frame, covariates=people[["age"]], held_out=0.0)
+    assert found == same
+    assert found.best == "independent, with covariates"
+
+
+def test_covariates_that_cannot_be_used_are_told():
+    people, frame = people_and_records(60)
+    with pytest.raises(NoisyOrError, match="no columns of covariates"):
+        compare_models(models("independent"), frame.to_numpy(), covariates=["age"])
+    wrong = people[["age"]].rename(columns={"age": "s00"})
+    with pytest.raises(NoisyOrError, match="'s00' has the name of a column of the records"):
+        compare_models(models("independent"), frame, covariates=wrong)
+    with pytest.raises(NoisyOrError, match="'refuse' or 'keep'"):
+        compare_models(
+            models("independent"), frame, covariates=people[["age"]], unknown_covariates="x"
+        )
+
+
+def test_records_are_read_as_asked():
+    _, frame = people_and_records(200)
+    right = compare_models(models("independent"), 1 - frame, held_out=0.0, invert=True)
+    assert right == compare_models(models("independent"), frame, held_out=0.0)

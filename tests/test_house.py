@@ -38,6 +38,7 @@ ROOMS = [
     "learning",
     "learner",
     "comparison",
+    "education",
     "evaluation",
     "report",
     "experiments",

@@ -18,6 +18,7 @@ from noisyor._version import __version__
 if TYPE_CHECKING:
     from noisyor import datasets
     from noisyor.comparison import compare_models
+    from noisyor.education import analyse_skills
     from noisyor.errors import NoisyOrError, NoisyOrWarning
     from noisyor.evaluation import evaluate
     from noisyor.exchange import read_model, write_model
@@ -48,6 +49,7 @@ _HOMES = {
     "Parameters": "noisyor.parameters",
     "Schedule": "noisyor.schedule",
     "Structure": "noisyor.structure",
+    "analyse_skills": "noisyor.education",
     "best_questions": "noisyor.inference",
     "check_identifiability": "noisyor.identifiability",
     "compare_models": "noisyor.comparison",
@@ -78,6 +80,7 @@ __all__ = [
     "Schedule",
     "Structure",
     "__version__",
+    "analyse_skills",
     "best_questions",
     "check_identifiability",
     "compare_models",

@@ -1,8 +1,8 @@
 """compare_models: which of several models describes records best."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +11,19 @@ from sklearn.base import clone
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
-from noisyor.findings.reading import RecordFormat
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Floats
 from noisyor.learner import NoisyOrLearner
+from noisyor.learning.together import Together
 from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.design import CATEGORY, covariates_in_order
 from noisyor.structure import Structure
+
+WITH = ", with covariates"
+"""Behind the name of a model that was learned with covariates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +51,10 @@ def compare_models(
     records: Any,
     *,
     covariates: Any = None,
+    unknown_covariates: str = "refuse",
     held_out: float = 0.2,
     rng: int = 0,
+    **options: Unpack[ReadOptions],
 ) -> ModelComparison:
     """Learn several models from the same records, and compare how well they describe them.
 
@@ -56,13 +64,16 @@ def compare_models(
         Learners by name; they are not changed. Their structures must have the same symptoms.
     records
         As `NoisyOrLearner.fit` takes them.
-    covariates
-        A table of covariates, which all models learn with.
+    covariates, unknown_covariates
+        As `NoisyOrLearner.fit` takes them. Each model is learned without them, and all but joint
+        distributions, which have none, once more with them.
     held_out
         The share of the records that a second fit of each model does not see, on which its
         log likelihood is measured; 0: none.
     rng
         Which records these are.
+    options
+        How records are read, as in `NoisyOrLearner.fit`.
 
     Returns
     -------
@@ -84,15 +95,78 @@ def compare_models(
     """
     _check(models, held_out)
     structure = _structure(next(iter(models.values())))
-    findings = as_source(records, structure)
-    if not isinstance(findings, Findings):
-        findings = read_findings(findings, structure, RecordFormat())
-    moments = count_moments(findings, MomentPlan.all_pairs(structure))
+    known = Together(covariates=covariates, unknown_covariates=unknown_covariates)
+    data = _read(records, structure, known, record_format(options))
+    moments = count_moments(data.findings, MomentPlan.all_pairs(structure))
     rows = [
-        _measured(name, learner, findings, moments, covariates, held_out, rng)
+        _measured(f"{name}{WITH if has_people else ''}", learner, each, moments, held_out, rng)
         for name, learner in models.items()
+        for has_people, each in ((False, data.bare()), (True, data))
+        if not has_people or (data.people is not None and learner.causes != "joint")
     ]
     return ModelComparison(tuple(sorted(rows, key=lambda row: float(row["bic"]))))
+
+
+class _Data(NamedTuple):
+    """Records, and the covariates of their people."""
+
+    findings: Findings
+    people: pa.Table | None = None
+    names: tuple[str, ...] = ()
+    """Of the covariates, as `fit` takes them."""
+    unknown: str = "refuse"
+
+    def bare(self) -> "_Data":
+        """Return the records alone."""
+        return _Data(self.findings)
+
+    def at(self, rows: Indices) -> "_Data":
+        """Return some of the records."""
+        array = self.findings.to_numpy()[rows]
+        findings = Findings.from_numpy(array, self.findings.structure)
+        people = None if self.people is None else self.people.take(rows)
+        return self._replace(findings=findings, people=people)
+
+    def fitted(self, learner: NoisyOrLearner) -> NoisyOrLearner:
+        """Learn a model."""
+        records = self.findings.with_structure(_structure(learner))
+        fresh: NoisyOrLearner = clone(learner)
+        if self.people is None:
+            return fresh.fit(records)
+        # In one table with the records a column of numbers can be called a category.
+        table = records.to_arrow()
+        for name in self.people.column_names:
+            table = table.append_column(name, self.people[name])
+        return fresh.fit(table, covariates=list(self.names), unknown_covariates=self.unknown)
+
+    def score(self, learner: NoisyOrLearner) -> float:
+        """Return the mean log likelihood of the records."""
+        records = self.findings.with_structure(_structure(learner))
+        return float(learner.score(records, covariates=self.people))
+
+
+def _read(records: Any, structure: Structure, known: Together, form: RecordFormat) -> _Data:
+    """Read records, and covariates where there are some."""
+    known.check_records(records)
+    bare = tuple(name.removesuffix(CATEGORY) for name in known.columns or ())
+    findings = as_source(records, structure)
+    if not isinstance(findings, Findings):
+        findings = read_findings(findings, structure, replace(form, passed_over=bare))
+    if known.covariates is None:
+        return _Data(findings)
+    source = known.covariates
+    if known.columns is not None:
+        source = records[0] if isinstance(records, list | tuple) else records
+    people = covariates_in_order(source, findings, known.columns, form.record)
+    taken = set(people.column_names) & {"record", *structure.symptoms}
+    if taken:
+        raise ParameterError(
+            f"the covariate {quoted(min(taken))} has the name of a column of the records: name it "
+            "otherwise."
+        )
+    names = known.columns or tuple(people.column_names)
+    findings = Findings.from_numpy(findings.to_numpy(), structure)  # both are in order: no ids
+    return _Data(findings, people, names, known.unknown_covariates)
 
 
 def _check(models: Mapping[str, NoisyOrLearner], held_out: float) -> None:
@@ -118,73 +192,82 @@ def _structure(learner: NoisyOrLearner) -> Structure:
 
 
 def _measured(
-    name: str, learner: NoisyOrLearner, findings: Findings, moments: Moments, covariates: Any,
-    held_out: float, rng: int,
-) -> dict[str, Any]:  # fmt: skip
+    name: str, learner: NoisyOrLearner, data: _Data, moments: Moments, held_out: float, rng: int
+) -> dict[str, Any]:
     """Learn a model, and measure how well it describes the records."""
-    n, records = findings.n_records, findings.with_structure(_structure(learner))
-    known = {} if covariates is None else {"covariates": covariates}
-    fitted = clone(learner).fit(records, **known)
+    n, fitted = data.findings.n_records, data.fitted(learner)
     network = fitted.network_
-    log_likelihood = n * fitted.score(records, **known)
+    log_likelihood = n * data.score(fitted)
     size = network.causes.n_parameters + network.structure.n_edges + network.structure.n_symptoms
-    residuals, deviation = _residuals(network, moments)
-    row = {
+    fit = pair_residuals(network, moments)
+    return {
         "model": name,
         "log_likelihood": log_likelihood,
         "parameters": size,
         "aic": 2.0 * size - 2.0 * log_likelihood,
         "bic": size * np.log(n) - 2.0 * log_likelihood,
-        "held_out": None,
-        "srmsr": float(np.sqrt(np.mean(residuals**2))) if len(residuals) else 0.0,
-        "largest_residual": deviation,
+        "held_out": _held_out(learner, data, held_out, rng) if held_out > 0.0 else None,
+        "srmsr": fit.srmsr,
+        "largest_residual": float(np.nanmax(fit.deviations, initial=0.0)),
     }
-    if held_out > 0.0:
-        row["held_out"] = _held_out(learner, findings, covariates, held_out, rng)
-    return row
 
 
-def _held_out(
-    learner: NoisyOrLearner, findings: Findings, covariates: Any, share: float, rng: int
-) -> float:
+def _held_out(learner: NoisyOrLearner, data: _Data, share: float, rng: int) -> float:
     """Return the mean log likelihood of records that were not learned from."""
-    import pandas as pd
-
-    order = np.random.default_rng(rng).permutation(findings.n_records)
+    order = np.random.default_rng(rng).permutation(data.findings.n_records)
     n_test = max(round(share * len(order)), 1)
-    array, structure = findings.to_numpy().astype(np.float64), _structure(learner)
-    frame = None if covariates is None else pd.DataFrame(covariates).reset_index(drop=True)
-    parts = []
-    for chosen in (order[n_test:], order[:n_test]):
-        some = Findings.from_numpy(array[chosen], findings.structure).with_structure(structure)
-        people = {}
-        if frame is not None:
-            people = {"covariates": frame.iloc[chosen].reset_index(drop=True)}
-        parts.append((some, people))
-    (train, train_people), (test, test_people) = parts
-    fitted = clone(learner).fit(train, **train_people)
-    return float(fitted.score(test, **test_people))
+    return data.at(order[:n_test]).score(data.at(order[n_test:]).fitted(learner))
 
 
-def _residuals(network: NoisyOrNetwork, moments: Moments) -> tuple[Floats, float]:
-    """Return the residuals of all correlations, and the largest pair's in standard deviations."""
-    pairs, n = moments.plan.pairs, float(moments.n_records)
-    if not len(pairs):
-        return np.empty(0), 0.0
-    seen = np.full(network.structure.n_symptoms, np.nan)
-    seen[moments.plan.sets(1)[:, 0]] = moments.negative_moments(1)
-    observed, expected = moments.negative_moments(2), network.pair_moments(pairs)
-    residuals = _correlations(seen, observed, pairs) - _correlations(
-        1.0 - network.marginals(), expected, pairs
-    )
-    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 1e-300) / n)
-    deviations = np.abs(observed - expected) / spread
-    return residuals[np.isfinite(residuals)], float(np.nanmax(deviations))
+class PairResiduals(NamedTuple):
+    """How well a network describes each two symptoms."""
+
+    pairs: Indices
+    residuals: Floats
+    """Of the correlation, observed less expected; NaN where a symptom never varies."""
+    deviations: Floats
+    """Of how often both are absent, in standard deviations."""
+    x2: Floats
+    """Pearson's statistic of the table of both: n times (observed - expected)^2 / expected."""
+
+    @property
+    def srmsr(self) -> float:
+        """The root mean square of the residuals of all correlations."""
+        known = self.residuals[np.isfinite(self.residuals)]
+        return float(np.sqrt(np.mean(known**2))) if len(known) else 0.0
 
 
-def _correlations(absent: Floats, both: Floats, pairs: Any) -> Floats:
-    """Return the correlations of symptoms, from how often they, and both of a pair, are absent."""
-    one, other = absent[pairs[:, 0]], absent[pairs[:, 1]]
+def pair_residuals(network: NoisyOrNetwork, moments: Moments) -> PairResiduals:
+    """Compare the counts of pairs with what a network expects of people of whom nothing is known.
+
+    Parameters
+    ----------
+    network
+        Of the symptoms of the counts.
+    moments
+        Counts of pairs, each of the records in which both symptoms are known.
+    """
+    pairs, seen = moments.plan.pairs, moments.values(2)
+    observed = _tables(1.0 / (1.0 + seen.odds), seen.absent)
+    expected = _tables((1.0 - network.marginals())[pairs], network.pair_moments(pairs))
+    n, both = seen.n_records, expected[:, 0, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(observed == expected, 0.0, (observed - expected) ** 2 / expected)
+        spread = np.sqrt(np.maximum(both * (1.0 - both), 1e-300) / n)
+        deviations = np.abs(observed[:, 0, 0] - both) / spread
+    residuals = _correlations(observed) - _correlations(expected)
+    return PairResiduals(pairs, residuals, deviations, n * terms.sum(axis=(1, 2)))
+
+
+def _tables(each: Floats, both: Floats) -> Floats:
+    """Return P(states) of two symptoms, from how often each of them, and both, are absent."""
+    one, other = each[:, 0], each[:, 1]
+    cells = np.array([[both, one - both], [other - both, 1.0 - one - other + both]])
+    return np.moveaxis(np.maximum(cells, 0.0), -1, 0)
+
+
+def _correlations(tables: Floats) -> Floats:
+    one, other = tables.sum(axis=2)[:, 0], tables.sum(axis=1)[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(one * (1.0 - one) * other * (1.0 - other))
-        return np.asarray((both - one * other) / scale)
+        return np.asarray((tables[:, 0, 0] - one * other) / scale)

@@ -333,6 +333,9 @@ def _no_values(structure: Structure) -> dict[str, Floats]:
 
 # --- tables with a row per parameter ---
 
+OF_CAUSES = ("share", "intercept", "loading", "effect", "prevalence")
+"""What a summary says besides of how diseases occur together, and depend on covariates."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:
@@ -357,7 +360,8 @@ def parameter_rows(
 ) -> Iterator[ParameterRow]:
     """Read columns, and flags, of a table with a row per parameter, such as a summary.
 
-    A parameter that stands there twice is an error: nobody knows which row is right.
+    A parameter that stands there twice is an error: nobody knows which row is right. Rows that say
+    how diseases occur together are passed over.
     """
     table = open_table(path)
     names = {"parameter": ColumnKind.TEXT, "disease": ColumnKind.NAME, "symptom": ColumnKind.NAME}
@@ -368,6 +372,9 @@ def parameter_rows(
     for batch in table.batches({**needed, **flags}):
         for cells in batch.to_pylist():
             location = RowLocation(table, row)
+            row += 1
+            if cells["parameter"] in OF_CAUSES:
+                continue
             kind, name = _parameter_name(location, *(cells[column] for column in names))
             try:
                 index = _index_of(structure, kind, name)
@@ -377,7 +384,6 @@ def parameter_rows(
             if before is not location:
                 raise FileError(f"{location}: the same parameter was given before ({before}).")
             yield ParameterRow(location, kind, name, index, cells)
-            row += 1
 
 
 def _parameter_name(

@@ -49,9 +49,13 @@ def test_a_joint_distribution_from_files_to_answers(run, together):
     assert "the other diseases" in out
     code, out, _ = run("fit", *files, "--causes", "joint", "--json")
     assert json.loads(out)["causes"]["kind"] == "joint"
-    code, _, err = run("fit", *files, "--causes", "joint", "--misfits", together / "m.csv")
-    assert code == 2
-    assert "--misfits is for independent diseases" in err
+    code, out, err = run("fit", *files, "--causes", "joint", "--misfits", together / "m.csv")
+    assert code == 0, err
+    assert "The network fits" in out
+    assert (together / "m.csv").exists()
+    code, out, _ = run("fit", *files)
+    assert "d0 and d1 may occur together more often than independent diseases" in out
+    assert "How diseases occur together can be learned" in out
 
 
 def test_covariates_from_files_to_answers(run, tmp_path):
@@ -85,6 +89,12 @@ def test_covariates_from_files_to_answers(run, tmp_path):
         "age = 60",
         "sex = f",
     }
+    call = "compare", *files[:2], "--covariates", "age,sex", "--causes", "independent,joint"
+    code, out, err = run(*call, "--held-out", "0", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert facts["best"] == "independent, with covariates"
+    assert len(facts["models"]) == 3
     call = "diagnose", tmp_path / "learned.json", tmp_path / "records.csv", "-o"
     code, out, err = run(*call, tmp_path / "posteriors.csv")
     assert code == 0, err

@@ -103,6 +103,26 @@ def test_theorem_2_refuses_parameters_at_the_bounds(run, tmp_path):
 # --- identify ---
 
 
+def test_identify_where_diseases_occur_together(run, tmp_path):
+    edges = [("adding", "a"), *(("dividing", each) for each in "bcd")]
+    Structure.from_edges(edges).save(tmp_path / "s.json")
+    call = "identify", tmp_path / "s.json", "--causes", "joint"
+    code, out, err = run(*call, "-o", tmp_path / "v.csv")
+    assert (code, err) == (0, "")
+    assert "Not all parameters can be known" in out
+    assert "shares" in out
+    assert "add a symptom of its own to 'adding'" in out
+    facts = json.loads(run(*call, "--json")[1])
+    assert facts["max_order"] == 3
+    assert "failure of 'adding' to 'a'" in facts["tradeoffs"][0]["parameters"]
+    assert "failure of 'dividing' to 'b'" not in facts["tradeoffs"][0]["parameters"]
+    assert facts["verdicts"] == {"local": 6, "not identifiable": 6}
+    code, _, err = run("identify", "--table", 2, 2, "--causes", "joint")
+    assert code == 2
+    assert "nor --causes" in err
+    assert "must be one of" in run("identify", tmp_path / "s.json", "--causes", "both")[2]
+
+
 def test_identify_where_all_is_well(run):
     code, out, err = run("identify", "figure2")
     assert (code, err) == (0, "")

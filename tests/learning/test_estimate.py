@@ -5,11 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from noisyor import NoisyOrLearner, count_moments, datasets, find_schedule
+from noisyor import (
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    Structure,
+    count_moments,
+    datasets,
+    find_schedule,
+)
 from noisyor.flags import Flag
 from noisyor.learning import fit, learn_sequential
 from noisyor.learning.estimate import doubt_about
-from noisyor.parameters import Parameters
+from noisyor.network import Joint
+from noisyor.parameters import Parameters, check_summary, read_standard_errors
 
 
 def test_the_summary_has_a_row_for_each_parameter():
@@ -70,3 +78,21 @@ def test_what_trades_off_names_its_partner_and_the_method_that_shows_how_far():
     assert "it trades off with" in texts[0]
     assert texts[0].endswith("(method='bayesian' shows how far)")
     assert "trades off" not in texts[1]
+
+
+def test_a_summary_says_how_diseases_occur_together(tmp_path):
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
+    causes = Joint([0.6, 0.05, 0.05, 0.3])
+    network = NoisyOrNetwork(structure, None, [0.3] * 8, [0.02] * 8, causes=causes)
+    estimate = NoisyOrLearner(structure, causes="joint").fit(network.sample(500, rng=0)).estimate_
+    table = estimate.summary().to_pylist()
+    assert len(table) == structure.n_parameters + 4
+    last = table[-1]
+    assert (last["parameter"], last["name"]) == ("share", "d0 + d1")
+    assert last["value"] == estimate.learned_causes.values[-1]
+    assert last["lower"] < last["value"] < last["upper"]
+    estimate.save_summary(tmp_path / "summary.csv")
+    # What reads priors, failures and leaks passes over them.
+    errors = read_standard_errors(tmp_path / "summary.csv", structure)
+    np.testing.assert_allclose(errors.vector, estimate.standard_errors.vector)
+    check_summary(tmp_path / "summary.csv", structure, estimate.values)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noisyor import NoisyOrError, Structure
-from noisyor.learning.learned_causes import LearnedCauses, marginals_of
+from noisyor.learning.learned_causes import LearnedCauses, _causes_with, marginals_of
 from noisyor.network import Covariate, Effects, Independent, Joint, Trait
 
 STRUCTURE = Structure.from_edges([("a", "x"), ("b", "y")])
@@ -82,3 +82,49 @@ def test_shares_stay_within_their_bounds():
     ).table().to_pylist()  # fmt: skip
     assert table[0]["upper"] == 1.0
     assert table[1]["lower"] == 0.0
+
+
+BLOCKS = Joint([[0.4, 0.1, 0.2, 0.3]], [[2, 0]], [0.0, 0.3, 0.0])
+THREE = Effects(EFFECTS.covariates, [[0.5, 0.2, -0.2], [-0.3, 0.0, 0.1], [0.1, 0.0, 0.3]],
+                EFFECTS.cells, EFFECTS.weights)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("causes", "values"),
+    [
+        (Trait([-1.0, -2.0, 0.5], [1.0, 0.5, -1.0], THREE), None),
+        (Independent([0.2, 0.3, 0.6], THREE), None),
+        (BLOCKS, [0.4, 0.1, 0.2, 0.3, np.log(3 / 7)]),
+        (Joint(np.arange(1, 9) / 36), np.arange(1, 9) / 36),
+    ],
+)
+def test_states_and_their_derivatives(causes, values):
+    if values is None:
+        parts = [causes.intercepts[:, np.newaxis], causes.loadings, THREE.coefficients]
+        values = np.concatenate(parts, axis=1).ravel()
+    known = learned(causes, values)
+    shares, jacobian = known.states()
+    np.testing.assert_allclose(shares, causes.joint([0, 1, 2]).ravel(), atol=1e-12)
+    rng = np.random.default_rng(0)
+    move = rng.normal(size=len(values))
+    if isinstance(causes, Joint):  # shares add up to 1
+        for each in (slice(0, 4),) if causes is BLOCKS else (slice(0, 8),):
+            move[each] -= move[each].mean()
+    ends = [
+        _causes_with(causes, np.asarray(values) + step * move).joint([0, 1, 2]).ravel()
+        for step in (1e-5, -1e-5)
+    ]
+    np.testing.assert_allclose(jacobian @ move, (ends[0] - ends[1]) / 2e-5, atol=1e-8)
+    errors = known.state_shares()[1]
+    np.testing.assert_allclose(errors, np.sqrt(0.01 * (jacobian**2).sum(axis=1)))
+
+
+def test_states_of_what_is_not_known_have_no_errors():
+    known = learned(BLOCKS, [0.4, 0.1, 0.2, 0.3, np.log(3 / 7)])
+    known.standard_errors[0] = np.nan
+    errors = known.state_shares()[1].reshape(2, 2, 2)
+    assert np.isnan(errors[0, :, 0]).all()  # neither of the block's diseases
+    assert np.isfinite(errors[1]).all()
+    many = learned(Independent(np.full(13, 0.1)), np.zeros(13))
+    with pytest.raises(NoisyOrError, match=r"2\^13 states together"):
+        many.states()

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from noisyor import (
@@ -20,6 +21,7 @@ from noisyor import (
 from noisyor.errors import ParameterError
 from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
+from noisyor.network import Joint, Trait
 
 
 @pytest.mark.slow
@@ -164,3 +166,73 @@ def test_what_cannot_be_compared_is_refused():
         estimate.misfits(network.sample(10, rng=0))
     with pytest.raises(ParameterError, match="other symptoms"):
         estimate.misfits(Moments.exact(datasets.clinic(), MomentPlan(datasets.clinic().structure)))
+
+
+def dependent_network(causes):
+    edges = [(f"d{i}", f"s{i}{x}") for i in range(3) for x in range(4)]
+    edges += [(f"d{i}", f"t{j}") for j in range(2) for i in (j, j + 1)]
+    structure = Structure.from_edges(edges)
+    failures = np.random.default_rng(0).uniform(0.2, 0.6, structure.n_edges)
+    return NoisyOrNetwork(structure, None, failures, [0.05] * structure.n_symptoms, causes=causes)
+
+
+JOINT = Joint([0.4, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.3])
+TRAIT = Trait([-1.0, -0.5, -0.8], [1.5, 1.0, 1.2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("causes", [JOINT, TRAIT], ids=["joint", "trait"])
+def test_p_values_are_uniform_where_diseases_occur_together(causes):
+    network = dependent_network(causes)
+    plan = MomentPlan.all_pairs(network.structure)
+    p_values = np.array(
+        [
+            Misfits(network, count_moments(network.sample(2000, rng=seed), plan)).p_value
+            for seed in range(1, 41)
+        ]
+    )
+    assert (p_values <= 0.05).mean() <= 0.15
+    assert 0.3 < (p_values < 0.5).mean() < 0.7
+    # The negative control: the same diseases taken as independent.
+    wrong = Misfits(network.as_independent(), count_moments(network.sample(2000, rng=1), plan))
+    assert wrong.p_value < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["joint", "trait"])
+def test_learned_dependence_fits_and_independence_does_not(kind):
+    network = dependent_network(JOINT if kind == "joint" else TRAIT)
+    records = network.sample(3000, rng=1)
+    learned = NoisyOrLearner(network.structure, causes=kind).fit(records).estimate_
+    assert learned.misfits().fits
+    independent = NoisyOrLearner(network.structure).fit(records).estimate_.misfits()
+    assert independent.fits is False
+    cause = independent.causes[0]
+    assert (cause.kind, cause.members) == ("dependent diseases", (0, 1, 2))
+    assert cause.share > 0.7
+    listed = " ".join(independent.sentences)
+    assert "d0, d1 and d2 may occur together more often than independent diseases" in listed
+    assert "How diseases occur together can be learned" in listed
+
+
+def test_a_missing_edge_shows_beside_dependence():
+    truth = dependent_network(JOINT)
+    known = truth.structure
+    missing = known.edge_index("d1", "t0")
+    structure = Structure(known.diseases, known.symptoms, np.delete(known.edges, missing, axis=0))
+    learner = NoisyOrLearner(structure, causes="joint").fit(truth.sample(6000, rng=2))
+    misfits = learner.estimate_.misfits()
+    assert misfits.fits is False
+    assert misfits.edge_table().to_pylist()[0].items() >= {"disease": "d1", "symptom": "t0"}.items()
+    assert "dependent diseases" not in [cause.kind for cause in misfits.causes]
+
+
+def test_records_of_people_with_covariates_are_compared():
+    rng = np.random.default_rng(0)
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
+    people = pd.DataFrame({"age": rng.choice([30.0, 60.0], 1500)})
+    odds = np.exp(np.outer((people.age - 45.0) / 15.0, [1.0, -1.0]))
+    has = rng.random((1500, 2)) < odds / (1.0 + odds)
+    shown = np.repeat(has, 4, axis=1) & (rng.random((1500, 8)) < 0.7)
+    learned = NoisyOrLearner(structure).fit(shown, covariates=people).estimate_
+    assert learned.misfits().fits
+    assert NoisyOrLearner(structure).fit(shown).estimate_.misfits().fits is False

@@ -18,6 +18,7 @@ from noisyor import (
     count_moments,
     datasets,
 )
+from together import KINDS, as_naive, random_together
 
 SEEDS = st.integers(0, 2**32)
 
@@ -176,3 +177,19 @@ def test_exact_moments_have_no_counts(tmp_path):
             call()
     with pytest.raises(NoisyOrError, match="different symptoms"):
         Moments.exact(network, PLAN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_moments_of_dependent_diseases_are_those_of_the_mixture(kind):
+    network = random_together(np.random.default_rng(1), 4, 5, kind)
+    plan = MomentPlan(network.structure, triplets=list(itertools.combinations(range(5), 3)))
+    exact = Moments.exact(network, plan)
+    priors, failures, leaks = as_naive(network)
+    for order in (2, 3):
+        moments = np.array(
+            [naive.negative_moment(priors, failures, leaks, each) for each in plan.sets(order)]
+        )
+        alone = [naive.negative_moment(priors, failures, leaks, [j]) for j in range(5)]
+        ratios = moments / np.prod(np.array(alone)[plan.sets(order)], axis=1)
+        np.testing.assert_allclose(exact.negative_moments(order), moments, rtol=1e-10)
+        np.testing.assert_allclose(exact.ratios(order), ratios, rtol=1e-10)

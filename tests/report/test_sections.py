@@ -1,8 +1,12 @@
 """The sections that need no script: the opening with counts and reasons, schedule and truth."""
 
 import numpy as np
+import pandas as pd
+import pytest
 
-from noisyor import Fixed, NoisyOrLearner, datasets
+from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
+from noisyor.network import Joint
+from noisyor.report.markup import number
 
 
 def test_flags_are_counted_as_in_the_estimate(page_of, flagged):
@@ -55,3 +59,49 @@ def test_what_a_schedule_leaves_is_told_with_the_reason(page_of):
     page = page_of(learner.estimate_)
     assert learner.estimate_.explained
     assert "No schedule learns 'A', 'B': fitted together" in page.text
+
+
+STRUCTURE = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(3) for x in range(4)])
+
+
+@pytest.fixture(scope="module")
+def with_age():
+    """Diseases that depend on age, as they were learned."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.choice([30.0, 60.0], 600)})
+    odds = np.exp(np.outer((people.age - 45.0) / 15.0, [1.0, -1.0, 0.5]))
+    has = rng.random(odds.shape) < odds / (1.0 + odds)
+    shown = np.repeat(has, 4, axis=1) & (rng.random((600, 12)) < 0.7)
+    return NoisyOrLearner(STRUCTURE).fit(shown, covariates=people).estimate_
+
+
+def test_how_diseases_occur_together_is_told(page_of, with_age, tmp_path):
+    page = page_of(with_age)
+    assert "#together" in page.links
+    rows = with_age.learned_causes.prevalence(STRUCTURE).to_pylist()
+    assert f"d0 age = {rows[0]['value']} {rows[0]['prevalence']:.3g}" in page.text
+    assert f"{rows[0]['lower']:.3g} {rows[0]['upper']:.3g}" in page.text
+    assert "d0 effect age" in page.text
+    correlation = with_age.network.causes.correlations()[0, 1]
+    assert f"d0 d1 {correlation:+.2f}" in page.text
+    with_age.save_summary(tmp_path / "summary.csv")
+    other = page_of(with_age.network, errors=tmp_path / "summary.csv")
+    assert f"d0 age = {rows[0]['value']} {rows[0]['prevalence']:.3g}" in other.text
+    alone = page_of(with_age.network)
+    assert "Intervals are unknown" in alone.text
+    assert "The strongest correlations" in alone.text
+
+
+def test_classes_of_a_joint_distribution_have_intervals(page_of):
+    causes = Joint([0.5, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.2])
+    network = NoisyOrNetwork(STRUCTURE, None, [0.3] * 12, [0.02] * 12, causes=causes)
+    estimate = NoisyOrLearner(STRUCTURE, causes="joint").fit(network.sample(800, rng=0)).estimate_
+    page = page_of(estimate)
+    row = estimate.learned_causes.table().to_pylist()[-1]
+    ends = " ".join(number(row[each]) for each in ("value", "lower", "upper"))
+    assert f"d0 + d1 + d2 {ends}" in page.text
+    assert "Diseases have a joint distribution. 7 parameters say how." in page.text
+
+
+def test_independent_diseases_have_no_such_section(page_of, flagged):
+    assert "#together" not in page_of(flagged).links

@@ -32,6 +32,7 @@ from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import identify, schedule
+from noisyor.cli.skills import skills
 from noisyor.errors import (
     NoisyOrError,
     NoisyOrWarning,
@@ -151,7 +152,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     info, sample, convert, check, schedule, identify, plan, count, plan_triplets, merge, fit,
-    diagnose, compare, evaluate, report, reproduce, demo,
+    diagnose, compare, skills, evaluate, report, reproduce, demo,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

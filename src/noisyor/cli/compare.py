@@ -26,6 +26,8 @@ def compare(
         list[str] | None,
         typer.Option(help="Another structure of the same symptoms; once for each."),
     ] = None,
+    covariates: options.Covariates = None,
+    unknown_covariates: options.UnknownCovariates = "refuse",
     held_out: Annotated[
         float,
         typer.Option(min=0.0, max=0.9, help="The share of records that are not learned from."),
@@ -39,11 +41,10 @@ def compare(
 ) -> None:
     """Compare models of the same records: likelihood, AIC, BIC, held-out records, residuals.
 
+    With --covariates each model is learned without and, all but joint, with them.
+
     Example: noisyor compare needs.csv answers.csv --invert --causes independent,joint
     """
-    from noisyor.findings.findings import read_findings
-    from noisyor.findings.reading import record_format
-
     graphs = {"": read_structure(structure)} | {path: read_structure(path) for path in other or []}
     kinds = options.listed(causes)
     if not kinds:
@@ -56,9 +57,11 @@ def compare(
         for kind in kinds
     }
     files = expand_sources(records)
-    findings = read_findings(files, graphs[""], record_format(reading))
     with working("learning the models", quiet or as_json):
-        found = noisyor.compare_models(models, findings, held_out=held_out, rng=seed)
+        found = noisyor.compare_models(
+            models, files, covariates=options.covariates_of(covariates),
+            unknown_covariates=unknown_covariates, held_out=held_out, rng=seed, **reading,
+        )  # fmt: skip
     if as_json:
         show_json({"best": found.best, "models": list(found.rows)})
     elif not quiet:

@@ -71,18 +71,8 @@ def fit(
             "for each block. None: all."
         ),
     ] = None,
-    covariates: Annotated[
-        str | None,
-        typer.Option(
-            help="What diseases depend on: columns of the record file, such as "
-            "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the "
-            "records by their ids."
-        ),
-    ] = None,
-    unknown_covariates: Annotated[
-        str,
-        typer.Option(help="Where a covariate is not known: refuse, or keep the record."),
-    ] = "refuse",
+    covariates: options.Covariates = None,
+    unknown_covariates: options.UnknownCovariates = "refuse",
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -189,10 +179,6 @@ def fit(
     _check_seen(method, diseases)
     _check_bayesian(method, draws, pseudo_counts)
     known = options.covariates_of(covariates)
-    if misfits is not None and (known is not None or causes != "independent"):
-        raise ParameterError(
-            "--misfits is for independent diseases; `noisyor compare` says how well others fit."
-        )
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report, draws)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
@@ -223,7 +209,7 @@ def fit(
             ).estimate_  # fmt: skip
     from noisyor.learning.methods import METHODS
 
-    found = None if estimate.learned_causes else estimate.misfits()
+    found = estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
         show_json({**_facts(estimate, found), "skipped": learner.skipped_})
@@ -231,16 +217,8 @@ def fit(
         show(*understood(reading.get("notes")))
         _show_estimate(estimate)
         _show_causes(estimate)
-        if found is None:
-            show("Whether this fits better than independent diseases: noisyor compare.")
-        else:
-            _show_misfits(estimate, found, misfits)
-        if (
-            found is not None
-            and found.fits is False
-            and METHODS[method].can_be_robust
-            and not robust
-        ):
+        _show_misfits(estimate, found, misfits)
+        if found.fits is False and METHODS[method].can_be_robust and not robust:
             show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
@@ -271,7 +249,7 @@ class Outputs(NamedTuple):
     def write(
         self,
         estimate: "noisyor.Estimate",
-        misfits: "Misfits | None",
+        misfits: "Misfits",
         spreadsheet_safe: bool = False,
     ) -> None:
         """Write all of it, or nothing."""
@@ -281,7 +259,7 @@ class Outputs(NamedTuple):
             noisyor.write_model(estimate.network, self.network)
             if self.summary is not None:
                 estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
-            if self.misfits is not None and misfits is not None:
+            if self.misfits is not None:
                 misfits.save(self.misfits, spreadsheet_safe=spreadsheet_safe)
             if self.report is not None:
                 noisyor.write_report(estimate, self.report, misfits=misfits)
@@ -373,7 +351,7 @@ def _are_moments(files: list[Source]) -> bool:
 # --- what was learned: facts for machines, tables for people ---
 
 
-def _facts(estimate: "noisyor.Estimate", misfits: "Misfits | None") -> dict[str, Any]:
+def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
     """Return what was learned, how well, and what was not."""
     return {
         "warning": estimate.doubt or None,
@@ -399,9 +377,7 @@ def _facts(estimate: "noisyor.Estimate", misfits: "Misfits | None") -> dict[str,
             }
             for part in estimate.explained
         ],
-        "misfits": None
-        if misfits is None
-        else {
+        "misfits": {
             "fits": misfits.fits,
             "p_value": misfits.p_value,
             "tests": misfits.tests,

@@ -96,6 +96,20 @@ Choice = Annotated[
 ]
 
 
+Covariates = Annotated[
+    str | None,
+    typer.Option(
+        help="What diseases depend on: columns of the record file, such as "
+        "age,sex,site:category, or a table of covariates (.csv, .parquet), joined to the "
+        "records by their ids."
+    ),
+]
+UnknownCovariates = Annotated[
+    str,
+    typer.Option(help="Where a covariate is not known: refuse, or keep the record."),
+]
+
+
 # --- how records are read: the same options for every command that reads some ---
 
 

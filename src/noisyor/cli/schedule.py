@@ -14,8 +14,9 @@ from noisyor.cli.output import show, show_json, text_table
 from noisyor.errors import ParameterError, quoted, some_of
 
 if TYPE_CHECKING:
-    from noisyor.identifiability import Identifiability
-    from noisyor.identifiability.check import Tradeoff
+    from noisyor.identifiability import DependentIdentifiability, Identifiability
+
+    Known = Identifiability | DependentIdentifiability
     from noisyor.schedule.complexity import SampleComplexity
 
 MOST_SHOWN = 10
@@ -134,9 +135,19 @@ def identify(
     structure: Annotated[
         str | None, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
     ] = None,
+    causes: Annotated[
+        str,
+        typer.Option(help="How diseases occur together: independent, joint or trait (one)."),
+    ] = "independent",
     max_order: Annotated[
-        int, typer.Option(min=2, max=10, help="The highest order of moments to look at.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            min=2,
+            max=10,
+            help="The highest order of moments to look at; by default 3, and with --causes joint "
+            "one more than there are diseases.",
+        ),
+    ] = None,
     fixed: options.FixedTable = None,
     table: Annotated[
         tuple[int, int] | None,
@@ -152,6 +163,9 @@ def identify(
 
     Example: noisyor identify clinic.json
 
+    Of a test, whatever the joint distribution of its skills is: noisyor identify needs.json
+    --causes joint
+
     The paper's Table 1: noisyor identify --table 7 7
     """
     from noisyor.io.tables import write_table
@@ -159,14 +173,16 @@ def identify(
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
     if table is not None:
-        if output is not None or fixed is not None:
-            raise ParameterError("--table takes neither --output nor --fixed.")
+        if output is not None or fixed is not None or causes != "independent":
+            raise ParameterError("--table takes neither --output nor --fixed nor --causes.")
         _show_table(*table, as_json)
         return
     check_files([output], inputs=[structure, fixed], tables=[output])
     graph = read_structure(str(structure))
     fixed_values = read_fixed(fixed, graph)
-    result = noisyor.check_identifiability(graph, max_order=max_order, fixed=fixed_values)
+    result = noisyor.check_identifiability(
+        graph, causes=causes, max_order=max_order, fixed=fixed_values
+    )
     if output is not None:
         write_table(output, result.verdicts())
     if as_json:
@@ -192,8 +208,11 @@ def _show_table(n_diseases: int, n_symptoms: int, as_json: bool) -> None:
     show(text_table(titles, rows, title=title), below)
 
 
-def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
+def _names(result: "Known", tradeoff: Any) -> list[str]:
+    """Return the parameters of a set by their names."""
     structure = result.structure
+    if hasattr(tradeoff, "names"):
+        return list(tradeoff.names)
     return [
         *(f"prior of {quoted(structure.diseases[i])}" for i in tradeoff.priors),
         *(
@@ -204,7 +223,12 @@ def _names(result: "Identifiability", tradeoff: "Tradeoff") -> list[str]:
     ]
 
 
-def _verdict_facts(result: "Identifiability") -> dict[str, Any]:
+def _repairs(result: Any, tradeoff: Any) -> list[str]:
+    """Return what would help, whichever kind of diseases it is."""
+    return [str(repair) for repair in result.repairs(tradeoff)]
+
+
+def _verdict_facts(result: "Known") -> dict[str, Any]:
     verdicts = Counter(sorted(result.verdicts()["verdict"].to_pylist()))
     return {
         "order": result.order,
@@ -215,18 +239,18 @@ def _verdict_facts(result: "Identifiability") -> dict[str, Any]:
             {
                 "parameters": _names(result, tradeoff),
                 "freedom": tradeoff.freedom,
-                "repairs": [str(repair) for repair in result.repairs(tradeoff)],
+                "repairs": _repairs(result, tradeoff),
             }
             for tradeoff in result.tradeoffs
         ],
     }
 
 
-def _show_verdicts(result: "Identifiability") -> None:
+def _show_verdicts(result: "Known") -> None:
     titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
-    kinds = "prior", "failure", "leak"
+    kinds = list(dict.fromkeys(row["parameter"] for row in verdicts))
     rows = ([f"{kind}s", *(f"{counts[kind, each]:,}" for each in titles[1:])] for kind in kinds)
     table = text_table(titles, rows, left=["parameter"])
     if result.is_identifiable:
@@ -246,7 +270,7 @@ def _show_verdicts(result: "Identifiability") -> None:
         names = some_of(_names(result, tradeoff), most=8)
         ways = "one way" if tradeoff.freedom == 1 else f"{tradeoff.freedom} ways"
         show(f"\nThese trade off against each other, in {ways}: {names}.")
-        for repair in result.repairs(tradeoff):
+        for repair in _repairs(result, tradeoff):
             show(f"  - {repair}.")
     more = len(result.tradeoffs) - MOST_SHOWN
     if more > 0:

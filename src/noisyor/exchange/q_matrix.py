@@ -18,7 +18,7 @@ the same model with
     failure of k on j  =  r*_jk
 
 So skills become diseases and items symptoms, and answers have to be given as records in which 1
-means wrong. The network here also takes skills as independent of one another.
+means wrong. How skills occur together is not in it: that is learned (`causes`).
 """
 
 import numpy as np

@@ -7,9 +7,12 @@ from noisyor.identifiability.check import (
     identifiability_table,
     smallest_order,
 )
+from noisyor.identifiability.dependence import DependentIdentifiability, DependentTradeoff
 from noisyor.identifiability.repairs import Repair
 
 __all__ = [
+    "DependentIdentifiability",
+    "DependentTradeoff",
     "Identifiability",
     "Repair",
     "Tradeoff",

@@ -5,14 +5,16 @@ leaves, the Jacobian of the moments says whether it is *locally* identifiable: w
 change of the parameters leaves all moments as they are (Section 3.3, Table 1).
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from noisyor.errors import ParameterError, quoted
+from noisyor.identifiability.dependence import DependentIdentifiability, check_dependent
 from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
 from noisyor.identifiability.repairs import Repair, find_repairs
 from noisyor.names import Indices
+from noisyor.network.causes import KINDS_OF_CAUSES
 from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.schedule import FixedMasks, StepArrays
@@ -143,21 +145,41 @@ class Identifiability:
         return f"Identifiability({', '.join(parts)}, {order})"
 
 
+@overload
 def check_identifiability(
-    structure: Structure, *, max_order: int = 3, fixed: Any = None, schedule: Schedule | None = None
-) -> Identifiability:
+    structure: Structure, *, causes: Literal["independent"] = ..., max_order: int | None = None,
+    fixed: Any = None, schedule: Schedule | None = None,
+) -> Identifiability: ...  # fmt: skip
+
+
+@overload
+def check_identifiability(
+    structure: Structure, *, causes: str, max_order: int | None = None, fixed: Any = None,
+    schedule: Schedule | None = None,
+) -> Identifiability | DependentIdentifiability: ...  # fmt: skip
+
+
+def check_identifiability(
+    structure: Structure, *, causes: str = "independent", max_order: int | None = None,
+    fixed: Any = None, schedule: Schedule | None = None,
+) -> Identifiability | DependentIdentifiability:  # fmt: skip
     """Find out of every parameter whether it can be known, and from moments of which order.
 
     Parameters
     ----------
     structure
         All that is needed: no data, no guess at the parameters.
+    causes
+        How diseases occur together: "independent", "joint" or "trait" (one), as for
+        `NoisyOrLearner`. Where they are not independent a `DependentIdentifiability` is returned:
+        no schedule certifies anything then.
     max_order
-        The highest order of moments to look at.
+        The highest order of moments to look at, 2 to 10; by default 3, and with a joint
+        distribution one more than there are diseases.
     fixed
         Parameters whose values are fixed: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
     schedule
-        From `find_schedule`, if it is at hand.
+        From `find_schedule`, if it is at hand; of independent diseases.
 
     Examples
     --------
@@ -167,12 +189,26 @@ def check_identifiability(
     3
     >>> result
     Identifiability(2 of 2 priors, 8 of 8 failures, 5 of 5 leaks, from moments of order 3)
+
+    Two skills, each with items of its own, whatever their joint distribution is:
+
+    >>> needs = Structure.from_matrix(np.repeat(np.eye(2), [2, 3], axis=0).T)
+    >>> check_identifiability(needs, causes="joint")
+    DependentIdentifiability(joint: 14 of 14 parameters, from moments of order 3)
     """
     if not isinstance(structure, Structure):
         raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
+    if causes not in KINDS_OF_CAUSES:
+        raise ParameterError(
+            f"causes must be one of {', '.join(KINDS_OF_CAUSES)}, not {quoted(causes)}."
+        )
+    if max_order is None:
+        max_order = min(max(3, structure.n_diseases + 1), 10) if causes == "joint" else 3
     if max_order not in range(2, 11):
         raise ParameterError(f"max_order must be 2 to 10, not {quoted(max_order)}.")
     fixed = as_fixed(fixed, structure)
+    if causes != "independent":
+        return check_dependent(structure, causes, max_order, fixed)
     if max_order < 3:
         schedule = _empty_schedule(structure, fixed)  # a schedule needs more than may be looked at
     return Identifiability(

@@ -85,7 +85,7 @@ def null_space(unknowns: Unknowns, order: int, seed: int = 0) -> NullSpace:
 
 
 def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
-    from noisyor.identifiability.rank_kernels import PRIME, eliminate, reduce_upwards
+    from noisyor.identifiability.rank_kernels import PRIME
 
     structure = unknowns.structure
     rng = np.random.default_rng(seed)
@@ -95,7 +95,17 @@ def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
     matrix = _sketch(unknowns, order, priors, failures, seed)
     # Where the leak is fixed, a symptom's own frequency is one more equation.
     matrix = np.vstack([matrix, single_rows[~unknowns.leaks]])
-    n, pivots = unknowns.n_columns, np.empty(min(matrix.shape), dtype=np.int64)
+    basis = nulls_of(matrix)
+    moves = _leak_moves(basis, single_rows)
+    moves[:, ~unknowns.leaks] = False
+    return NullSpace(basis, moves)
+
+
+def nulls_of(matrix: Residues) -> Residues:
+    """Return a basis of all that each row is orthogonal to, a row each; the matrix is used up."""
+    from noisyor.identifiability.rank_kernels import PRIME, eliminate, reduce_upwards
+
+    n, pivots = matrix.shape[1], np.empty(min(matrix.shape), dtype=np.int64)
     pivots = pivots[: eliminate(matrix, pivots)]
     if len(pivots) < n:
         reduce_upwards(matrix, pivots)
@@ -103,9 +113,7 @@ def _null_space_of_draw(unknowns: Unknowns, order: int, seed: int) -> NullSpace:
     basis = np.zeros((len(free), n), dtype=np.uint64)
     basis[np.arange(len(free)), free] = 1
     basis[:, pivots] = (PRIME - matrix[: len(pivots), free]).T % PRIME
-    moves = _leak_moves(basis, single_rows)
-    moves[:, ~unknowns.leaks] = False
-    return NullSpace(basis, moves)
+    return basis
 
 
 def _sketch(

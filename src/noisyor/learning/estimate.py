@@ -246,12 +246,6 @@ class Estimate(EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
-        if self.learned_causes is not None:
-            raise ParameterError(
-                "misfits are looked for with independent diseases; where they occur together, or "
-                "depend on covariates, compare_models (noisyor compare) says how well each model "
-                "fits."
-            )
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
@@ -262,14 +256,16 @@ class Estimate(EqualByValue):
 
         The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
         lower and upper (95% interval), depth, moments (what it was learned from), flags (in words;
-        empty where all is well) and flag_codes (the same for programs: names of `Flag`).
+        empty where all is well) and flag_codes (the same for programs: names of `Flag`). Where
+        diseases occur together, or depend on covariates, more rows follow (share, intercept,
+        loading, effect, prevalence), and a column name says of which trait, covariate or diseases.
         """
         import pyarrow as pa
 
         flags, depths = self.flags.vector, self.depths.vector
         codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
-        return pa.table(
+        table = pa.table(
             {
                 **self.structure.parameter_names(),
                 "value": self.values.vector,
@@ -282,6 +278,12 @@ class Estimate(EqualByValue):
                 "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
+        if self.learned_causes is None:
+            return table
+        rows = self.learned_causes.summary(self.structure)
+        empty = pa.array([""] * len(rows))
+        rows = rows.append_column("flags", empty).append_column("flag_codes", empty)
+        return pa.concat_tables([table, rows], promote_options="permissive")
 
     def save_summary(self, path: PathLike, *, spreadsheet_safe: bool = False) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path.

@@ -13,10 +13,14 @@ from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.causes import Causes, Independent, Joint, Trait, trait_grid
+from noisyor.network.causes import MOST_JOINT, Causes, Independent, Joint, Trait, trait_grid
 from noisyor.parameters import from_log_odds
 from noisyor.structure import Structure
+
+FLAT = 1e-6
+"""What depends less than this on a value does not depend on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,46 @@ class LearnedCauses(EqualByValue):
                 "upper": pa.array(upper, from_pandas=True),
             }
         )
+
+    def summary(self, structure: Structure) -> pa.Table:
+        """Return the rows of `table`, and of `prevalence` where there are covariates, as one table.
+
+        The name of a prevalence is a covariate with its value.
+        """
+        rows = self.table().to_pylist()
+        if self.causes.effects is not None:
+            for row in self.prevalence(structure).to_pylist():
+                name = f"{row['covariate']} = {row['value']}"
+                known = {"parameter": "prevalence", "disease": row["disease"], "name": name}
+                ends = {"lower": row["lower"], "upper": row["upper"]}
+                rows.append({**known, "value": row["prevalence"], "standard_error": None, **ends})
+        return pa.Table.from_pylist(rows, schema=self.table().schema)
+
+    def states(self) -> tuple[Floats, Floats]:
+        """Return P(states of all diseases), and its derivatives by the values, a row a state.
+
+        There are 2^n states of n diseases, up to 12; the last disease changes fastest.
+        """
+        n = self.causes.n_diseases
+        if n > MOST_JOINT:
+            raise ParameterError(
+                f"{n} diseases have 2^{n} states together; they are listed of up to {MOST_JOINT}."
+            )
+        bits = np.arange(2**n)[:, np.newaxis] >> np.arange(n)[::-1] & 1
+        if isinstance(self.causes, Joint):
+            return _joint_states(self.causes, bits)
+        return _logistic_states(self.causes, bits)
+
+    def state_shares(self) -> tuple[Floats, Floats]:
+        """Return P(states of all diseases) with standard errors, NaN where the records do not tell.
+
+        In the order of `states`.
+        """
+        shares, jacobian = self.states()
+        variances = np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian)
+        is_unknown = (np.abs(jacobian[:, np.isnan(self.standard_errors)]) > FLAT).any(axis=1)
+        errors = np.where(is_unknown, np.nan, np.sqrt(np.maximum(variances, 0.0)))
+        return shares, errors
 
     def prevalence(self, structure: Structure) -> pa.Table:
         """Return how frequent each disease is by covariate, with 95% intervals.
@@ -187,6 +231,46 @@ def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, F
         gradients[:, 1 : 1 + len(node)] += np.outer(slopes.sum(axis=0), node)
         gradients[:, 1 + len(node) :] += slopes.T @ cells
     return marginals, gradients
+
+
+def _joint_states(causes: Joint, bits: Indices) -> tuple[Floats, Floats]:
+    """Return P(states) of blocks and other diseases, with derivatives by shares and log odds."""
+    rest = np.flatnonzero(~causes.is_blocked)
+    factors, parts = [], []
+    for block, shares in zip(causes.blocks, causes.shares, strict=True):
+        numbers = bits[:, list(block)] @ (1 << np.arange(len(block))[::-1])
+        factors.append(shares[numbers])
+        parts.append((numbers[:, np.newaxis] == np.arange(len(shares))).astype(np.float64))
+    for i in rest.tolist():
+        p = causes.priors[i]
+        factors.append(np.where(bits[:, i], p, 1.0 - p))
+        parts.append(((2 * bits[:, i] - 1) * p * (1.0 - p))[:, np.newaxis])
+    table = np.array(factors)
+    others = [np.delete(table, each, axis=0).prod(axis=0) for each in range(len(table))]
+    slopes = [other[:, np.newaxis] * part for other, part in zip(others, parts, strict=True)]
+    return table.prod(axis=0), np.concatenate(slopes, axis=1)
+
+
+def _logistic_states(causes: Any, bits: Indices) -> tuple[Floats, Floats]:
+    """Return P(states) over cells and traits, with derivatives by a, b and B of each disease."""
+    nodes, weights = trait_grid(causes.loadings.shape[1])
+    effects, n = causes.effects, causes.n_diseases
+    cells = np.zeros((1, 0)) if effects is None else effects.cells
+    shares = np.ones(1) if effects is None else effects.weights / effects.weights.sum()
+    found, slopes = np.zeros(len(bits)), np.zeros((len(bits), n, 1 + nodes.shape[1] + len(cells.T)))
+    for cell, share in zip(cells, shares, strict=True):
+        offsets = (
+            causes.intercepts
+            if effects is None
+            else causes.intercepts + (effects.coefficients @ cell)
+        )
+        for node, weight in zip(nodes, weights, strict=True):
+            p = from_log_odds(offsets + causes.loadings @ node)
+            part = share * weight * np.where(bits, p, 1.0 - p).prod(axis=1)
+            found += part
+            moves = part[:, np.newaxis] * (bits - p)
+            slopes += moves[:, :, np.newaxis] * np.concatenate([[1.0], node, cell])
+    return found, slopes.reshape(len(bits), -1)
 
 
 def _causes_with(causes: Any, values: Floats) -> Causes:

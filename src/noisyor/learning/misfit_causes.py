@@ -3,7 +3,8 @@
 Each would move log R of some pairs (x, y) of symptoms, to first order in its own strength, by
 
     v_iy                        an edge from disease i to x that is missing, for the children y of i
-    v_ix v_jy + v_iy v_jx       diseases i and j that depend on each other
+    v_ix v_jy + v_iy v_jx       diseases i and j that depend on each other; the sum over all
+                                two of them, with loads, where several have a trait in common
     1                           a disease that is missing, for all pairs of its symptoms
 
 with v the strengths of edges (`decompose.edge_strengths`). The residuals of the pairs are summed up
@@ -19,7 +20,8 @@ import numpy as np
 from noisyor.learning.decompose import edge_strengths
 from noisyor.learning.residuals import CountComparison
 from noisyor.names import Indices
-from noisyor.parameters import Floats
+from noisyor.network import Joint, NoisyOrNetwork
+from noisyor.parameters import Booleans, Floats
 
 EDGE, DEPENDENCE, HIDDEN = "missing edge", "dependent diseases", "missing disease"
 MOST_CAUSES = 5
@@ -29,6 +31,8 @@ N_TRIED = 10
 """So many edges and pairs of diseases are looked at closely, and so many pairs of symptoms are
 grown to blocks of symptoms that may have a disease in common."""
 SMALLEST_BLOCK = 3
+LEAST_LOAD = 0.5
+"""Diseases that have a trait in common: those with at least this share of the largest load."""
 
 
 class Cause(NamedTuple):
@@ -37,7 +41,7 @@ class Cause(NamedTuple):
     kind: str
     """"missing edge", "dependent diseases" or "missing disease"."""
     members: tuple[int, ...]
-    """A disease and a symptom; two diseases; or symptoms."""
+    """A disease and a symptom; two or more diseases; or symptoms."""
     residual: float
     """Standardised: what is observed along this cause."""
     share: float
@@ -70,6 +74,7 @@ class Weights:
         self.edge_means = _means(edge_cubes[is_missing], self._edge_norms)
         is_first = np.triu(of_diseases > 0, 1)
         is_first &= comparison.is_known & comparison.is_known[:, np.newaxis]
+        is_first &= ~_in_one_block(network)
         self.diseases = np.argwhere(is_first)
         self._disease_norms = np.sqrt(of_diseases[is_first])
         self.disease_means = _means(disease_cubes[is_first], self._disease_norms)
@@ -102,6 +107,18 @@ class Weights:
             moved = v[first] * u[second] + v[second] * u[first]
         return np.asarray(moved * self._weights)
 
+    def common(self, loads: Floats) -> Floats:
+        """Return by how much each pair would move if diseases had a trait in common."""
+        first, second = self._pairs.T
+        strengths = self._strengths[0]
+        total = np.asarray(strengths @ loads)
+        squares = strengths * (loads**2)[np.newaxis]
+        if self._is_dense:
+            alone = (squares[first] * strengths[second]).sum(axis=1)
+        else:
+            alone = np.asarray(squares.tocsr()[first].multiply(strengths.tocsr()[second]).sum(1))
+        return np.asarray((total[first] * total[second] - np.ravel(alone)) * self._weights)
+
     def _sums(self, values: Floats, power: int) -> tuple[Floats, Floats]:
         """Return sums of values of pairs: of symptom and disease, of disease and disease."""
         strengths = self._strengths[power]
@@ -115,6 +132,15 @@ class Weights:
         matrix = np.zeros((self._n, self._n))
         matrix[first, second] = matrix[second, first] = values
         return matrix
+
+
+def _in_one_block(network: NoisyOrNetwork) -> Booleans:
+    """Return which two diseases have any joint distribution already: it explains all of theirs."""
+    n, causes = network.structure.n_diseases, network.causes
+    found = np.zeros((n, n), dtype=np.bool_)
+    for block in causes.blocks if isinstance(causes, Joint) else ():
+        found[np.ix_(block, block)] = True
+    return found
 
 
 def _array(matrix: Any) -> Floats:
@@ -181,7 +207,7 @@ class CauseSearch:
         found: list[tuple[str, tuple[int, ...], float]] = []
         left = residuals.copy()
         while len(found) < MOST_CAUSES:
-            candidates = [*self._weighted(left), *self._blocks(left)]
+            candidates = [*self._weighted(left), *self._traits(left), *self._blocks(left)]
             if not candidates:
                 break
             directions = self._projected(np.array([each.direction for each in candidates]))
@@ -220,6 +246,25 @@ class CauseSearch:
                 direction = self._weights.direction(kind, row)
                 candidates.append(Candidate(kind, tuple(members[row].tolist()), toll, direction))
         return candidates
+
+    def _traits(self, left: Floats) -> list[Candidate]:
+        """Return the diseases that seem to have a trait in common, if there are three or more."""
+        pairs, n = self._weights.diseases, self._comparison.network.structure.n_diseases
+        if len(pairs) < 3:
+            return []
+        scores = self._weights.of(left)[1] / self._scales[1]
+        matrix = symmetric(pairs, np.nan_to_num(scores), n).toarray()
+        loads = np.linalg.eigh(matrix)[1][:, -1]
+        loads *= 1.0 if loads.sum() > 0.0 else -1.0
+        loads = np.where(loads >= LEAST_LOAD * loads.max(), loads, 0.0)
+        members = tuple(np.flatnonzero(loads).tolist())
+        k = len(members)
+        if k < 3:
+            return []
+        # Which diseases, and their loads: the best ones explain a square of 2 k by chance, half the
+        # square of the largest eigenvalue of a random matrix.
+        toll = 2.0 * (k * math.log(n) - math.lgamma(k + 1.0) + k)
+        return [Candidate(DEPENDENCE, members, toll, self._weights.common(loads))]
 
     def _blocks(self, left: Floats) -> list[Candidate]:
         """Return blocks of symptoms that occur together more often than explained."""

@@ -417,8 +417,10 @@ def _sentence(cause: Cause, network: NoisyOrNetwork) -> str:
         return f"An edge from {diseases[0]} to {symptoms[0]} may be missing: {explains}."
     if cause.kind == DEPENDENCE:
         how = "more" if cause.residual > 0 else "less"
-        both = " and ".join(diseases)
-        return f"{both} may occur together {how} often than independent diseases: {explains}."
+        most = diseases[:8] + [f"{len(diseases) - 8} others"] * (len(diseases) > 8)
+        both = f"{', '.join(most[:-1])} and {most[-1]}"
+        than = "independent diseases" if network.is_plain else "the network says"
+        return f"{both} may occur together {how} often than {than}: {explains}."
     return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
 
 
@@ -468,5 +470,10 @@ def _reasons(misfits: Misfits) -> Iterator[str]:
             f"network says: its variance is {variance:.3g}, {expected:.3g} expected."
         )
     yield from (_sentence(cause, misfits.network) for cause in misfits.causes)
+    if misfits.network.is_plain and any(each.kind == DEPENDENCE for each in misfits.causes):
+        yield (
+            "How diseases occur together can be learned: causes='joint' or 'trait' (--causes); "
+            "compare_models (noisyor compare) tells which of them describes the records best."
+        )
     if not misfits.causes and not len(wrong):
         yield "No single edge, disease or dependence of two diseases would explain it."

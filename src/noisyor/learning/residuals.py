@@ -20,6 +20,7 @@ import numpy as np
 
 from noisyor.flags import Flag
 from noisyor.learning.decompose import edge_strengths, strengths_of
+from noisyor.learning.mixture_derivatives import log_moment_derivatives
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
@@ -95,7 +96,8 @@ class CountComparison:
         self.symptoms = plan.symptoms[self._single_rows]
         self.plan = MomentPlan(structure, symptoms=self.symptoms[:, np.newaxis], pairs=self.pairs)
         self._look(network, moments)
-        for _ in range(MOST_IMPROVEMENTS):
+        # Where diseases occur together only the maximum of the likelihood is known, and is near.
+        for _ in range(MOST_IMPROVEMENTS if network.is_plain else 0):
             if not self._improve(moments):
                 break
         if not is_fixed.all():
@@ -164,6 +166,8 @@ class CountComparison:
         """Return the derivatives of the expectations, in standard deviations; sparse."""
         from scipy.sparse import csr_array, vstack
 
+        if not self.network.is_plain:
+            return self._mixture_derivatives(is_free)
         structure = self.network.structure
         owners, symptoms = structure.edges.T
         p, f = self.network.priors[owners], self.network.failures
@@ -187,6 +191,22 @@ class CountComparison:
         of_symptoms = _chained(of_edges, by_f, -strengths_of(p, f), owners, is_free)
         return csr_array(vstack([of_pairs, of_symptoms]))
 
+    def _mixture_derivatives(self, is_free: Parameters) -> Any:
+        """Return the same where diseases occur together, or depend on covariates."""
+        from scipy.sparse import csr_array, vstack
+
+        n_edges = self.network.structure.n_edges
+        everything = np.arange(self.network.structure.n_symptoms)[:, np.newaxis]
+        singles = log_moment_derivatives(self.network, everything)
+        first, second = self.pairs.T
+        both = log_moment_derivatives(self.network, self.pairs)
+        rows = vstack([both - singles[first] - singles[second], singles[self.symptoms]])
+        own = self.of_pairs.sensitivities, self.of_symptoms.sensitivities
+        # Parameters of the causes were fitted with the failures, or all of it is as it stands.
+        causes = np.full(rows.shape[1] - n_edges, bool(is_free.priors.any()))
+        kept = np.flatnonzero(np.concatenate([is_free.failures, causes]))
+        return csr_array(rows.multiply(np.concatenate(own)[:, np.newaxis]).tocsr()[:, kept])
+
 
 def _excesses(network: NoisyOrNetwork, plan: MomentPlan) -> Floats:
     return Moments.exact(network, plan).values(2).pair_excesses
@@ -201,7 +221,9 @@ def _with_rates(network: NoisyOrNetwork, moments: Moments, is_free: Booleans) ->
     alone = (1.0 - network.marginals()) / (1.0 - network.leaks)
     leaks = np.clip(1.0 - (1.0 - rates) / np.maximum(alone, MARGIN), MARGIN, 1.0 - MARGIN)
     leaks = np.where(is_free, leaks, network.leaks)
-    return NoisyOrNetwork(network.structure, network.priors, network.failures, leaks)
+    causes = None if network.is_plain else network.causes
+    priors = network.priors if causes is None else None
+    return NoisyOrNetwork(network.structure, priors, network.failures, leaks, causes=causes)
 
 
 def compare_pairs(moments: Moments, excesses: Floats) -> Compared:

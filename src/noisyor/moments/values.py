@@ -111,7 +111,10 @@ def _third_cumulant(
 def values_of_network(
     network: NoisyOrNetwork, plan: MomentPlan, order: int, n_records: float
 ) -> SetValues:
-    """Return the exact values of a plan's sets, with the variances that so many records give."""
+    """Return the exact values of a plan's sets, with the variances that so many records give.
+
+    Where diseases occur together, moments are means over the components of a mixture.
+    """
     sets = plan.sets(order)
     excesses, third = np.empty((len(sets), 0)), np.zeros(len(sets))
     if order == 2:
@@ -130,7 +133,12 @@ def _log_ratios(network: NoisyOrNetwork, sets: Integers) -> Floats:
     from noisyor.moments.count_kernels import log_ratios
     from noisyor.network.network_kernels import ParentArrays
 
+    if not network.is_independent:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            singles = np.log1p(-network.marginals())
+            return np.asarray(np.log(network.negative_moments(sets)) - singles[sets].sum(axis=1))
+    priors = network.components.priors[0]
     parents = ParentArrays(*network.structure.parent_arrays)
     ratios = np.empty(len(sets))
-    log_ratios(np.ascontiguousarray(sets), parents, network.priors, network.failures, ratios)
+    log_ratios(np.ascontiguousarray(sets), parents, priors, network.failures, ratios)
     return ratios

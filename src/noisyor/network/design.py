@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, FindingsError, ParameterError, give_notice, quoted, some_of
@@ -93,6 +94,20 @@ def make_design(
             "are taken for people like the others."
         )
     return Design(covariates, rows)
+
+
+def covariates_in_order(
+    source: Any, findings: Findings, names: Sequence[str] | None = None, record: str = "record"
+) -> pa.Table:
+    """Return the columns of covariates as they stand, in the order of the records; as `make_design`
+    reads them.
+    """
+    table = open_table(source)
+    wanted = _wanted(table, names, record)
+    columns = {name: _read(table, name, is_category) for name, is_category in wanted.items()}
+    n_rows = len(next(iter(columns.values())))
+    order = rows_of_records(table, n_rows, findings, list(wanted), "covariates", record)
+    return pa.table(columns).take(order)
 
 
 def has_columns(source: Any) -> bool:

@@ -22,11 +22,19 @@ from noisyor.io.paths import PathLike
 from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
 from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
+from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Parameters, parameter_rows, read_standard_errors, sizes_of
+from noisyor.network.causes import MOST_JOINT
+from noisyor.parameters import (
+    OF_CAUSES,
+    Parameters,
+    parameter_rows,
+    read_standard_errors,
+    sizes_of,
+)
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -38,6 +46,8 @@ NEUTRAL = (
     f"What was not learned has a neutral value: {NEUTRAL_VALUES[0]} for priors, "
     f"{NEUTRAL_VALUES[1]} for failures, {NEUTRAL_VALUES[2]:f} for leaks."
 )
+MOST_TOGETHER = 20
+"""Correlations, and sets of diseases, that a page lists."""
 MOST_PAIRS = 200
 """The misfits that a page lists; of the others it says only the number."""
 
@@ -113,6 +123,20 @@ class Unexplained(NamedTuple):
     """Edges that seem to be missing, the clearest first."""
 
 
+class Dependence(NamedTuple):
+    """How diseases occur together, and depend on covariates."""
+
+    kind: str
+    n_parameters: int
+    rows: list[dict[str, Any]]
+    """With the columns of `LearnedCauses.summary`; none where a network stands alone."""
+    correlations: list[tuple[str, str, float]]
+    """Of two diseases, the strongest first."""
+    states: list[tuple[str, float, float, float]]
+    """The most frequent sets of diseases that people have together: the share, and its interval,
+    which is NaN where that is not known."""
+
+
 @dataclass(frozen=True)
 class Content:
     """Everything that a page shows."""
@@ -129,6 +153,8 @@ class Content:
     """What the network does not explain; None where that is not known."""
     knows_flags: bool = True
     """True if flags would be known if there were any."""
+    dependence: Dependence | None = None
+    """None where diseases are independent."""
 
     @property
     def doubt(self) -> str:
@@ -187,7 +213,11 @@ def content_of(
     title = title or f"Noisy-or network of {structure.n_diseases:,} diseases"
     unexplained = _unexplained_by(source, misfits)
     knows_flags = made_from != NETWORK or source.flags is not None
-    return Content(title, made_from, structure, parts, schedule, estimate, unexplained, knows_flags)
+    summary = errors if made_from == SUMMARY else None
+    return Content(
+        title, made_from, structure, parts, schedule, estimate, unexplained, knows_flags,
+        _dependence_of(source, summary),
+    )  # fmt: skip
 
 
 def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
@@ -288,6 +318,60 @@ def _as_depth(location: RowLocation, depth: float | None) -> int:
     return int(depth)
 
 
+def _dependence_of(source: Estimate | NoisyOrNetwork, summary: Any) -> Dependence | None:
+    """Return how diseases occur together; intervals from the estimate, or the summary."""
+    network = source.network if isinstance(source, Estimate) else source
+    if network.is_plain:
+        return None
+    causes, names = network.causes, network.structure.diseases
+    learned = source.learned_causes if isinstance(source, Estimate) else None
+    rows = [] if learned is None else learned.summary(network.structure).to_pylist()
+    if summary is not None:
+        rows = _cause_rows(summary)
+    values = causes.correlations()
+    first, second = np.triu_indices(len(names), 1)
+    order = np.argsort(-np.abs(np.nan_to_num(values[first, second])), kind="stable")[:MOST_TOGETHER]
+    pairs = zip(first[order].tolist(), second[order].tolist(), strict=True)
+    correlations = [(names[i], names[j], float(values[i, j])) for i, j in pairs]
+    return Dependence(
+        causes.kind, causes.n_parameters, rows, correlations, _states(network, learned)
+    )
+
+
+def _states(
+    network: NoisyOrNetwork, learned: LearnedCauses | None
+) -> list[tuple[str, float, float, float]]:
+    """Return the most frequent sets of diseases, where these are few."""
+    names = network.structure.diseases
+    if len(names) > MOST_JOINT:
+        return []
+    if learned is None:
+        shares = network.causes.joint(range(len(names))).ravel()
+        errors = np.full(len(shares), np.nan)
+    else:
+        shares, errors = learned.state_shares()
+    lower, upper = intervals_of(shares, errors)
+    found = []
+    for state in np.argsort(-shares, kind="stable")[:MOST_TOGETHER].tolist():
+        bits = f"{state:0{len(names)}b}"
+        on = [name for name, bit in zip(names, bits, strict=True) if bit == "1"]
+        row = " + ".join(on) or "none", float(shares[state])
+        found.append((*row, float(lower[state]), float(upper[state])))
+    return found
+
+
+def _cause_rows(path: Any) -> list[dict[str, Any]]:
+    """Return the rows of a summary that say how diseases occur together."""
+    table = open_table(path)
+    numbers = ("value", "standard_error", "lower", "upper")
+    columns = dict.fromkeys(("parameter", "disease", "name"), ColumnKind.TEXT)
+    columns |= dict.fromkeys(numbers, ColumnKind.NUMBER)
+    if not set(columns) <= set(table.column_names):
+        return []
+    found = (row for batch in table.batches(columns) for row in batch.to_pylist())
+    return [row for row in found if row["parameter"] in OF_CAUSES]
+
+
 def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplained | None:
     """Return the misfits that are given, as a value or a file; else those of the estimate."""
     if isinstance(misfits, Misfits):
@@ -296,7 +380,7 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplai
         return _unexplained_in(misfits)
     if misfits is not None:
         return _read_unexplained(misfits, source.structure)
-    if not isinstance(source, Estimate) or source.moments is None or source.learned_causes:
+    if not isinstance(source, Estimate) or source.moments is None:
         return None
     is_counted = not source.moments.is_exact and source.moments.n_records > 0
     return _unexplained_in(source.misfits()) if is_counted else None

@@ -103,6 +103,8 @@ def page_of(content: Content) -> str:
         "opening": sections.opening(content),
         "overview": sections.overview(content),
         "printed": sections.printed_rows(content),
+        "together": sections.together(content),
+        "together_link": "" if content.dependence is None else '<a href="#together">Together</a>',
         "misfits": sections.misfits(content),
         "schedule": sections.schedule(content),
         "truth": sections.truth(content),

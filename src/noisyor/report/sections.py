@@ -1,11 +1,12 @@
 """The sections of a page that need no script.
 
-First what was learned and how well, in sentences, figures and a histogram; then misfits, schedule,
-truth, and the rows for print.
+First what was learned and how well, in sentences, figures and a histogram; then how diseases occur
+together, misfits, schedule, truth, and the rows for print.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from noisyor.report.content import (
     NEUTRAL,
     SUMMARY,
     Content,
+    Dependence,
     Reported,
     Unexplained,
 )
@@ -34,6 +36,8 @@ from noisyor.report.pictures import depth_histogram, scatter
 from noisyor.schedule.unlearned import Subnetwork
 from noisyor.structure import Structure
 
+MOST_ROWS = 400
+"""Effects and prevalences that a page lists."""
 MOST_PARTS = 50
 """Parts that are not learned that a page lists; of the others it says only the number."""
 
@@ -219,6 +223,67 @@ def opening(content: Content) -> str:
     """Return the lines below the title."""
     lines = " ".join(text(sentence) for sentence in sentences(content))
     return f'<p class="lead">{lines}</p>{cards(content)}'
+
+
+KINDS_IN_WORDS = {
+    "independent": "Diseases are independent of each other, given what is known of a person.",
+    "joint": "Diseases have a joint distribution.",
+    "trait": "Diseases depend on hidden traits of a person.",
+}
+
+
+def together(content: Content) -> str:
+    """Return how diseases occur together, and depend on covariates; nothing where they do not."""
+    found = content.dependence
+    if found is None:
+        return ""
+    says = f"{KINDS_IN_WORDS[found.kind]} {counted(found.n_parameters, 'parameter')} say how."
+    unknown = "Intervals are unknown: the summary that “noisyor fit --summary” writes has them."
+    note = "" if found.rows else paragraph(unknown, "note")
+    shown = [
+        table(titles, rows[:MOST_ROWS], caption=_cut(caption, rows), texts=texts)
+        for titles, rows, caption, texts in _tables_of(found)
+        if rows
+    ]
+    return section("together", "Diseases together", paragraph(says), note, *shown)
+
+
+Listing = tuple[tuple[str, ...], list[tuple[str, ...]], str, int]
+"""Titles, rows, caption of a table, and how many columns are texts."""
+
+
+def _tables_of(found: Dependence) -> Iterator[Listing]:
+    moves = [
+        (row["disease"], row["parameter"], row["name"], *_ends(row))
+        for row in found.rows
+        if row["parameter"] in ("loading", "effect")
+    ]
+    titles: tuple[str, ...] = ("disease", "parameter", "of", "log odds", "from", "to")
+    yield titles, moves, "What traits and covariates do to the log odds", 3
+    shares = [
+        (row["disease"], row["name"], *_ends(row))
+        for row in found.rows
+        if row["parameter"] == "prevalence"
+    ]
+    titles = ("disease", "of people with", "prevalence", "from", "to")
+    yield titles, shares, "Prevalence, with 95% intervals", 2
+    states = [(name, *map(number, numbers)) for name, *numbers in found.states]
+    yield ("diseases of a person", "share", "from", "to"), states, "The most frequent sets", 1
+    pairs: list[tuple[str, ...]] = [
+        (one, other, f"{value:+.2f}") for one, other, value in found.correlations
+    ]
+    yield ("disease", "and disease", "correlation"), pairs, "The strongest correlations", 2
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a value and its interval; nothing where that is not known."""
+    values = (row[name] for name in ("value", "lower", "upper"))
+    return tuple("" if value is None else f"{value:.3g}" for value in values)
+
+
+def _cut(caption: str, rows: Sequence[object]) -> str:
+    more = len(rows) - MOST_ROWS
+    return f"{caption}; {more:,} more are in the summary" if more > 0 else caption
 
 
 def misfits(content: Content) -> str:
