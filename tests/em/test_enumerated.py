@@ -9,6 +9,7 @@ from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.em.enumerated import can_be_enumerated, observed_information
 from noisyor.em.mixed import JointModel, LogisticModel, MixedExpectation
 from noisyor.exchange import read_model
+from noisyor.learning.together import SHARE
 from noisyor.network import Independent, Joint
 from noisyor.parameters import from_log_odds, log_odds
 from together import random_together
@@ -76,10 +77,22 @@ def test_what_is_too_much_is_not_enumerated():
 def test_second_derivatives_of_ecpe(kind):
     structure = read_model(ECPE / "q_matrix.csv", "q-matrix")
     answers = Findings.read(ECPE / "responses.csv", structure, invert=True)
-    network = NoisyOrLearner(structure, causes=kind).fit(answers).network_
+    estimate = NoisyOrLearner(structure, causes=kind).fit(answers).estimate_
+    network = estimate.network
     expectation = MixedExpectation(answers)
     found = observed_information(network, expectation.records)
     expected = numerical_information(network, expectation)
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
-    errors = [np.sqrt(np.diag(np.linalg.pinv(each, rcond=1e-10))) for each in (found, expected)]
-    np.testing.assert_allclose(*errors, rtol=0.02)
+    model = model_of(network)
+    n_causes = len(model.is_free)
+    # Loadings have a weak prior, of which the errors know.
+    weak = model.penalty(model.position_of(network.causes), SHARE)[2]
+    expected[:n_causes, :n_causes] += np.diag(weak)
+    covariance = np.linalg.pinv(expected, rcond=1e-10)
+    errors = np.sqrt(np.diag(covariance))[n_causes:]
+    items = np.concatenate([network.failures, network.leaks])
+    learned = np.concatenate([*estimate.standard_errors][1:])
+    np.testing.assert_allclose(learned, items * (1.0 - items) * errors, rtol=0.05)
+    _, jacobian = model.reported(network.causes)
+    errors = np.sqrt(np.diag(jacobian @ covariance[:n_causes, :n_causes] @ jacobian.T))
+    np.testing.assert_allclose(estimate.learned_causes.standard_errors, errors, rtol=0.05)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noisyor.em.enumerated import can_be_enumerated, observed_information
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_TOGETHER, MatrixInformation
 from noisyor.em.maximum import climb_penalised
@@ -360,9 +361,12 @@ def _covariance(likelihood: MixedLikelihood, network: NoisyOrNetwork) -> Floats:
     """Return the covariance of all parameters, by position; NaN of those that are fixed or flat."""
     point, free = likelihood.at(network), likelihood.is_free
     assert isinstance(point.information, MatrixInformation)
+    information, records = point.information.matrix, likelihood.expectation.records
+    if can_be_enumerated(network, len(records.weights)):
+        information = observed_information(network, records)[np.ix_(free, free)]
     whole = np.full((len(free), len(free)), np.nan)
     whole[np.ix_(free, free)] = covariance_of_causes(
-        point.information.matrix, point.if_seen, point.curvature, FLAT, likelihood.is_gauge
+        information, point.if_seen, point.curvature, FLAT, likelihood.is_gauge
     )
     return whole
 
