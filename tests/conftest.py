@@ -1,7 +1,12 @@
 """What many tests need: random networks and records, real structures, the command."""
 
+import os
 import random
 from pathlib import Path
+
+# Before numpy and scipy load theirs: workers of pytest share the cores already, and threads of
+# linear algebra that wait for each other on a busy machine take ten times the work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -68,6 +68,7 @@ class Structure(Immutable):
         "_symptom_index",
         "child_offsets",
         "diseases",
+        "edge_symptoms",
         "edges",
         "parent_diseases",
         "parent_edges",
@@ -79,6 +80,8 @@ class Structure(Immutable):
     symptoms: tuple[str, ...]
     edges: Indices
     """One row per edge: disease, symptom; in canonical order."""
+    edge_symptoms: Indices
+    """The second column of `edges`, in one piece."""
     child_offsets: Indices
     """The edges of disease i are `child_offsets[i] : child_offsets[i + 1]`."""
     parent_offsets: Indices
@@ -93,14 +96,14 @@ class Structure(Immutable):
         self._disease_index = index_names(self.diseases, "disease")
         self._symptom_index = index_names(self.symptoms, "symptom")
         self.edges = _canonical_edges(edges, self.diseases, self.symptoms)
+        self.edge_symptoms = self.edges[:, 1].copy()
         self.child_offsets = _offsets(self.edges[:, 0], self.n_diseases)
-        by_symptom = np.argsort(self.edges[:, 1], kind="stable")
-        self.parent_offsets = _offsets(self.edges[:, 1], self.n_symptoms)
+        by_symptom = np.argsort(self.edge_symptoms, kind="stable")
+        self.parent_offsets = _offsets(self.edge_symptoms, self.n_symptoms)
         self.parent_diseases = self.edges[by_symptom, 0]
         self.parent_edges = by_symptom.astype(np.int64)
-        for array in self.child_offsets, self.parent_offsets, self.parent_diseases:
+        for array in self.edges, self.edge_symptoms, self.child_offsets, *self.parent_arrays:
             array.flags.writeable = False
-        self.edges.flags.writeable = self.parent_edges.flags.writeable = False
         self._fingerprint: str | None = None
         self._seal()
 

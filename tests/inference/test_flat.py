@@ -1,11 +1,13 @@
 """Records as lists of findings."""
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
 
 from noisyor import (
     Findings,
+    NoisyOrNetwork,
     Structure,
     best_questions,
     datasets,
@@ -14,7 +16,17 @@ from noisyor import (
     posterior,
 )
 from noisyor.errors import ParameterError
-from noisyor.inference.flat import distinct_records
+from noisyor.inference.flat import distinct_records, flatten
+
+
+def test_networks_of_any_size_are_of_one_type():
+    """A single edge made all kernels be compiled once more: half a minute."""
+    kinds = set()
+    for n in range(4):
+        structure = Structure(["flu"], ["a", "b", "c"], [[0, j] for j in range(n)])
+        network = NoisyOrNetwork(structure, [0.1], [0.5] * n, [0.1] * 3)
+        kinds.add(numba.typeof(flatten(network)))
+    assert len(kinds) == 1
 
 
 def test_same_records_are_merged(rng):

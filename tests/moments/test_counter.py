@@ -1,5 +1,6 @@
 """The counter: groups of records, counts taken, forgotten, and begun anew."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -46,6 +47,22 @@ def test_what_is_discarded_is_not_counted(rng):
     kept = findings_of(rng, 70)
     counter.add_blocks(kept.blocks)
     assert counter.take() == count_moments(kept, PLAN, n_groups=4)
+
+
+def test_planes_are_of_one_type(rng, monkeypatch):
+    """Those gathered from short runs made all counting be compiled once more."""
+    counter, kinds = MomentCounter(PLAN, 1), set()
+    add = counter._tally.add
+
+    def noted(part):
+        kinds.add((numba.typeof(part.present), numba.typeof(part.unknown)))
+        add(part)
+
+    monkeypatch.setattr(counter._tally, "add", noted)
+    for n_records in 100, 40_000:
+        counter.add_blocks(findings_of(rng, n_records).blocks)
+        counter.take()
+    assert len(kinds) == 1
 
 
 def test_blocks_are_aligned_to_words_and_lose_nothing(rng):

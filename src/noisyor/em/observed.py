@@ -57,7 +57,8 @@ class ObservedExpectation:
         self._edge_of = np.full((structure.n_diseases, structure.n_symptoms), -1, dtype=np.int32)
         self._edge_of[structure.edges[:, 0], structure.edges[:, 1]] = np.arange(structure.n_edges)
         self._findings = [block.listed() for block in findings.blocks]
-        rows, self._diseases = np.nonzero(diseases)
+        rows, listed = np.nonzero(diseases)
+        self._diseases = listed.copy()  # in one piece
         self._offsets = np.searchsorted(rows, np.arange(len(diseases) + 1))
         # With failures and leaks of 0 all diseases that are seen have caused their findings.
         certain, _ = self._counts(NoisyOrNetwork(structure, *Parameters.full(structure, 0.0)))

@@ -103,7 +103,7 @@ def flatten(network: NoisyOrNetwork) -> FlatNetwork:
         # A copy that can be written to: to a compiler it is of another type than one that cannot,
         # and priors are replaced where diseases are decided.
         network.priors.copy(), network.failures, network.leaks,
-        structure.child_offsets, np.ascontiguousarray(structure.edges[:, 1]),
+        structure.child_offsets, structure.edge_symptoms,
         structure.parent_offsets, structure.parent_diseases, structure.parent_edges,
         inverse_failures, log_failures, log_absent, np.bincount(diseases[is_zero], minlength=n),
         np.log1p(-np.where(is_certain, 0.0, network.leaks)), is_certain, log_odds, odds,

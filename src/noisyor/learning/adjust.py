@@ -120,7 +120,7 @@ def as_couplings(structure: Structure, sets: Indices, rows: Indices) -> Coupling
     owners, diseases = rows.T
     offsets = np.searchsorted(owners, np.arange(len(sets) + 1))
     edges = edge_numbers(structure, diseases, sets[owners])
-    return Couplings(offsets, np.ascontiguousarray(diseases), edges)
+    return Couplings(offsets, diseases.copy(), edges)
 
 
 def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> Indices:

@@ -179,6 +179,10 @@ class GatheredPlanes:
             valid = self._valid[group, :words].copy()
             present = self._plane(self._present, group)
             unknown = self._unknown.pop(group, None)
+            # Like the planes of blocks, for which the kernels are compiled already.
+            present.flags.writeable = False
+            if unknown is not None:
+                unknown.flags.writeable = False
             self._tally.add(PlaneSlice(present, unknown, 0, words, valid, group))
         self._present.pop(group, None)
         self._valid[group] = 0

@@ -526,7 +526,9 @@ def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:
     rows = np.asarray(sets)
     if rows.ndim != 2 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
         raise ParameterError("give symptom indices as rows of whole numbers.")
-    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    # A view that cannot be written to, whatever is given: kernels are compiled for each type.
+    rows = np.ascontiguousarray(rows, dtype=np.int64).view()
+    rows.flags.writeable = False
     sorted_sets(rows, n_symptoms)
     return rows
 

@@ -73,7 +73,7 @@ def sample_blocks(
     """
     sizes = [min(BLOCK_RECORDS, n_records - start) for start in range(0, n_records, BLOCK_RECORDS)]
     streams = iter(seed_sequence(rng, "records").spawn(len(sizes)))
-    children = np.ascontiguousarray(structure.edges[:, 1])
+    children = structure.edge_symptoms
 
     def sample(start: int, size: int, stream: np.random.SeedSequence) -> SampledBlock:
         from noisyor.network.network_kernels import NetworkArrays, sample_block, sample_findings

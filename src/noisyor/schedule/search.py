@@ -60,7 +60,7 @@ def find_schedule(
     search = SearchState(
         structure.child_offsets,
         _search_order(structure, choice),
-        np.ascontiguousarray(structure.edges[:, 1]),
+        structure.edge_symptoms,
         parents,
         parents.copy(),
         np.where(masks.edges, 0, -1),
