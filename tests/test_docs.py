@@ -14,6 +14,9 @@ from noisyor.cli import main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+LONG = ("docs/when-it-works.md", "docs/cluster.md")
+"""Pages that take many seconds to run."""
+
 
 def blocks(path, language):
     text = path.read_text(encoding="utf-8")
@@ -29,9 +32,13 @@ def python_blocks(path):
 
 def pages_with(what):
     """Make a case of each page on which something is found."""
-    pages = [path for path in PAGES if what(path)]
-    ids = [path.relative_to(ROOT).as_posix() for path in pages]
-    return pytest.mark.parametrize("path", pages, ids=ids)
+    cases = []
+    for path in PAGES:
+        name = path.relative_to(ROOT).as_posix()
+        marks = [pytest.mark.slow] if name in LONG and what in (python_blocks, commands) else []
+        if what(path):
+            cases.append(pytest.param(path, id=name, marks=marks))
+    return pytest.mark.parametrize("path", cases)
 
 
 @pages_with(python_blocks)

@@ -47,7 +47,10 @@ def test_bounds_of_few_diseases_are_the_evidences(kind, rng):
     assert bounded.n_records[0] == 300
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[:-1]] + [KINDS[-1]],
+)
 def test_expectations_agree_with_exact_derivatives(kind, rng):
     sampler, expectation, network, model = random_case(int(rng.integers(10**6)), kind)
     population, n_rounds, found = sampler.population(network), 400, []

@@ -76,7 +76,14 @@ def tiny(monkeypatch):
     monkeypatch.setitem(speed.WORK, "cluster", lambda *_: dict(times))
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+LONG = ("accuracy", "baselines", "diagnosis", "draws", "figure3", "identifiability", "together")
+"""Those whose tiny version takes many seconds."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in EXPERIMENTS],
+)
 def test_a_tiny_version_of_each(name, tiny, tmp_path):
     done = []
     page = reproduce(name, tmp_path, QUICK, progress=done.append)

@@ -29,6 +29,7 @@ def case(n_records, seed):
     return network, network.sample(n_records, rng=seed, covariates=people), people
 
 
+@pytest.mark.slow
 def test_what_is_sampled_is_what_is_summed_up(monkeypatch):
     network, findings, people = case(4000, 1)
     exact = NoisyOrLearner(network.structure, causes="trait").fit(findings, covariates=people)
