@@ -97,10 +97,7 @@ def page(results: Results) -> dict[str, object]:
     """Return the tables, and how often learning ends above the truth."""
     runs = results.runs("refined")
     gains = np.concatenate([results.all(*run, "gain") for run in runs])
-    covered = {
-        kind: [results.mean(*run, f"covered {kind}") for run in runs]
-        for kind in KINDS
-    }
+    covered = {kind: [results.mean(*run, f"covered {kind}") for run in runs] for kind in KINDS}
     return {
         "n_above": int((gains >= 0).sum()),
         "n_all": len(gains),
