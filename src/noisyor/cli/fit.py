@@ -221,8 +221,6 @@ def fit(
                 fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
                 **reading,
             ).estimate_  # fmt: skip
-    from noisyor.learning.methods import METHODS
-
     found = None if estimate.learned_causes else estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
@@ -235,13 +233,6 @@ def fit(
             show("Whether this fits better than independent diseases: noisyor compare.")
         else:
             _show_misfits(estimate, found, misfits)
-        if (
-            found is not None
-            and found.fits is False
-            and METHODS[method].can_be_robust
-            and not robust
-        ):
-            show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             say(f"Left out, of all passes, since they cannot be read:\n{listed}")

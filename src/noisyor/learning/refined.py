@@ -216,7 +216,8 @@ def _climb_exactly(
     """Find the maximum of the penalised likelihood."""
     totals = expectation.totals
     frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
-    starts = [start, even_network(start.structure, frequencies, fixed)]
+    even = even_network(start.structure, frequencies, fixed)
+    starts = [start] if start == even else [start, even]  # the same where counts tell nothing
     limits = settings.limits(max_iter=100, tol=0.0)
     run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
     network, trace = best_run([run], "penalised log likelihood")
