@@ -8,7 +8,13 @@ from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import errors_of, information_errors
 from noisyor.em.sampled import RecordSampler
-from noisyor.em.stochastic import StochasticSettings, fisher_scoring, is_small, stochastic_em
+from noisyor.em.stochastic import (
+    Rounds,
+    StochasticSettings,
+    fisher_scoring,
+    is_small,
+    stochastic_em,
+)
 from noisyor.learning import learn_exact_em
 from noisyor.parameters import Parameters
 
@@ -41,8 +47,8 @@ def test_rounds_climb_towards_the_truth_on_figure_1():
     start, ends, exact = neutral(network.structure), [], ExactExpectation(findings)
     for n_rounds in 1, 5, 40:
         settings = StochasticSettings.of(network.structure, n_rounds)
-        arguments = start, 0, fixed, 1.0, settings, lambda _: None
-        guard, _ = stochastic_em(sampler_of(findings), *arguments)
+        rounds = Rounds(sampler_of(findings), fixed)
+        guard, _ = stochastic_em(rounds, start, 0, settings, lambda _: None)
         found = guard.best(False).network
         assert guard.steps[-1] <= n_rounds
         assert found.priors[0] == pytest.approx(network.priors[0], rel=1e-12)
@@ -56,8 +62,8 @@ def test_the_first_rounds_look_at_some_records_only():
     sampler = sampler_of(*(network.sample(1000, rng=seed) for seed in range(4)))
     settings = StochasticSettings(rounds_after=3, warm_up_records=1000, warm_up_rounds=2)
     seen = []
-    arguments = neutral(network.structure), 0, Fixed(network.structure), 1.0
-    guard, _ = stochastic_em(sampler, *arguments, settings, seen.append)
+    rounds = Rounds(sampler, Fixed(network.structure))
+    guard, _ = stochastic_em(rounds, neutral(network.structure), 0, settings, seen.append)
     assert seen[:5] == [1000] * 2 + [4000] * 3
     assert guard.n_before == 2
     assert guard.steps[-1] == len(seen) - 2
@@ -68,7 +74,7 @@ def test_what_is_returned_is_not_below_anything_that_was_seen():
     sampler = sampler_of(network.sample(500, rng=1))
     fixed = Fixed(network.structure)
     settings = StochasticSettings.of(network.structure, 4)
-    guard, _ = stochastic_em(sampler, network, 0, fixed, 1.0, settings, lambda _: None)
+    guard, _ = stochastic_em(Rounds(sampler, fixed), network, 0, settings, lambda _: None)
     guard.see(neutral(network.structure), 1)  # far below
     run = guard.best(True)
     assert run.values[-1] == max(guard.values) > guard.values[-1]
@@ -80,12 +86,14 @@ def test_what_is_returned_is_not_below_anything_that_was_seen():
 def test_rounds_end_when_they_gain_little_and_say_whether_they_did():
     network = datasets.figure1(0)
     findings, fixed = network.sample(5000, rng=1), Fixed(network.structure)
-    arguments = neutral(network.structure), 0, fixed, 1.0
+    start = neutral(network.structure)
     ends = []
     for tol in 0.9, 1e-15:
         settings = StochasticSettings.of(network.structure, 12)
         sampler = sampler_of(findings)
-        guard, is_settled = stochastic_em(sampler, *arguments, settings, lambda _: None, tol)
+        guard, is_settled = stochastic_em(
+            Rounds(sampler, fixed), start, 0, settings, lambda _: None, tol
+        )
         ends.append((guard.steps[-1], is_settled))
     assert ends[0] == (10, True)
     assert ends[1][0] == 12

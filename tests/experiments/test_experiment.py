@@ -43,6 +43,7 @@ TINY = {
     + cells_of("figure1", [3000], accuracy.ROUNDS),
     "maximum": cells_of("figure1", [500], ("refined", "pooled")),
     "draws": cells_of("drawn2", [50], ("bayesian", "refined")),
+    "together": cells_of("trait20", [300], ["trait"]),
     "sequential": cells_of("figure1", [0], ("schedule", "exact moments"))
     + cells_of("figure1", [2000], sequential.CHOICES),
     "identifiability": cells_of("figure2", [0], ("check", "clean-up"))

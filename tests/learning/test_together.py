@@ -9,25 +9,9 @@ import pytest
 
 from noisyor import Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, posterior
 from noisyor.network import Covariate, Effects, Independent, Joint, Trait
+from together import small_network, small_structure
 
 RECORDS = Path(__file__).parents[3] / "shared" / "records" / "ecpe"
-
-
-def small_structure():
-    """Four diseases with four symptoms of their own each, and four that two share."""
-    edges = [(f"d{i}", f"s{i}{x}") for i in range(4) for x in range(4)]
-    edges += [(f"d{i}", f"t{i}") for i in range(4)] + [
-        (f"d{i}", f"t{(i + 1) % 4}") for i in range(4)
-    ]
-    return Structure.from_edges(edges)
-
-
-def small_network(causes, rng):
-    structure = small_structure()
-    return NoisyOrNetwork(
-        structure, None, rng.uniform(0.2, 0.6, structure.n_edges),
-        np.full(structure.n_symptoms, 0.02), causes=causes,
-    )  # fmt: skip
 
 
 def standardised(found, truth, errors):

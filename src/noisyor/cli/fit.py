@@ -463,10 +463,12 @@ def _show_causes(estimate: "noisyor.Estimate") -> None:
         error = row["standard_error"]
         names = row["disease"] or "", row["parameter"], row["name"]
         rows.append([*names, f"{row['value']:.3f}", "unknown" if error is None else f"{error:.3f}"])
+    likelihood = ""
+    if learned.log_likelihood is not None:
+        likelihood = f"; log likelihood {learned.log_likelihood:,.2f}"
     show(
         f"How diseases occur together ({learned.causes.kind}, "
-        f"{count_of(learned.n_parameters, 'parameter')}; log likelihood "
-        f"{learned.log_likelihood:,.2f}):"
+        f"{count_of(learned.n_parameters, 'parameter')}{likelihood}):"
     )
     titles = "disease", "parameter", "name", "value", "standard error"
     show(text_table(titles, rows[:MOST_SHOWN], left=titles[:3]))

@@ -84,6 +84,12 @@ def new_open_record(net: FlatNetwork) -> OpenRecord:
     )  # fmt: skip
 
 
+@numba.njit(nogil=True, cache=True)
+def no_draws() -> Random:
+    """Return an empty stream of random numbers: what is not to be drawn."""
+    return np.empty(0, dtype=np.uint64)
+
+
 @numba.njit(nogil=True, cache=True, inline="always")
 def has_bit(words: Words, element: int) -> bool:
     """Return True if a set of bits has an element."""
@@ -281,12 +287,13 @@ def score(net: FlatNetwork, disease: int, workspace: OpenRecord) -> None:
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
 def enumerate_states(
-    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, random: Random
 ) -> float:
     """Sum over all states of a record's candidates, one flip after the other (Gray code).
 
-    Fills `probabilities`, `with_disease` and `inverses`. The most probable state is kept. Returns
-    the log of how much more probable all states together are than the one without a candidate.
+    Fills `probabilities`, `with_disease` and `inverses`. A state is kept: drawn with its
+    probability, or the most probable one where `random` is empty. Returns the log of how much more
+    probable all states together are than the one without a candidate.
     """
     log_odds = list_entries(net, n_chosen, workspace)
     for x in range(len(symptoms)):
@@ -304,7 +311,7 @@ def enumerate_states(
             turned_on = (on >> index) & 1 == 1
             log_weight += log_odds[index] if turned_on else -log_odds[index]
             log_weight += flip(net, index, turned_on, workspace)
-        if log_weight > best_weight:
+        if not len(random) and log_weight > best_weight:
             best, best_weight = on, log_weight
         if log_weight > reference + 20.0:
             # What was summed so far is small beside this: bring it to the new scale.
@@ -315,6 +322,8 @@ def enumerate_states(
         weight = np.exp(log_weight - reference)
         if weight >= 1e-12 * total:
             total += weight
+            if len(random) and next_uniform(random) * total < weight:
+                best = on
             add_state(on, n_chosen, len(symptoms), weight, workspace)
     scale_sums(n_chosen, len(symptoms), 1.0 / total, workspace)
     for index in range(n_chosen):

@@ -81,6 +81,18 @@ class CauseModel:
         """Return directions in which nothing changes, a column each."""
         return np.zeros((len(self.is_free), 0))
 
+    def is_gauge(self, directions: Floats, is_free: Booleans) -> Booleans:
+        """Return True for directions of free parameters, a column each, that are gauges.
+
+        The parameters of the causes come first among those that `is_free` tells of.
+        """
+        some = self.gauges()
+        gauges = np.zeros((len(is_free), some.shape[1]))
+        gauges[: len(some)] = some
+        basis, _ = np.linalg.qr(gauges[is_free])
+        lengths = np.linalg.norm(directions, axis=0)
+        return np.asarray(np.linalg.norm(basis.T @ directions, axis=0) > 0.99 * lengths)
+
     def names(self, structure: Structure) -> list[tuple[str, str | None, str]]:
         """Return kind, disease and name of each entry."""
         raise NotImplementedError
@@ -111,6 +123,11 @@ class LogisticModel(CauseModel):
         return cls(n_diseases, n_traits, effects, np.array(spreads))
 
     @property
+    def has_categories(self) -> bool:
+        """True if some covariates are categories, whose effects have a spread in common."""
+        return self.effects is not None and any(each.levels for each in self.effects.covariates)
+
+    @property
     def _width(self) -> int:
         return 1 + self.n_traits + len(self.spreads)
 
@@ -121,6 +138,10 @@ class LogisticModel(CauseModel):
         for trait in range(1, self.n_traits):
             free[:trait, 1 + trait] = False
         return free.ravel()
+
+    def origin(self) -> Floats:
+        """Return the vector of zeros."""
+        return np.zeros(self.n_diseases * self._width)
 
     def position_of(self, causes: Causes) -> Floats:
         """Return intercept, loadings and coefficients of each disease, one after the other."""
@@ -200,6 +221,19 @@ class LogisticModel(CauseModel):
                 spreads[here] = np.sqrt(np.clip(found, 0.01, 25.0))
             at += each.width
         return LogisticModel(self.n_diseases, self.n_traits, self.effects, spreads)
+
+    def gauges(self) -> Floats:
+        """Return directions that priors alone decide: all levels of a category, the intercept."""
+        found, at = [], 1 + self.n_traits
+        for each in () if self.effects is None else self.effects.covariates:
+            if each.levels:
+                row = np.zeros(self._width)
+                row[0], row[at : at + each.width] = -1.0, 1.0
+                found.append(row)
+            at += each.width
+        if not found:
+            return super().gauges()
+        return np.asarray(np.kron(np.eye(self.n_diseases), np.array(found).T), np.float64)
 
     def names(self, structure: Structure) -> list[tuple[str, str | None, str]]:
         """Return kind, disease and name of each entry."""
@@ -337,7 +371,7 @@ class MixedExpectation:
         self, findings: Findings, design: Design | None = None, n_jobs: int | None = None
     ) -> None:
         self._n_jobs = n_jobs
-        self._cells = None if design is None else _Cells.of(design)
+        self._cells = None if design is None else Cells.of(design)
         kinds = None if self._cells is None else self._cells.kinds
         self.exact = ExactExpectation(findings, may_cut=True, kinds=kinds, n_jobs=n_jobs)
         self.structure = self.exact.structure
@@ -426,7 +460,7 @@ class MixedExpectation:
 _NO_CUTS = np.zeros((0, 0), dtype=np.uint64)
 
 
-class _Cells(NamedTuple):
+class Cells(NamedTuple):
     """The rows of a design that differ, and those that records of each kind can have."""
 
     kinds: Integers
@@ -439,7 +473,15 @@ class _Cells(NamedTuple):
     weights: Floats
 
     @classmethod
-    def of(cls, design: Design) -> "_Cells":
+    def nothing(cls, n_records: int) -> "Cells":
+        """Return those of people of whom nothing is known."""
+        one = np.zeros(1, dtype=np.int64)
+        return cls(
+            np.zeros(n_records, dtype=np.int64), np.zeros((1, 0)), np.array([0, 1]), one, np.ones(1)
+        )
+
+    @classmethod
+    def of(cls, design: Design) -> "Cells":
         """Find the rows that differ; where something is unknown, people like all others fill in."""
         filled = np.nan_to_num(design.rows, nan=np.inf)
         rows, kinds = np.unique(filled, axis=0, return_inverse=True)
@@ -530,12 +572,7 @@ class MixedLikelihood:
 
     def is_gauge(self, directions: Floats) -> Booleans:
         """Return True for directions of free parameters, a column each, that change nothing."""
-        some = self.model.gauges()
-        gauges = np.zeros((len(self.is_free), some.shape[1]))
-        gauges[: len(some)] = some
-        basis, _ = np.linalg.qr(gauges[self.is_free])
-        lengths = np.linalg.norm(directions, axis=0)
-        return np.asarray(np.linalg.norm(basis.T @ directions, axis=0) > 0.99 * lengths)
+        return self.model.is_gauge(directions, self.is_free)
 
     def whole_position(self, network: NoisyOrNetwork) -> Floats:
         """Return where all parameters are."""

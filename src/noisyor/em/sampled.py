@@ -205,11 +205,16 @@ class RecordSampler(Sampler):
         return self._gathered(SharedScores, network, n_sweeps, seed, more=(following,))
 
     def _gathered(
-        self, kind: type[Sums], network: NoisyOrNetwork, *options: int, more: tuple[Any, ...] = ()
+        self,
+        kind: type[Sums],
+        network: NoisyOrNetwork,
+        n_sweeps: int,
+        seed: int,
+        more: tuple[Any, ...] = (),
     ) -> Sums:
         """Return what is gathered over all blocks."""
         net, gather = flatten(network), GATHERED[kind]
-        sweeps = Sweeps(self.least_odds, False, False, *options)
+        sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed)
 
         def gather_part(first: int) -> Sums:
             found = kind.zeros(self.structure)

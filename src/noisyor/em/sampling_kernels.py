@@ -28,6 +28,11 @@ class Sweeps(NamedTuple):
     must_screen: bool
     n_sweeps: int
     seed: int
+    must_draw: bool = False
+    """Leave each record in a state that is drawn even where all states are summed up; otherwise in
+    the most probable one."""
+    most_enumerated: int = MOST_ENUMERATED
+    """Records with more candidates are sampled."""
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -58,21 +63,42 @@ def sample_records(
                 if odds > NOTHING:
                     gather(net, disease, odds, workspace, counts)
         n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
-        if n_chosen <= MOST_ENUMERATED:
-            candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
-            gather_sums(net, symptoms, n_chosen, workspace, counts)
-        else:
-            for sweep in range(sweeps.n_sweeps):
-                for disease in workspace.chosen[:n_chosen]:
-                    probability = candidate_kernels.probability_of(net, disease, workspace)
-                    if sweep == sweeps.n_sweeps - 1:
-                        counts.cases[disease] += probability
-                        gather(net, disease, probability, workspace, counts)
-                    candidate_kernels.draw(net, disease, probability, random, workspace)
-            for x in range(len(symptoms)):
-                if workspace.h[x] > 0.0:
-                    counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.w[x]
+        expect_record(net, symptoms, n_chosen, sweeps, random, workspace, counts)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def expect_record(
+    net: FlatNetwork,
+    symptoms: Listed,
+    n_chosen: int,
+    sweeps: Sweeps,
+    random: Random,
+    workspace: OpenRecord,
+    counts: ExpectedCounts,
+) -> None:
+    """Add what a record with these candidates is expected to contain.
+
+    The candidates' probabilities take the place of their odds in the workspace.
+    """
+    if n_chosen <= sweeps.most_enumerated:
+        draws = random if sweeps.must_draw else random[:0]
+        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, draws)
+        gather_sums(net, symptoms, n_chosen, workspace, counts)
+        for index in range(n_chosen):
+            workspace.odds[workspace.chosen[index]] = workspace.probabilities[index]
+        return
+    for sweep in range(sweeps.n_sweeps):
+        for disease in workspace.chosen[:n_chosen]:
+            probability = candidate_kernels.probability_of(net, disease, workspace)
+            if sweep == sweeps.n_sweeps - 1:
+                counts.cases[disease] += probability
+                workspace.odds[disease] = probability
+                gather(net, disease, probability, workspace, counts)
+            candidate_kernels.draw(net, disease, probability, random, workspace)
+    for x in range(len(symptoms)):
+        if workspace.h[x] > 0.0:
+            counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.w[x]
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -153,7 +179,9 @@ def bound_records(
         workspace.chosen[:n_chosen] = np.argsort(-odds)[:n_chosen]
         workspace.is_on[:] = False
         log_evidence = log_nothing
-        log_evidence += candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
+        log_evidence += candidate_kernels.enumerate_states(
+            net, symptoms, n_chosen, workspace, candidate_kernels.no_draws()
+        )
         for x in range(len(symptoms)):
             log_evidence -= log_silent[symptoms[x]]
             if workspace.h[x] > 0.0:
@@ -294,7 +322,8 @@ def expect_scores(
 ) -> None:  # fmt: skip
     """Write down a record's expected scores, twice: by two halves of the sweeps, or summed up."""
     if n_chosen <= MOST_ENUMERATED:
-        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace)
+        no_draws = candidate_kernels.no_draws()
+        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, no_draws)
         score_sums(net, symptoms, n_chosen, workspace, halves[0])
         halves[1] = halves[0]
         return

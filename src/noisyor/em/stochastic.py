@@ -25,6 +25,8 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
 
+BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
+"""What is climbed, in words."""
 GUARDED_RECORDS = 400
 """The records on whose evidence it is decided which network is returned."""
 LITTLE = 0.05
@@ -93,9 +95,52 @@ class ScoringSettings:
 def is_small(structure: Structure) -> bool:
     """Return True if the information on all parameters of a network is inverted together.
 
-    Of more, each disease's is inverted on its own.
+    Of more, each disease's is inverted on its own, and that of all priors together.
     """
     return structure.n_parameters <= MOST_TOGETHER
+
+
+class Rounds:
+    """Rounds of EM over the records of a sampler: an E-step by sampling, then the M-step."""
+
+    def __init__(self, sampler: Sampler, fixed: Fixed, share: float = 1.0) -> None:
+        self.sampler, self.fixed, self.share = sampler, fixed, share
+        self._weak: BetaPriors | None = None
+
+    @property
+    def n_free(self) -> int:
+        """How many parameters are learned."""
+        return int((~self.fixed.mask.vector).sum())
+
+    def totals(self, n_blocks: int) -> RecordTotals:
+        """Return what is counted of the first blocks."""
+        n_records = int(self.sampler.starts[n_blocks])
+        return RecordTotals(n_records, n_records / self.sampler.starts[-1] * self.sampler.known)
+
+    def make(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> NoisyOrNetwork:
+        """Make a round over the first blocks."""
+        counts = self.sampler.expect(
+            network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
+        )
+        trials = Trials.of(network.structure, counts, self.totals(n_blocks))
+        return maximise(trials, network, self.fixed, BetaPriors.weak(network, self.share))
+
+    def prepared(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Return a start with what is fixed, and all else off 0 and 1."""
+        return start.with_parameters(inside(start.parameters)).with_fixed(self.fixed)
+
+    def mean(self, networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
+        """Return the mean of the parameters of some networks."""
+        mean = np.mean([each.parameters.vector for each in networks], axis=0)
+        return networks[0].with_parameters(Parameters.split(networks[0].structure, mean))
+
+    def log_density(self, network: NoisyOrNetwork) -> float:
+        """Return that of the weak priors, which are those around the first network for all."""
+        if self._weak is None:
+            self._weak = BetaPriors.weak(network, self.share)
+        return self._weak.log_density(network, ~self.fixed.mask.vector)
 
 
 class Guard:
@@ -104,21 +149,17 @@ class Guard:
     Whatever sampling leads to, what is returned is not far below the best that was seen.
     """
 
-    def __init__(
-        self, sampler: Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float, tol: float
-    ) -> None:
-        self._sampler, self._tol, self.n_before = sampler, tol, 0
-        self._is_free = ~fixed.mask.vector
-        self._priors = BetaPriors.weak(start, share)  # the same for all
-        self._every = max(int(sampler.starts[-1]) // GUARDED_RECORDS, 1)
+    def __init__(self, rounds: Rounds, start: NoisyOrNetwork, tol: float) -> None:
+        self._rounds, self._tol, self.n_before = rounds, tol, 0
+        self._every = max(int(rounds.sampler.starts[-1]) // GUARDED_RECORDS, 1)
         self.networks, self.values, self.steps = [start], [self.value_of(start)], [0]
 
     def value_of(self, network: NoisyOrNetwork) -> float:
         """Return the bound, as if all records were such as those that are looked at."""
-        bounded = self._sampler.bound(network, self._every)
-        n_records = int(self._sampler.starts[-1])
-        found = float(bounded.total[0] * n_records / bounded.n_records[0])
-        return found + self._priors.log_density(network, self._is_free)
+        sampler = self._rounds.sampler
+        bounded = sampler.bound(network, self._every)
+        found = float(bounded.total[0] * int(sampler.starts[-1]) / bounded.n_records[0])
+        return found + self._rounds.log_density(network)
 
     def see(self, network: NoisyOrNetwork, n_steps: int) -> float:
         """Judge a network after so many more steps; return what it gains on the one before."""
@@ -129,7 +170,7 @@ class Guard:
 
     def is_little(self, gain: float) -> bool:
         """Return True if a gain is hardly worth more steps."""
-        return gain <= (self._tol * abs(self.values[-1]) or LITTLE * self._is_free.sum() / 2.0)
+        return gain <= (self._tol * abs(self.values[-1]) or LITTLE * self._rounds.n_free / 2.0)
 
     def best(self, is_settled: bool) -> Run:
         """Return the last network, its value last, or the best if that is better by far.
@@ -139,7 +180,7 @@ class Guard:
         shows that with an error of about the root of k times so many.
         """
         best = int(np.argmax(self.values))
-        if self.values[best] - self.values[-1] <= 3.0 * np.sqrt(self._is_free.sum() * self._every):
+        if self.values[best] - self.values[-1] <= 3.0 * np.sqrt(self._rounds.n_free * self._every):
             best = len(self.values) - 1
         values, steps = self.values, self.steps
         if best < len(values) - 1:
@@ -148,11 +189,9 @@ class Guard:
 
 
 def stochastic_em(
-    sampler: Sampler,
+    rounds: Rounds,
     start: NoisyOrNetwork,
     seed: int,
-    fixed: Fixed,
-    share: float,
     settings: StochasticSettings,
     progress: Callable[[int], None],
     tol: float = 0.0,
@@ -160,44 +199,35 @@ def stochastic_em(
     """Make rounds until they gain little; return what was seen, and whether they do.
 
     After some rounds the mean of their networks is looked at, and they go on from the last one.
-    The weak priors count for a `share` of their usual sizes.
     """
-    n_blocks, numbers = len(sampler.starts) - 1, itertools.count(seed * 1000 + 1)
+    starts, numbers = rounds.sampler.starts, itertools.count(seed * 1000 + 1)
+    n_blocks = len(starts) - 1
 
-    def rounds(network: NoisyOrNetwork, n: int, n_blocks: int) -> list[NoisyOrNetwork]:
+    def make(network: NoisyOrNetwork, n: int, n_blocks: int) -> list[NoisyOrNetwork]:
         """Return the networks after each of n rounds over the first blocks."""
-        n_records, found = int(sampler.starts[n_blocks]), []
-        totals = RecordTotals(n_records, n_records / sampler.starts[-1] * sampler.known)
+        found = []
         for number in range(n):
-            counts = sampler.expect(
+            network = rounds.make(
                 network, n_blocks, must_screen=number % settings.screen_every == 0,
                 n_sweeps=settings.sweeps, seed=next(numbers),
             )  # fmt: skip
-            trials = Trials.of(network.structure, counts, totals)
-            network = maximise(trials, network, fixed, BetaPriors.weak(network, share))
-            progress(n_records)
+            progress(int(starts[n_blocks]))
             found.append(network)
         return found
 
-    network = start.with_parameters(inside(start.parameters)).with_fixed(fixed)
-    guard = Guard(sampler, network, fixed, share, tol)
+    network = rounds.prepared(start)
+    guard = Guard(rounds, network, tol)
     n_rounds = settings.rounds
-    n_warm = int(np.searchsorted(sampler.starts, settings.warm_up_records))
+    n_warm = int(np.searchsorted(starts, settings.warm_up_records))
     if n_warm < n_blocks:
-        network = rounds(network, settings.warm_up_rounds, n_warm)[-1]
+        network = make(network, settings.warm_up_rounds, n_warm)[-1]
         n_rounds, guard.n_before = settings.rounds_after, settings.warm_up_rounds
     n_left, is_little = max(settings.most_rounds, n_rounds), False
     while n_left > 0 and not is_little:
-        last = rounds(network, min((n_rounds + 1) // 2, n_left), n_blocks)
+        last = make(network, min((n_rounds + 1) // 2, n_left), n_blocks)
         is_first, network, n_left = len(guard.values) == 1, last[-1], n_left - len(last)
-        is_little = guard.is_little(guard.see(_mean(last), len(last))) and not is_first
+        is_little = guard.is_little(guard.see(rounds.mean(last), len(last))) and not is_first
     return guard, is_little
-
-
-def _mean(networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
-    """Return the mean of the parameters of some networks."""
-    mean = np.mean([each.parameters.vector for each in networks], axis=0)
-    return networks[0].with_parameters(Parameters.split(networks[0].structure, mean))
 
 
 def fisher_scoring(

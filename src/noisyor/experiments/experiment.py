@@ -25,8 +25,8 @@ from noisyor.experiments.tables import filled
 
 PAPER = ("table1", "figure3", "figure4", "timings")
 EXPERIMENTS = (
-    *PAPER, "scoreboard", "accuracy", "maximum", "draws", "sequential", "identifiability",
-    "robustness", "misfits", "baselines", "diagnosis", "speed",
+    *PAPER, "scoreboard", "accuracy", "maximum", "draws", "together", "sequential",
+    "identifiability", "robustness", "misfits", "baselines", "diagnosis", "speed",
 )  # fmt: skip
 TIMED = ("timings", "baselines", "diagnosis", "speed")
 """These are measured one cell at a time: side by side they would disturb each other."""

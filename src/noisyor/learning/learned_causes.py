@@ -1,14 +1,19 @@
 """LearnedCauses: how diseases occur together, and depend on covariates, as it was learned."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from noisyor.em.expected import RecordTotals
+from noisyor.em.mixed import CauseModel
+from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError
 from noisyor.immutable import EqualByValue
-from noisyor.inference.flat import Floats
+from noisyor.inference.flat import Booleans, Floats
+from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import Causes, Independent, Joint, Trait, trait_grid
 from noisyor.parameters import from_log_odds
 from noisyor.structure import Structure
@@ -29,8 +34,8 @@ class LearnedCauses(EqualByValue):
     """NaN where the records do not tell."""
     covariance: Floats = field(repr=False)
     """Of the values."""
-    log_likelihood: float
-    """Of the records."""
+    log_likelihood: float | None
+    """Of the records; None where they were sampled."""
 
     @property
     def n_parameters(self) -> int:
@@ -109,6 +114,58 @@ class LearnedCauses(EqualByValue):
             ends = from_log_odds(np.array([odds - margin, odds + margin]))
             found.append((float(p), float(ends[0]), float(ends[1])))
         return found
+
+
+class LearnedTogether(NamedTuple):
+    """What was learned of diseases that occur together, or depend on covariates."""
+
+    network: NoisyOrNetwork
+    trace: Trace
+    model: CauseModel
+    covariance: Floats
+    """Of the parameters of the causes, by position."""
+    item_errors: Floats
+    """Standard errors of the failures, then of the leaks."""
+    totals: RecordTotals
+    log_likelihood: float | None
+    """Of the records; None where they were sampled."""
+
+    def causes(self) -> LearnedCauses:
+        """Return the parameters of the causes with errors; of shares, not of their logarithms."""
+        causes = self.network.causes
+        values, jacobian = self.model.reported(causes)
+        covariance = jacobian @ np.nan_to_num(self.covariance) @ jacobian.T
+        is_known = self.model.is_free
+        errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        errors = np.where(is_known & (errors > 0.0), errors, np.where(is_known, np.nan, 0.0))
+        names = tuple(self.model.names(self.network.structure))
+        return LearnedCauses(causes, names, values, errors, covariance, self.log_likelihood)
+
+
+def covariance_of_causes(
+    information: Floats,
+    if_seen: Floats,
+    curvature: Floats,
+    flat: float,
+    is_gauge: Callable[[Floats], Booleans] | None = None,
+) -> Floats:
+    """Return the inverse of the information and the weak priors; NaN of what is flat.
+
+    Directions of which the records say less than a share `flat` of what they would say if all was
+    seen have no variance that means anything: the parameters that carry them have none. But a
+    gauge, a direction in which nothing changes, does not matter.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(if_seen + curvature, 1e-12))
+    scaled = (information + np.diag(curvature)) * np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(scaled)
+    is_flat = values < flat
+    if is_gauge is not None:
+        is_flat &= ~is_gauge(vectors * scale[:, np.newaxis])
+    kept = values > 1e-10
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * np.outer(scale, scale)
+    carries = (vectors[:, is_flat] ** 2).sum(axis=1) > 0.1
+    inverse[carries] = inverse[:, carries] = np.nan
+    return np.asarray(inverse)
 
 
 def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -25,7 +25,9 @@ from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.stochastic import (
+    BOUNDED,
     Guard,
+    Rounds,
     StochasticSettings,
     fisher_scoring,
     is_small,
@@ -48,7 +50,6 @@ from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
-BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
 UNSHRUNK = 1e-3
 """The share of the weak priors where values are not to be shrunk; 0 would leave some undefined."""
 
@@ -256,7 +257,7 @@ def _sample(
         raise ParameterError("there is nothing to learn from: there are no records.")
     tol = settings.tol or 0.0
     guard, is_settled = stochastic_em(
-        records, start, settings.rng, fixed, share, rounds, progress, tol
+        Rounds(records, fixed, share), start, settings.rng, rounds, progress, tol
     )
     if is_small(structure):
         return _scored(records, guard, fixed, share, settings.rng, totals)

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.em.expected import BetaPriors
-from noisyor.em.information import MatrixInformation
+from noisyor.em.information import MOST_TOGETHER, MatrixInformation
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import (
     CauseModel,
+    Cells,
     JointModel,
     LogisticModel,
     MixedExpectation,
@@ -28,7 +29,14 @@ from noisyor.findings import Findings
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.flat import Floats
 from noisyor.learning.estimate import Estimate, Flag
-from noisyor.learning.learned_causes import LearnedCauses, marginals_of
+from noisyor.learning.learned_causes import (
+    LearnedCauses,
+    LearnedTogether,
+    covariance_of_causes,
+    marginals_of,
+)
+from noisyor.learning.refined import UNSHRUNK
+from noisyor.learning.sampled_together import learn_sampled
 from noisyor.learning.trust import rests_on_few
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
@@ -198,13 +206,24 @@ def learn_together(
     structure = independent.structure
     _check_can(structure, fixed)
     model = together.model(structure, design)
-    records = findings.with_structure(structure)
-    expectation = MixedExpectation(records, design, settings.n_jobs)
-    _check_cost(expectation, model, independent.network)
+    records, progress = findings.with_structure(structure), progress or (lambda _: None)
+    expectation = None
+    if structure.n_parameters <= MOST_TOGETHER or not isinstance(model, LogisticModel):
+        expectation = MixedExpectation(records, design, settings.n_jobs)
+        if not _can_sum_up(expectation, model, independent.network):
+            expectation = None
+    if expectation is None:
+        assert isinstance(model, LogisticModel)
+        cells = Cells.nothing(records.n_records) if design is None else Cells.of(design)
+        share = 1.0 if shrink else UNSHRUNK
+        found = learn_sampled(
+            records, independent.network, model, cells, fixed=fixed, share=share,
+            settings=settings, progress=progress,
+        )  # fmt: skip
+        return _estimate(independent, found, fixed)
     share = SHARE if shrink else SHARE / 20.0
-    climb = _Climb(expectation, fixed, share, settings, progress or (lambda _: None))
-    run, likelihood = climb.run(model, independent.network)
-    return _estimate(independent, run, likelihood)
+    climb = _Climb(expectation, fixed, share, settings, progress)
+    return _estimate(independent, _learned(*climb.run(model, independent.network)), fixed)
 
 
 def _check_can(structure: Structure, fixed: Fixed) -> None:
@@ -223,17 +242,23 @@ def _check_can(structure: Structure, fixed: Fixed) -> None:
         )
 
 
-def _check_cost(expectation: MixedExpectation, model: CauseModel, network: NoisyOrNetwork) -> None:
-    """Refuse what cannot be summed up exactly in all components, saying why."""
+def _can_sum_up(expectation: MixedExpectation, model: CauseModel, network: NoisyOrNetwork) -> bool:
+    """Return True if records can be summed up exactly in all components.
+
+    If not, those of a joint distribution are refused: a block's state cannot be drawn disease by
+    disease.
+    """
     flat = model.flat(model.causes_at(model.position_of(network.causes)), expectation.design)
     n_components = len(flat.weights)
     cost = float(np.minimum(expectation.exact.costs, 2.0**22).sum()) * n_components
-    if cost > MOST_OPERATIONS or not expectation.exact.is_affordable:
+    can = cost <= MOST_OPERATIONS and expectation.exact.is_affordable
+    if not can and not isinstance(model, LogisticModel):
         raise ParameterError(
             f"these records cannot be summed up exactly in {n_components:,} components: they take "
             f"about 2^{np.log2(max(cost, 1.0)):.0f} operations. Learn with fewer records, smaller "
-            "blocks or one trait, or with independent causes."
+            "blocks, with causes='trait', or with independent ones."
         )
+    return can
 
 
 class _Climb(NamedTuple):
@@ -278,7 +303,7 @@ class _Climb(NamedTuple):
     ) -> tuple[Run, MixedLikelihood]:
         """Let the levels of categories have a spread in common."""
         for _ in range(POOLING_TURNS):
-            if not any(each.levels for each in model.effects.covariates):  # type: ignore[union-attr]
+            if not model.has_categories:
                 break
             variances = np.diag(_covariance(likelihood, run.network))[: len(model.is_free)]
             model = model.with_learned_spreads(
@@ -329,39 +354,38 @@ def _first_loadings(
 
 
 def _covariance(likelihood: MixedLikelihood, network: NoisyOrNetwork) -> Floats:
-    """Return the covariance of all parameters, by position; NaN of those that are fixed or flat.
-
-    Directions of which the records say next to nothing have no variance that means anything: the
-    parameters that carry them have none.
-    """
+    """Return the covariance of all parameters, by position; NaN of those that are fixed or flat."""
     point, free = likelihood.at(network), likelihood.is_free
-    scale = 1.0 / np.sqrt(np.maximum(point.if_seen + point.curvature, 1e-12))
     assert isinstance(point.information, MatrixInformation)
-    scaled = (point.information.matrix + np.diag(point.curvature)) * np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(scaled)
-    is_flat = values < FLAT
-    is_flat &= ~likelihood.is_gauge(vectors * scale[:, np.newaxis])
-    kept = values > 1e-10
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * np.outer(scale, scale)
-    carries = (vectors[:, is_flat] ** 2).sum(axis=1) > 0.1
-    inverse[carries] = inverse[:, carries] = np.nan
     whole = np.full((len(free), len(free)), np.nan)
-    whole[np.ix_(free, free)] = inverse
+    whole[np.ix_(free, free)] = covariance_of_causes(
+        point.information.matrix, point.if_seen, point.curvature, FLAT, likelihood.is_gauge
+    )
     return whole
 
 
-def _estimate(independent: Estimate, run: Run, likelihood: MixedLikelihood) -> Estimate:
-    """Return what was learned, with standard errors and flags."""
+def _learned(run: Run, likelihood: MixedLikelihood) -> LearnedTogether:
+    """Return what was found at the maximum."""
     network, trace = best_run([run], "penalised log likelihood")
-    structure, model = network.structure, likelihood.model
+    model, records = likelihood.model, likelihood.expectation
     covariance = _covariance(likelihood, network)
-    n_causes, n_edges = len(model.is_free), structure.n_edges
+    n_causes = len(model.is_free)
     items = np.concatenate([network.failures, network.leaks])
     errors = items * (1.0 - items) * np.sqrt(np.diag(covariance)[n_causes:])
-    learned = _learned_causes(likelihood, network, covariance[:n_causes, :n_causes])
+    flat = model.flat(network.causes, records.design)
+    return LearnedTogether(
+        network, trace, model, covariance[:n_causes, :n_causes], errors, records.exact.totals,
+        records.score(network, model, flat).log_likelihood,
+    )  # fmt: skip
+
+
+def _estimate(independent: Estimate, found: LearnedTogether, fixed: Fixed) -> Estimate:
+    """Return what was learned, with standard errors and flags."""
+    network, totals, errors = found.network, found.totals, found.item_errors
+    structure, n_edges = network.structure, network.structure.n_edges
+    learned = found.causes()
     prior_errors = _prior_errors(learned, network.causes)
     standard_errors = Parameters(prior_errors, errors[:n_edges], errors[n_edges:])
-    totals = likelihood.expectation.exact.totals
     few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
     flags = few.map(
         lambda is_few, error: is_few * Flag.WEAK | np.isnan(error) * Flag.WEAKLY_IDENTIFIED,
@@ -369,29 +393,10 @@ def _estimate(independent: Estimate, run: Run, likelihood: MixedLikelihood) -> E
     )
     uncertified = independent.flags.map(lambda each: each & np.uint16(Flag.UNCERTIFIED))
     flags = flags.map(lambda one, other: (one | other).astype(np.uint16), uncertified)
-    found = replace(
+    return replace(
         independent, values=network.parameters, standard_errors=standard_errors, flags=flags,
-        trace=trace, n_iter=max(len(run.values) - 1, 1), learned_causes=learned,
-    )  # fmt: skip
-    return found.fixing(likelihood.fixed)
-
-
-def _learned_causes(
-    likelihood: MixedLikelihood, network: NoisyOrNetwork, covariance: Floats
-) -> LearnedCauses:
-    """Return the parameters of the causes with their errors; of shares, not of their logarithms."""
-    model, causes = likelihood.model, network.causes
-    values, jacobian = model.reported(causes)
-    covariance = jacobian @ np.nan_to_num(covariance) @ jacobian.T
-    is_known = likelihood.model.is_free
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    errors = np.where(is_known & (errors > 0.0), errors, np.where(is_known, np.nan, 0.0))
-    records = likelihood.expectation
-    flat = model.flat(causes, records.design)
-    log_likelihood = records.score(network, model, flat).log_likelihood
-    return LearnedCauses(
-        causes, tuple(model.names(network.structure)), values, errors, covariance, log_likelihood
-    )
+        trace=found.trace, n_iter=max(found.trace.n_steps, 1), learned_causes=learned,
+    ).fixing(fixed)  # fmt: skip
 
 
 def _prior_errors(learned: LearnedCauses, causes: Causes) -> Floats:

@@ -1,0 +1,279 @@
+"""PeopleSampler: expected counts where diseases depend on covariates and hidden traits, sampled.
+
+The M-step of their log odds is a logistic regression of each disease on the people as they were
+sampled: what it needs of the records is a few sums (`PeopleCounts`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from noisyor.em import people_kernels
+from noisyor.em.candidate_kernels import SampledRecords
+from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, total_of
+from noisyor.em.mixed import LogisticModel
+from noisyor.em.mixed_kernels import PeopleOfRecords
+from noisyor.em.people_kernels import People, PeopleCounts, Population
+from noisyor.em.sampled import MATRIX_PARTS, SUMMED_PARTS, RecordSampler
+from noisyor.em.sampling_kernels import SummedBounds, Sweeps
+from noisyor.em.stochastic import Rounds
+from noisyor.findings.blocks import Block
+from noisyor.inference.flat import Floats, flatten
+from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import trait_grid
+from noisyor.parallel import in_threads
+from noisyor.parameters import Fixed
+from noisyor.structure import Structure
+
+NEWTON_STEPS = 2
+"""Of each logistic regression: the next round goes on."""
+LONGEST_STEP = 1.0
+MOST_ENUMERATED = 8
+"""Records with more candidates are sampled: as people are sampled anyway, to sum up more states,
+twice the work for each candidate, makes what is expected hardly less noisy."""
+SCORED_RECORDS = 50_000
+"""The information on the causes comes from so many records at most."""
+SCORED_AT_ONCE = 2000
+
+
+class Told(NamedTuple):
+    """Expected counts, and what they are of the people."""
+
+    counts: ExpectedCounts
+    people: PeopleCounts
+
+
+class PeopleSampler(RecordSampler):
+    """Keeps the sampled diseases, traits and unknown covariates of records in memory."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        blocks: Sequence[Block],
+        model: LogisticModel,
+        design: Floats,
+        people: PeopleOfRecords,
+        *,
+        least_odds: float = 1e-5,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(structure, blocks, least_odds, n_jobs=n_jobs)
+        self._model, self.design, self._people = model, design, people
+        self._cells = people.cells[people.starts[:-1]].copy()
+        n_nodes = len(model.flat(model.causes_at(model.origin()), design).weights)
+        self._nodes = np.full(len(self._cells), n_nodes // 2, dtype=np.int64)
+
+    def population(self, network: NoisyOrNetwork) -> Population:
+        """Return what people can be, under a network."""
+        flat = self._model.flat(network.causes, self.design)
+        log_well = np.empty((len(flat.offsets), len(flat.weights)))
+        for node, shift in enumerate(flat.shifts):
+            log_well[:, node] = -np.logaddexp(0.0, flat.offsets + shift).sum(axis=1)
+        return Population(
+            flat.offsets, flat.shifts, np.exp(flat.offsets), np.exp(flat.shifts),
+            np.log(flat.weights), log_well, flat.traits, flat.design,
+        )  # fmt: skip
+
+    def _people_of(self, k: int) -> People:
+        """Return the people of a block."""
+        rows = slice(self.starts[k], self.starts[k + 1])
+        starts = self._people.starts[rows.start : rows.stop + 1]
+        own = slice(starts[0], starts[-1])
+        return People(
+            self._nodes[rows], self._cells[rows], starts - starts[0], self._people.cells[own],
+            self._people.weights[own],
+        )  # fmt: skip
+
+    def expect_people(
+        self, network: NoisyOrNetwork, n_blocks: int, *, n_sweeps: int, seed: int
+    ) -> Told:
+        """Sample the diseases and people of the first blocks; return what to expect."""
+        net, population = flatten(network.as_independent()), self.population(network)
+        n_blocks = min(n_blocks, len(self.blocks))
+        n_parts = max(min(n_blocks, SUMMED_PARTS), 1)
+        bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
+
+        def expect_part(part: int) -> Told:
+            told = self._nothing(population)
+            for k in range(bounds[part], bounds[part + 1]):
+                is_start = not self.is_started[k]
+                sweeps = Sweeps(
+                    self.least_odds, bool(is_start), True, n_sweeps, seed, True, MOST_ENUMERATED
+                )
+                people_kernels.sample_people(
+                    net, population, self._people_of(k), self._records(k), sweeps, *told
+                )
+                self.is_started[k] = True
+            return told
+
+        parts = in_threads(expect_part, range(n_parts), self._n_jobs)
+        return Told(*(total_of(each) for each in zip(*parts, strict=True)))
+
+    def _nothing(self, population: Population) -> Told:
+        width = 1 + population.traits.shape[1] + population.design.shape[1]
+        return Told(
+            ExpectedCounts.zeros(self.structure),
+            PeopleCounts(
+                np.zeros((self.structure.n_diseases, width)), np.zeros_like(population.log_well)
+            ),
+        )
+
+    def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
+        """Return lower bounds of the log evidences of every so many records."""
+        net, population = flatten(network.as_independent()), self.population(network)
+
+        def bound_block(k: int) -> SummedBounds:
+            found = SummedBounds.zeros(self.structure)
+            people_kernels.bound_people(
+                net, population, self._people_of(k), self._records(k), every, found
+            )
+            return found
+
+        return total_of(in_threads(bound_block, range(len(self.blocks)), self._n_jobs))
+
+    def score_causes(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "CauseScores":
+        """Return the derivatives by the parameters of the causes, and the information on them."""
+        net, population = flatten(network.as_independent()), self.population(network)
+        width = 1 + population.traits.shape[1] + population.design.shape[1]
+        size = self.structure.n_diseases * width
+        n_blocks = int(np.searchsorted(self.starts, SCORED_RECORDS))
+        n_blocks = max(min(n_blocks, len(self.blocks)), 1)
+        sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True, MOST_ENUMERATED)
+
+        def score_part(first: int) -> CauseScores:
+            total, products = np.zeros((2, size)), np.zeros((size, size))
+            for k in range(first, n_blocks, MATRIX_PARTS):
+                people, records = self._people_of(k), self._records(k)
+                n = len(people.nodes)
+                for start in range(0, n, SCORED_AT_ONCE):
+                    some = slice(start, min(start + SCORED_AT_ONCE, n))
+                    rows = np.empty((2, some.stop - start, self.structure.n_diseases, width))
+                    people_kernels.score_people(
+                        net, population, _some_people(people, some), _some_records(records, some),
+                        sweeps, rows,
+                    )  # fmt: skip
+                    one, other = rows.reshape(2, -1, size)
+                    total += one.sum(axis=0), other.sum(axis=0)
+                    products += one.T @ other
+            return CauseScores(total, products)
+
+        found = total_of(in_threads(score_part, range(MATRIX_PARTS), self._n_jobs))
+        factor = float(self.starts[-1] / self.starts[n_blocks])
+        symmetric = (found.information + found.information.T) / 2.0
+        return CauseScores(factor * found.halves, factor * symmetric)
+
+
+class CauseScores(NamedTuple):
+    """What records say of the parameters of the causes."""
+
+    halves: Floats
+    """The derivatives, as two halves of the sampling have them."""
+    information: Floats
+
+
+def _some_people(people: People, some: slice) -> People:
+    starts = people.starts[some.start : some.stop + 1]
+    own = slice(starts[0], starts[-1])
+    return People(
+        people.nodes[some], people.cells[some], starts - starts[0], people.possible[own],
+        people.shares[own],
+    )  # fmt: skip
+
+
+def _some_records(records: SampledRecords, some: slice) -> SampledRecords:
+    offsets = records.offsets[some.start : some.stop + 1]
+    own = slice(offsets[0], offsets[-1])
+    return SampledRecords(
+        offsets - offsets[0], records.listed[own], records.is_unknown[own],
+        records.first + some.start, records.states[some], records.candidates[some],
+    )  # fmt: skip
+
+
+class PeopleRounds(Rounds):
+    """Rounds in which the parameters of the causes are learned too."""
+
+    sampler: PeopleSampler
+
+    def __init__(
+        self, sampler: PeopleSampler, model: LogisticModel, fixed: Fixed, share: float = 1.0
+    ) -> None:
+        super().__init__(sampler, fixed, share)
+        self.model = model
+
+    @property
+    def n_free(self) -> int:
+        """How many parameters are learned."""
+        mask = self.fixed.mask
+        return int(self.model.is_free.sum() + (~mask.failures).sum() + (~mask.leaks).sum())
+
+    def make(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> NoisyOrNetwork:
+        """Make a round over the first blocks."""
+        told = self.sampler.expect_people(network, n_blocks, n_sweeps=n_sweeps, seed=seed)
+        trials = Trials.of(network.structure, told.counts, self.totals(n_blocks))
+        weak = BetaPriors.weak(network.as_independent(), self.share)
+        plain = maximise(trials, network.as_independent(), self.fixed, weak)
+        return self._regressed(plain.with_causes(network.causes), told.people)
+
+    def _regressed(self, network: NoisyOrNetwork, told: PeopleCounts) -> NoisyOrNetwork:
+        """Return the network whose causes explain the people best: a logistic regression each."""
+        model = self.model
+        free = model.is_free.reshape(model.n_diseases, -1)
+        for _ in range(NEWTON_STEPS):
+            position = model.position_of(network.causes)
+            expected = np.zeros_like(told.moments)
+            hessian = np.zeros((*expected.shape, expected.shape[1]))
+            population = self.sampler.population(network)
+            people_kernels.sum_logistic(population, told.occupancy, expected, hessian)
+            _, slope, curvature = model.penalty(position, self.share)
+            slope = told.moments - expected + slope.reshape(expected.shape)
+            hessian += np.eye(expected.shape[1]) * curvature.reshape(expected.shape)[:, np.newaxis]
+            slope = np.where(free, slope, 0.0)
+            hessian *= free[:, np.newaxis] & free[:, :, np.newaxis]
+            hessian += np.eye(expected.shape[1]) * ~free[:, np.newaxis]
+            step = np.linalg.solve(hessian, slope[:, :, np.newaxis])[:, :, 0]
+            step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+            network = network.with_causes(model.causes_at(position + step.ravel()))
+        moved = self._standardised(model.position_of(network.causes), told.occupancy)
+        return network.with_causes(model.causes_at(moved))
+
+    def _standardised(self, position: Floats, occupancy: Floats) -> Floats:
+        """Return the vector for traits of mean 0 and variance 1, which those of the people lack.
+
+        EM is slow where people's traits are well known: these then follow the parameters, and the
+        parameters these. To let traits have any mean and variance in the M-step, and to scale the
+        parameters by them, takes that out (parameter expansion: Liu, Rubin and Wu 1998).
+        """
+        n_traits = self.model.n_traits
+        if not n_traits:
+            return position
+        nodes, _ = trait_grid(n_traits)
+        weights = occupancy.sum(axis=0) / occupancy.sum()
+        mean = weights @ nodes
+        spread = np.linalg.cholesky((nodes - mean).T * weights @ (nodes - mean))
+        table = position.reshape(self.model.n_diseases, -1).copy()
+        loadings = table[:, 1 : 1 + n_traits]
+        table[:, 0] += loadings @ mean
+        table[:, 1 : 1 + n_traits] = loadings @ spread
+        return table.ravel()
+
+    def prepared(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Return a start with what is fixed, and all else off 0 and 1."""
+        return super().prepared(start.as_independent()).with_causes(start.causes)
+
+    def mean(self, networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
+        """Return the mean of the parameters of some networks."""
+        positions = [self.model.position_of(each.causes) for each in networks]
+        causes = self.model.causes_at(np.mean(positions, axis=0))
+        return super().mean([each.as_independent() for each in networks]).with_causes(causes)
+
+    def log_density(self, network: NoisyOrNetwork) -> float:
+        """Return that of the weak priors, which are those around the first network for all."""
+        if self._weak is None:
+            self._weak = BetaPriors.weak(network.as_independent(), self.share)
+        is_counted = ~self.fixed.mask.vector
+        is_counted[: self.model.n_diseases] = False
+        value, _, _ = self.model.penalty(self.model.position_of(network.causes), self.share)
+        return value + self._weak.log_density(network, is_counted)

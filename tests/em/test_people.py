@@ -1,0 +1,104 @@
+"""People whose traits and covariates are sampled with their diseases, against exact sums."""
+
+import numpy as np
+import pytest
+
+from noisyor import Findings, Fixed
+from noisyor.em import people_kernels
+from noisyor.em.mixed import Cells, LogisticModel, MixedExpectation
+from noisyor.em.people import PeopleRounds, PeopleSampler
+from noisyor.network.design import Design
+from together import random_together
+
+KINDS = ("trait", "traits", "covariates", "trait with covariates")
+
+
+def random_case(seed, kind, n_records=300):
+    """Records, a sampler of them, the exact sums of them, and a network."""
+    rng = np.random.default_rng(seed)
+    network = random_together(rng, 4, 6, kind)
+    records = rng.choice([0.0, 1.0, np.nan], size=(n_records, 6), p=[0.6, 0.3, 0.1])
+    findings = Findings.from_numpy(records, network.structure)
+    design, effects = None, network.causes.effects
+    if effects is not None:
+        rows = effects.cells[rng.integers(len(effects.cells), size=n_records)].copy()
+        rows[rng.random(n_records) < 0.1, 0] = np.nan
+        design = Design(effects.covariates, rows)
+    model = LogisticModel.of(4, network.causes.loadings.shape[1], design)
+    network = network.with_causes(model.causes_at(model.position_of(network.causes)))
+    cells = Cells.nothing(n_records) if design is None else Cells.of(design)
+    sampler = PeopleSampler(
+        network.structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
+        least_odds=1e-12,
+    )  # fmt: skip
+    return sampler, MixedExpectation(findings, design), network, model
+
+
+def exact_scores(expectation, network, model):
+    return expectation.score(network, model, model.flat(network.causes, expectation.design))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_of_few_diseases_are_the_evidences(kind, rng):
+    sampler, expectation, network, model = random_case(int(rng.integers(10**6)), kind)
+    bounded = sampler.bound(network, 1)
+    scored = exact_scores(expectation, network, model)
+    assert bounded.total[0] == pytest.approx(scored.log_likelihood)
+    assert bounded.n_records[0] == 300
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expectations_agree_with_exact_derivatives(kind, rng):
+    sampler, expectation, network, model = random_case(int(rng.integers(10**6)), kind)
+    population, n_rounds, found = sampler.population(network), 400, []
+    for seed in range(n_rounds + 20):
+        told = sampler.expect_people(network, 10, n_sweeps=1, seed=seed)
+        expected = np.zeros_like(told.people.moments)
+        hessian = np.zeros((*expected.shape, expected.shape[1]))
+        people_kernels.sum_logistic(population, told.people.occupancy, expected, hessian)
+        found.append((told.people.moments - expected).ravel())
+    found = np.array(found[20:])
+    scored = exact_scores(expectation, network, model)
+    size = found.shape[1]
+    # Rounds depend on those before: the means of batches tell how well they say the mean.
+    errors = found.reshape(20, -1, size).mean(axis=1).std(axis=0) / np.sqrt(19)
+    off = (found.mean(axis=0) - scored.derivatives[:size]) / np.maximum(errors, 1e-9)
+    assert np.abs(off).max() < 6.0
+    assert told.people.occupancy.sum() == pytest.approx(300)
+
+
+def test_the_information_has_no_noise_of_sampling(rng):
+    sampler, expectation, network, model = random_case(3, "trait with covariates", 3000)
+    for seed in range(5):
+        sampler.expect_people(network, 10, n_sweeps=1, seed=seed)
+    products = sampler.score_causes(network, 6, 7).information
+    exact = exact_scores(expectation, network, model).information[: len(products), : len(products)]
+    flat = model.flat(network.causes, expectation.design)
+    scale = np.sqrt(model.if_seen(network.causes, flat, expectation.cell_weights()))
+    assert np.abs((products - exact) / np.outer(scale, scale)).max() < 4.0 / np.sqrt(3000)
+
+
+def test_a_round_does_not_depend_on_threads():
+    found = []
+    for n_jobs in (1, 2):
+        sampler, _, network, model = random_case(5, "trait with covariates")
+        sampler._n_jobs = n_jobs
+        rounds = PeopleRounds(sampler, model, Fixed(network.structure))
+        found.append(rounds.make(network, 1, must_screen=True, n_sweeps=1, seed=4))
+    assert found[0] == found[1]
+
+
+def test_traits_are_standardised_whatever_they_were():
+    sampler, _, network, model = random_case(2, "traits")
+    rounds = PeopleRounds(sampler, model, Fixed(network.structure))
+    occupancy = np.zeros((1, 121))
+    occupancy[0, [60, 61, 72, 10]] = 10.0, 30.0, 20.0, 5.0
+    before = model.position_of(network.causes)
+    after = rounds._standardised(before, occupancy).reshape(4, 3)
+    nodes = sampler.population(network).traits
+    weights = occupancy[0] / occupancy.sum()
+    mean, spread = weights @ nodes, np.cov(nodes.T, aweights=weights, ddof=0)
+    before = before.reshape(4, 3)
+    # Log odds have the same mean and covariances for people with such traits as before.
+    assert after[:, 0] == pytest.approx(before[:, 0] + before[:, 1:] @ mean)
+    assert after[:, 1:] @ after[:, 1:].T == pytest.approx(before[:, 1:] @ spread @ before[:, 1:].T)

@@ -1,0 +1,64 @@
+"""Learning how diseases occur together where records are sampled."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from noisyor import Fixed, NoisyOrLearner
+from noisyor.em.mixed import Cells, LogisticModel
+from noisyor.em.runs import EMSettings
+from noisyor.errors import ParameterError
+from noisyor.learning import together as together_module
+from noisyor.learning.sampled_together import MOST_CELLS, learn_sampled
+from noisyor.network import Covariate, Effects, Trait
+from noisyor.network.design import make_design
+from together import small_network
+
+
+def case(n_records, seed):
+    """Records of four diseases that have a trait in common and depend on age and site."""
+    rng = np.random.default_rng(seed)
+    covariates = [Covariate("age", (), 50.0, 20.0), Covariate("site", ("a", "b"))]
+    age, site = rng.integers(20, 80, n_records), rng.choice(["a", "b"], n_records)
+    cells = np.column_stack([(age - 50.0) / 20.0, site == "a", site == "b"]).astype(float)
+    coefficients = np.column_stack([rng.normal(0, 0.5, 4), np.tile([0.4, -0.4], (4, 1))])
+    effects = Effects(covariates, coefficients, cells, np.ones(n_records) / n_records)
+    causes = Trait(np.full(4, -1.5), np.array([[1.5], [1.2], [1.8], [-1.0]]), effects)
+    network = small_network(causes, rng)
+    people = pd.DataFrame({"age": age, "site": site})
+    return network, network.sample(n_records, rng=seed, covariates=people), people
+
+
+def test_what_is_sampled_is_what_is_summed_up(monkeypatch):
+    network, findings, people = case(4000, 1)
+    exact = NoisyOrLearner(network.structure, causes="trait").fit(findings, covariates=people)
+    monkeypatch.setattr(together_module, "MOST_TOGETHER", 0)
+    learner = NoisyOrLearner(network.structure, causes="trait", max_iter=40)
+    sampled = learner.fit(findings, covariates=people)
+    one, other = (each.estimate_.learned_causes for each in (exact, sampled))
+    assert other.log_likelihood is None
+    assert one.names == other.names
+    sign = np.sign(one.causes.loadings[0, 0] * other.causes.loadings[0, 0])
+    assert sign > 0
+    off = (other.values - one.values) / one.standard_errors
+    assert np.sqrt((off**2).mean()) < 0.5
+    ratios = other.standard_errors / one.standard_errors
+    assert np.isnan(ratios).sum() <= 2  # what sampling does not tell from nothing is flagged
+    assert 0.9 < np.nanmedian(ratios) < 1.2
+    off = exact.network_.failures - sampled.network_.failures
+    assert np.sqrt(((off / exact.estimate_.standard_errors.failures) ** 2).mean()) < 0.5
+    loss = exact.score(findings, covariates=people) - sampled.score(findings, covariates=people)
+    assert loss * 4000 < 15.0
+
+
+def test_too_many_combinations_are_refused():
+    network, findings, people = case(300, 2)
+    design = make_design(people, findings)
+    cells = Cells.of(design)
+    cells = cells._replace(design=np.zeros((MOST_CELLS + 1, 3)))
+    with pytest.raises(ParameterError, match="20,001 different combinations"):
+        learn_sampled(
+            findings, network.as_independent(), LogisticModel.of(4, 1, design), cells,
+            fixed=Fixed(network.structure), share=1.0, settings=EMSettings(),
+            progress=lambda _: None,
+        )  # fmt: skip
