@@ -6,6 +6,7 @@ import pytest
 from noisyor import Fixed, NoisyOrNetwork, Structure, datasets
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import (
+    DiseaseErrors,
     MatrixInformation,
     ScoreInformation,
     at_least_if_seen,
@@ -89,7 +90,7 @@ def test_errors_of_each_disease_are_those_of_its_own_information(rng):
     fixed = Fixed(STRUCTURE, failures={("A", "a"): 0.3})
     found = disease_errors(
         NETWORK, DiseaseInformation(matrices, np.array(leaks)), totals, fixed, share=0.5
-    )
+    ).errors
     weak, f = BetaPriors.weak(NETWORK, 0.5), NETWORK.failures
     mean, size = weak.means.failures, weak.sizes.failures
     added = size * mean / f**2 + size * (1 - mean) / (1 - f) ** 2
@@ -101,6 +102,24 @@ def test_errors_of_each_disease_are_those_of_its_own_information(rng):
     assert [found.failures[2], found.priors[1]] == pytest.approx(expected)
     assert found.leaks[0] == pytest.approx((40 + 80 / 0.95**2) ** -0.5)
     assert np.isnan(found.leaks[1])  # a negative information is none
+
+
+def test_what_diseases_share_makes_errors_of_priors_and_what_follows_them_larger():
+    alone = DiseaseErrors(
+        Parameters([0.1, 0.1], [0.2, 0.2, 0.3], [0.1, 0.1]), np.array([2.0, 0.0, -1.0])
+    )
+    diseases = STRUCTURE.edges[:, 0]
+    shared = np.linalg.inv([[0.05, -0.04], [-0.04, 0.05]])
+    found = alone.together(shared, Fixed(STRUCTURE), diseases)
+    assert found.priors**2 == pytest.approx([0.05, 0.05])
+    assert found.failures**2 == pytest.approx([0.04 + 4 * 0.04, 0.04, 0.09 + 0.04])
+    assert found.leaks.tolist() == [0.1, 0.1]
+    if_fixed = alone.together(shared, Fixed(STRUCTURE, priors={"B": 0.2}), diseases)
+    assert if_fixed.priors[0] ** 2 == pytest.approx(0.05 - 0.04**2 / 0.05)
+    assert if_fixed.failures[2] == pytest.approx(0.3)
+    unknown = alone.together(np.ones((2, 2)), Fixed(STRUCTURE), diseases)
+    assert np.isnan(unknown.priors).all()
+    assert np.isnan(unknown.failures[[0, 2]]).all()
 
 
 def test_no_error_is_smaller_than_if_the_causes_were_seen():

@@ -61,6 +61,17 @@ def test_no_other_method_gets_higher(rng):
         assert run.values[-1] > -best.fun - 0.5
 
 
+@pytest.mark.parametrize(("seed", "number"), [(2, 1), (5, 0), (15, 1), (59, 1)])
+def test_it_does_not_stop_in_a_valley(seed, number):
+    """There the information promises hardly anything, and 0.7 to 0.9 more were to be had."""
+    rng = np.random.default_rng(seed)
+    network = [weak_network(rng, 5, 6) for _ in range(number + 1)][-1]
+    likelihood = likelihood_of(network, network.sample(5000, rng=number))
+    run = climb_penalised(likelihood, network, Limits(200, 0.0), 5)
+    further = climb_penalised(likelihood, run.network, Limits(200, 1e-9))
+    assert further.values[-1] < run.values[-1] + 0.2
+
+
 def test_the_penalised_likelihood_never_falls(rng):
     network = weak_network(rng)
     likelihood = likelihood_of(network, network.sample(500, rng=0))

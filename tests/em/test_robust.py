@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from noisyor import Fixed, NoisyOrLearner, NoisyOrNetwork, datasets
+from noisyor import Findings, Fixed, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
 from noisyor.em.robust import check_robust, curvature_of, robust_covariance
@@ -51,6 +51,27 @@ def test_on_a_right_network_the_sandwich_is_the_usual_covariance():
     is_free = ~fixed.mask.vector
     ratios = np.diag(robust.sandwich)[is_free] / np.diag(robust.bread)[is_free]
     assert ratios == pytest.approx(1.0, abs=0.15)
+
+
+def exclusive(n_records, rng):
+    """Sample records of patients who have one of two diseases or none, which share symptoms."""
+    edges = [("A", each) for each in "abcdf"] + [("B", each) for each in "bcdeg"]
+    structure, which = Structure.from_edges(edges), rng.random(n_records)
+    sick = np.column_stack([which < 0.45, (which > 0.45) & (which < 0.9)])
+    absent = 0.95 * 0.5 ** (sick.astype(int) @ structure.sparse_matrix().T.toarray())
+    return structure, (rng.random(absent.shape) > absent).astype(np.uint8)
+
+
+def test_each_parameter_for_itself_has_the_usual_information_even_if_the_network_is_wrong(rng):
+    """In a record each is put to the test once: what differs is how two of them go together."""
+    structure, records = exclusive(5000, rng)
+    learner = NoisyOrLearner(structure, method="exact_em", tol=1e-10, max_iter=20_000).fit(records)
+    expectation = ExactExpectation(Findings.from_numpy(records, structure))
+    network, fixed = learner.network_, Fixed(structure)
+    products = expectation.information(network)
+    curvature = curvature_of(expectation, network, fixed)
+    assert np.diag(products) == pytest.approx(np.diag(curvature), rel=0.02, abs=0.01)
+    assert np.abs(products - curvature).max() > 0.1 * np.median(np.diag(curvature))
 
 
 def test_what_would_take_too_long_or_cannot_be_done_is_refused():

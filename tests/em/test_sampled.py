@@ -86,6 +86,23 @@ def test_the_scores_are_the_derivatives_of_the_log_likelihood(rng):
         assert found.total[index] == pytest.approx(derivative, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("least_odds", [1e-3, 1e-7])
+def test_what_diseases_share_is_the_whole_information_where_failures_follow_priors(rng, least_odds):
+    """Summed up, or sampled: the same draws give the same."""
+    network = datasets.clinic()
+    structure = network.structure
+    whole, shared = (
+        RecordSampler(structure, network.sample(300, rng=1).blocks, least_odds) for _ in range(2)
+    )
+    for each in whole, shared:
+        each.expect(network, 1, must_screen=True, n_sweeps=1, seed=0)
+    following = rng.normal(size=structure.n_edges)
+    directions = np.eye(structure.n_parameters)[: structure.n_diseases]
+    directions[structure.edges[:, 0], structure.n_diseases + np.arange(len(following))] = following
+    expected = directions @ whole.score(network, 2, 5).information @ directions.T
+    assert shared.share(network, following, 2, 5) == pytest.approx(expected, rel=1e-6, abs=1e-3)
+
+
 def test_bounds_are_below_the_likelihood_and_equal_where_diseases_are_few():
     for network, is_equal in (datasets.figure2(0), True), (datasets.clinic(), False):
         findings = network.sample(100, rng=1)

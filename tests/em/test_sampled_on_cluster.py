@@ -57,6 +57,9 @@ def test_every_step_equals_that_in_memory(cluster, tmp_path, small_jobs):
     assert there.share_enumerated() == pytest.approx(here.share_enumerated())
     assert close(there.inform(network, 4, 5), here.copied().inform(network, 4, 5))
     assert close(there.score(network, 4, 7), here.score(network, 4, 7))
+    following = np.linspace(-1.0, 1.0, structure.n_edges)
+    shared = (each.share(network, following, 4, 8) for each in (there, here))
+    assert next(shared) == pytest.approx(next(shared))
 
 
 def test_a_disease_without_symptoms_takes_no_part(cluster, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import datasets, posteriors
+from noisyor import NoisyOrNetwork, Structure, datasets, posteriors
 from noisyor.experiments import maximum
 from noisyor.experiments.settings import weak_network
 
@@ -23,6 +23,15 @@ def test_gains_are_differences_of_log_likelihoods(monkeypatch):
 
     monkeypatch.setattr(maximum, "ExactExpectation", refuse)
     assert maximum._gain(other, truth, records) == pytest.approx(expected)
+
+
+def test_what_no_learner_could_know_is_counted():
+    structure = Structure.from_edges([("A", "a"), ("A", "b"), ("A", "c"), ("B", "d")])
+    truth = NoisyOrNetwork(structure, [0.3, 0.3], [0.2, 0.2, 0.2, 0.2], [0.2, 0.2, 0.2, 0.2])
+    found = maximum._unknowable(truth, truth.sample(20_000, rng=0))
+    assert found == {"unknowable prior": 0.5, "unknowable failure": 0.25, "unknowable leak": 0.25}
+    few = maximum._unknowable(truth, truth.sample(20, rng=0))
+    assert few == dict.fromkeys(found, 1.0)
 
 
 def test_weak_networks_are_as_said():

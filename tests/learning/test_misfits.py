@@ -19,9 +19,11 @@ from noisyor import (
     find_schedule,
 )
 from noisyor.errors import ParameterError
+from noisyor.flags import Flag
 from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
 from noisyor.network import Joint, Trait
+from noisyor.parameters import Parameters
 
 
 @pytest.mark.slow
@@ -54,6 +56,26 @@ def test_the_verdict_and_what_deviates_agree():
             assert sum(each.num_rows for each in tables) == misfits.n_found == 0
             assert len(misfits.sentences) == 1
         assert ("does not fit" in repr(misfits)) == ("does not fit" in misfits.sentences[0])
+
+
+def test_where_most_diseases_are_in_doubt_small_p_values_decide_nothing():
+    network = datasets.clinic()
+    plan = MomentPlan.all_pairs(network.structure)
+    moments = count_moments(network.sample(1000, rng=0), plan)
+    nothing = Parameters.full(network.structure, 0, np.uint16)
+    doubted = nothing.priors.copy()
+    doubted[: len(doubted) // 2 + 1] = Flag.WEAK
+    flags = Parameters(doubted, nothing.failures, nothing.leaks)
+    known, open_ = (Misfits(network, moments, flags=each, level=0.999) for each in (nothing, flags))
+    assert known.fits is False
+    assert known.sentences[-1].startswith("Standard errors take the network to be right")
+    assert open_.fits is None
+    assert "fits is open (p = " in open_.sentences[0]
+    assert not open_.n_found
+    assert not open_.causes
+    assert repr(open_).startswith("Misfits(undecided")
+    assert not (open_.dependences.members < len(doubted) // 2 + 1).any()
+    assert not (open_.edges.members[:, 0] < len(doubted) // 2 + 1).any()
 
 
 def test_the_number_of_findings_equals_the_definition():

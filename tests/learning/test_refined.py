@@ -210,6 +210,20 @@ def test_a_fixed_prior_leaves_nothing_weakly_identified(monkeypatch):
     assert not estimate.failures.count(Flag.WEAKLY_IDENTIFIED)
 
 
+def test_large_networks_count_what_diseases_share(monkeypatch):
+    """Two that cause nearly the same were known well, each as if the other had been seen."""
+    for module in "em.stochastic", "learning.refined":
+        monkeypatch.setattr(f"noisyor.{module}.MOST_TOGETHER", 1)
+    edges = [(d, s) for d in ("A", "B") for s in "abcdef"] + [("C", s) for s in "fghij"]
+    structure = Structure.from_edges([*edges, ("A", "k"), ("B", "l")])
+    failures = np.where(structure.edges[:, 1] < 10, 0.4, 0.9)
+    network = NoisyOrNetwork(structure, [0.1, 0.1, 0.1], failures, np.full(12, 0.01))
+    estimate = NoisyOrLearner(structure).fit(network.sample(4000, rng=0)).estimate_
+    assert ((estimate.priors.flags & Flag.WEAKLY_IDENTIFIED) != 0).tolist() == [True, True, False]
+    errors = estimate.priors.standard_errors
+    assert (errors[:2] > 2.0 * errors[2]).all()
+
+
 def test_what_is_learned_is_as_probable_as_the_truth_and_its_trace_never_falls(real_structures):
     """On tcc4e the learner ended 89 below the truth with 10,000 records."""
     network = real_network(real_structures / "tcc4e")

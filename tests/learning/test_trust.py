@@ -79,6 +79,15 @@ def test_what_only_its_own_prior_tells_is_flat_without_a_partner():
     assert (found.partners == -1).all()
 
 
+def test_what_priors_of_others_say_a_little_of_is_not_flat():
+    """Records tell half of it: three of four priors of weak networks had a flag."""
+    shared = np.full((6, 6), 1.0 / 6.0)
+    for told, is_flat in (1.0, False), (0.2, True):
+        information = 1000.0 * (np.eye(6) - shared) + told * shared
+        found = flat_directions(np.linalg.inv(information + np.eye(6)), np.ones(6))
+        assert (found.is_flat == is_flat).all()
+
+
 def test_errors_from_moments_of_few_cases_are_wider():
     errors = Parameters([0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1])
     known = np.array([1000.0, 500.0])

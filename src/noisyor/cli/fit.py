@@ -207,8 +207,6 @@ def fit(
                 fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
                 **reading,
             ).estimate_  # fmt: skip
-    from noisyor.learning.methods import METHODS
-
     found = estimate.misfits()
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
@@ -218,8 +216,6 @@ def fit(
         _show_estimate(estimate)
         _show_causes(estimate)
         _show_misfits(estimate, found, misfits)
-        if found.fits is False and METHODS[method].can_be_robust and not robust:
-            show("Standard errors take the network to be right; --robust gives some that do not.")
         if learner.skipped_:
             listed = "\n".join(f"  {source}" for source in learner.skipped_)
             say(f"Left out, of all passes, since they cannot be read:\n{listed}")

@@ -1,6 +1,6 @@
 """The information that records bring on the parameters, and standard errors from it."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,13 +141,38 @@ def information_errors(
     return errors_of(network, covariance_of(network, information, fixed, priors))
 
 
+class DiseaseErrors(NamedTuple):
+    """Standard errors from the information on each disease, as if others had been seen."""
+
+    errors: Parameters
+    following: Floats
+    """By how much each failure changes with its disease's prior, where the records allow that."""
+
+    def together(self, shared: Floats, fixed: Fixed, diseases: NDArray[np.int64]) -> Parameters:
+        """Return errors that count what diseases share, given the information on all priors.
+
+        None is smaller. `diseases` are those of the failures, which follow the priors.
+        """
+        is_fixed, (priors, failures, leaks) = fixed.mask.priors, self.errors
+        variances = np.diag(_inverse(without(is_fixed, shared))).copy()
+        # What is so uncertain that a sampled information says nothing of it is not known.
+        variances[variances <= 0.0] = np.nan
+        variances[is_fixed] = 0.0
+        more = np.maximum(variances - priors**2, 0.0)
+        return Parameters(
+            np.sqrt(priors**2 + more),
+            np.sqrt(failures**2 + self.following**2 * more[diseases]),
+            leaks,
+        )
+
+
 def disease_errors(
     network: NoisyOrNetwork,
     information: DiseaseInformation,
     totals: RecordTotals,
     fixed: Fixed,
     share: float = 1.0,
-) -> Parameters:
+) -> DiseaseErrors:
     """Invert the information on each disease; the weak priors of the M-step count as records."""
     structure = network.structure
     f, p = network.failures, network.priors
@@ -155,6 +180,7 @@ def disease_errors(
     mean, size = weak.means.failures, weak.sizes.failures
     of_prior = size * mean / f**2 + size * (1.0 - mean) / (1.0 - f) ** 2
     priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
+    following = np.empty(structure.n_edges)
     for disease in range(structure.n_diseases):
         edges = structure.edges_of(disease)
         m = edges.stop - edges.start + 1
@@ -164,20 +190,23 @@ def disease_errors(
         matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
         matrix[-1, -1] += totals.n_records / (p[disease] * (1.0 - p[disease]))
         is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
-        found = _inverse_diagonal(without(is_fixed, matrix))
+        covariance = _inverse(without(is_fixed, matrix))
+        with np.errstate(invalid="ignore"):
+            found = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
+            following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
         failures[edges], priors[disease] = found[:-1], found[-1]
     leaks = information.leaks + totals.known / (1.0 - network.leaks) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Parameters(priors, failures, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
+        errors = Parameters(priors, failures, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
+    return DiseaseErrors(errors, following)
 
 
-def _inverse_diagonal(matrix: Floats) -> Floats:
-    """Return the square roots of the inverse's diagonal; NaN where it is not positive."""
+def _inverse(matrix: Floats) -> Floats:
+    """Return the inverse; NaN if there is none."""
     try:
-        variances = np.diag(np.linalg.inv(matrix))
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return np.full(len(matrix), np.nan)
-    return np.sqrt(np.where(variances > 0, variances, np.nan))
+        return np.full(matrix.shape, np.nan)
 
 
 def at_least_if_seen(

@@ -5,9 +5,12 @@ findings: a step solves (I + damping * C) step = derivatives, with the informati
 and C, which would be theirs if all causes were seen. With much damping it is an EM step made short,
 with none a step to where the information says the maximum is. The damping follows from how much of
 the predicted gain a step brings (Levenberg and Marquardt); a step that loses penalised likelihood
-is not made. All on the scale of log odds, so that every value stays inside of its bounds.
+is not made. Where hardly anything is known, the information is far from the curvature of the
+likelihood, and what the last steps have shown of it is used as well. All on the scale of log odds,
+so that every value stays inside of its bounds.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -28,9 +31,10 @@ from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
 
-SETTLED = 0.05
-"""What is left to gain, by the information: a third of a standard error, if all is in one direction
-of the parameters."""
+SETTLED, NEARLY_SETTLED = 0.002, 0.05
+"""What is left to gain, by the curvature that was found, and what the last step gained. Along flat
+valleys and near saddles there is far more than steps promise: much smaller than a standard error,
+which is 0.5. Over a part of the records, a third of a standard error is little enough."""
 LEAST_DAMPING = 0.01
 LONGEST_STEP = 2.0
 """No log odds change by more in a step: the information is that of here."""
@@ -42,10 +46,24 @@ FIRST_RECORDS, MORE_RECORDS = 5000, 4
 they are cheap, and get past maxima of no account that all records together have."""
 FIRST_SHARE = 0.05
 """Weak priors count for this share of theirs in the first steps."""
+N_SECANTS = 5
+"""Steps from which the curvature is learned: in flat valleys the information is far from it."""
 N_PROBES = 4
 """Vectors of random signs, from which a mean variance is estimated."""
 EM_STEPS, FIRST_STEPS = 5, 12
 """Steps of EM, and of Fisher scoring, over some of the records."""
+
+
+class Secant(NamedTuple):
+    """A step that was made, and by how much it made the derivatives smaller."""
+
+    step: Floats
+    change: Floats
+
+    @property
+    def product(self) -> float:
+        """The curvature along the step, times its length squared."""
+        return float(self.step @ self.change)
 
 
 class Point(NamedTuple):
@@ -63,22 +81,30 @@ class Point(NamedTuple):
     curvature: Floats
     """... both without this, which the priors add to the diagonal."""
 
-    def step(self, damping: float) -> Floats:
-        """Return a step."""
+    def step(self, damping: float, secants: Sequence[Secant] = ()) -> Floats:
+        """Return a step; what earlier ones have shown of the curvature corrects the information.
+
+        The two loops of Nocedal (1980): BFGS with little memory.
+        """
         floor = 1e-9 * (self.if_seen + self.curvature).max() + 1e-12
         diagonal = (1.0 + damping) * self.curvature + damping * self.if_seen + floor
-        found = self.information.solve(diagonal, self.derivatives)
+        left, shares = self.derivatives, list[float]()
+        for each in reversed(secants):
+            shares.append(float(each.step @ left) / each.product)
+            left = left - shares[-1] * each.change
+        found = self.information.solve(diagonal, left)
+        for each, share in zip(secants, reversed(shares), strict=True):
+            found = found + (share - float(each.change @ found) / each.product) * each.step
         return np.clip(found, -LONGEST_STEP, LONGEST_STEP)
 
-    def predicted(self, step: Floats) -> float:
-        """Return what the information says that a step gains."""
-        lost = step @ (self.information.times(step) + self.curvature * step)
-        return float(step @ self.derivatives - lost / 2.0)
+    def predicted(self, step: Floats, damping: float) -> float:
+        """Return what a step gains where the curvature is as it was found to be."""
+        damped = damping * (self.curvature + self.if_seen) * step
+        return float(step @ (self.derivatives + damped)) / 2.0
 
-    @property
-    def left(self) -> float:
-        """What the information says that is left to gain, with hardly any damping."""
-        return float(self.step(LEAST_DAMPING) @ self.derivatives) / 2.0
+    def left(self, secants: Sequence[Secant]) -> float:
+        """Return what is left to gain, with hardly any damping."""
+        return float(self.step(LEAST_DAMPING, secants) @ self.derivatives) / 2.0
 
 
 class Begun(NamedTuple):
@@ -222,41 +248,62 @@ class PenalisedLikelihood:
 
 
 def climb_penalised(
-    likelihood: Climbable, start: NoisyOrNetwork, limits: Limits, n_em_steps: int = 0
+    likelihood: Climbable,
+    start: NoisyOrNetwork,
+    limits: Limits,
+    n_em_steps: int = 0,
+    settled: float = SETTLED,
 ) -> Run:
     """Climb to the maximum near a start; the penalised likelihood never falls.
 
     A run has settled when less than `tol` is left to gain, as a part of the likelihood; with a
-    `tol` of 0, when a third of a standard error is left.
+    `tol` of 0, less than `settled`.
     """
     network, values = start.with_fixed(likelihood.fixed), list[float]()
     for _ in range(min(n_em_steps, limits.max_iter)):
         assert isinstance(likelihood, PenalisedLikelihood)  # others have no steps of EM
         network, value = likelihood.em_step(network)
         values.append(value)
-    point, damping, growth = likelihood.at(network), 0.1, 2.0
+    point, damping, gain = likelihood.at(network), 0.1, 0.0
     values.append(point.value)
+    secants = deque[Secant](maxlen=N_SECANTS)
     while len(point.derivatives):
-        least = limits.tol * abs(point.value) or SETTLED
-        if point.left < least or _has_stalled(values, least):
+        least = limits.tol * abs(point.value) or settled
+        if (point.left(secants) < least and gain < least) or _has_stalled(values, least):
             break
         if len(values) > limits.max_iter:
             return Run(point.network, values, False)
-        position = likelihood.position_of(point.network)
-        for _ in range(MOST_TRIES):
-            step = point.step(damping)
-            after = likelihood.at(likelihood.moved(point.network, position + step))
-            if after.value > point.value:
-                break
-            damping, growth = max(damping, 1e-3) * growth, 2.0 * growth
-        else:
+        after, step, damping = _gaining(likelihood, point, damping, secants)
+        gain = after.value - point.value
+        if gain <= 0.0:
             return Run(point.network, values, False)  # not even a short step gains anything
-        share = (after.value - point.value) / max(point.predicted(step), 1e-300)
+        share = gain / max(point.predicted(step, damping), 1e-300)
         damping *= max(0.2, 1.0 - (2.0 * share - 1.0) ** 3) if share < 1.0 else 0.2
-        damping, growth = max(damping, 1e-4), 2.0
+        damping = max(damping, 1e-4)
+        secant = Secant(step, point.derivatives - after.derivatives)
+        if secant.product > 0.0:  # elsewhere the likelihood bends upwards
+            secants.append(secant)
         point = after
         values.append(point.value)
     return Run(point.network, values, True)
+
+
+def _gaining(
+    likelihood: Climbable, point: Point, damping: float, secants: deque[Secant]
+) -> tuple[Point, Floats, float]:
+    """Try steps with more and more damping until one gains; return where it led, and the damping.
+
+    What secants have shown is forgotten where it led astray.
+    """
+    position, growth = likelihood.position_of(point.network), 2.0
+    for _ in range(MOST_TRIES):
+        step = point.step(damping, secants)
+        after = likelihood.at(likelihood.moved(point.network, position + step))
+        if after.value > point.value:
+            break
+        secants.clear()
+        damping, growth = max(damping, 1e-3) * growth, 2.0 * growth
+    return after, step, damping
 
 
 def _has_stalled(values: list[float], least: float) -> bool:
@@ -291,7 +338,8 @@ def find_maximum(
         return PenalisedLikelihood(part, priors, fixed, progress)
 
     def climbed(part: ExactExpectation, start: Begun) -> Begun:
-        run = climb_penalised(likelihood_of(part, start.network), start.network, first)
+        likelihood = likelihood_of(part, start.network)
+        run = climb_penalised(likelihood, start.network, first, settled=NEARLY_SETTLED)
         return Begun(run.network, start.n_steps + len(run.values) - 1)
 
     def first_climbed(start: NoisyOrNetwork) -> Begun:

@@ -14,7 +14,13 @@ import numpy as np
 from noisyor.em import sampling_kernels
 from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords
 from noisyor.em.expected import ExpectedCounts, total_of
-from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SummedBounds, Sweeps
+from noisyor.em.sampling_kernels import (
+    DiseaseInformation,
+    Scores,
+    SharedScores,
+    SummedBounds,
+    Sweeps,
+)
 from noisyor.findings.blocks import Block
 from noisyor.inference.flat import Floats, Integers, flatten
 from noisyor.network import NoisyOrNetwork
@@ -22,7 +28,13 @@ from noisyor.parallel import in_threads
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
-Sums = TypeVar("Sums", DiseaseInformation, Scores)
+Sums = TypeVar("Sums", DiseaseInformation, Scores, SharedScores)
+GATHERED: dict[type, Any] = {
+    DiseaseInformation: sampling_kernels.gather_information,
+    Scores: sampling_kernels.gather_scores,
+    SharedScores: sampling_kernels.gather_shared,
+}
+"""What adds up each kind of sums."""
 
 SUMMED_PARTS, MATRIX_PARTS = 64, 4
 """Sums over blocks are made in so many parts, whatever the number of threads: so they are equal.
@@ -79,10 +91,34 @@ class Sampler(Protocol):
         found, n_records = self.score_findings(network, n_sweeps, seed), int(self.starts[-1])
         p, f, leaks = network.parameters
         nothing = Parameters(-1.0 / (1.0 - p), np.zeros(len(f)), -1.0 / (1.0 - leaks)).vector
-        cross = np.outer(nothing, found.total)
-        information = (found.information + found.information.T) / 2.0 + cross + cross.T
-        information += n_records * np.outer(nothing, nothing)
-        return Scores(np.asarray(found.total + n_records * nothing), np.asarray(information))
+        information = _with_nothing(found.information, found.total, nothing, n_records)
+        return Scores(np.asarray(found.total + n_records * nothing), information)
+
+    def share_findings(
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+    ) -> SharedScores:
+        """Return what diseases and findings that are present add to what diseases share."""
+        ...
+
+    def share(self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int) -> Floats:
+        """Return the information on the priors of all diseases together.
+
+        The failures of a disease follow its prior: a change of it changes each by so much.
+        """
+        found = self.share_findings(network, following, n_sweeps, seed)
+        total = Parameters.split(self.structure, found.total)
+        followed = following * total.failures
+        by_disease = np.bincount(self.structure.edges[:, 0], followed, self.structure.n_diseases)
+        nothing = -1.0 / (1.0 - network.priors)
+        n_records = int(self.starts[-1])
+        return _with_nothing(found.information, total.priors + by_disease, nothing, n_records)
+
+
+def _with_nothing(products: Floats, total: Floats, nothing: Floats, n_records: int) -> Floats:
+    """Return the products of scores to each of which something is added, the same in all."""
+    cross = np.outer(nothing, total)
+    found = (products + products.T) / 2.0 + cross + cross.T
+    return np.asarray(found + n_records * np.outer(nothing, nothing))
 
 
 class RecordSampler(Sampler):
@@ -162,18 +198,28 @@ class RecordSampler(Sampler):
         """Return what diseases and findings that are present add to the scores."""
         return self._gathered(Scores, network, n_sweeps, seed)
 
+    def share_findings(
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+    ) -> SharedScores:
+        """Return what diseases and findings that are present add to what diseases share."""
+        return self._gathered(SharedScores, network, n_sweeps, seed, more=(following,))
+
     def _gathered(
-        self, kind: type[Sums], network: NoisyOrNetwork, n_sweeps: int, seed: int
+        self,
+        kind: type[Sums],
+        network: NoisyOrNetwork,
+        n_sweeps: int,
+        seed: int,
+        more: tuple[Any, ...] = (),
     ) -> Sums:
         """Return what is gathered over all blocks."""
-        net, kernels = flatten(network), sampling_kernels
-        gather: Any = kernels.gather_scores if kind is Scores else kernels.gather_information
+        net, gather = flatten(network), GATHERED[kind]
         sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed)
 
         def gather_part(first: int) -> Sums:
             found = kind.zeros(self.structure)
             for k in range(first, len(self.blocks), MATRIX_PARTS):
-                gather(net, self._records(k), sweeps, found)
+                gather(net, self._records(k), sweeps, *more, found)
             return found
 
         return total_of(in_threads(gather_part, range(MATRIX_PARTS), self._n_jobs))

@@ -11,7 +11,7 @@ import numpy as np
 
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
-from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SummedBounds
+from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SharedScores, SummedBounds
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
@@ -72,6 +72,13 @@ class ClusterSampler(Sampler):
         """Return what diseases and findings that are present add to the scores."""
         options = {"n_sweeps": n_sweeps, "seed": seed}
         return Scores(*self._stepped("score_findings", network, options))
+
+    def share_findings(
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+    ) -> SharedScores:
+        """Return what diseases and findings that are present add to what diseases share."""
+        options = {"following": following, "n_sweeps": n_sweeps, "seed": seed}
+        return SharedScores(*self._stepped("share_findings", network, options))
 
     def _stepped(
         self,

@@ -309,26 +309,35 @@ def gather_scores(
             if workspace.odds[disease] > NOTHING:  # too small for the products, not for the sums
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
         n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
-        if n_chosen <= MOST_ENUMERATED:
-            candidate_kernels.enumerate_states(
-                net, symptoms, n_chosen, workspace, candidate_kernels.no_draws()
-            )
-            score_sums(net, symptoms, n_chosen, workspace, halves[0])
-            halves[1] = halves[0]
-        else:
-            for sweep in range(2 * n_sweeps):
-                half = halves[sweep // n_sweeps]
-                for disease in workspace.chosen[:n_chosen]:
-                    probability = candidate_kernels.probability_of(net, disease, workspace)
-                    add_scores(net, disease, probability / n_sweeps, workspace, half)
-                    candidate_kernels.draw(net, disease, probability, random, workspace)
-                for x in range(len(symptoms)):
-                    # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
-                    at = len(total) - len(net.leaks) + symptoms[x]
-                    half[at] += (workspace.h[x] + 1.0) / (1.0 - net.leaks[symptoms[x]]) / n_sweeps
+        expect_scores(net, symptoms, n_chosen, n_sweeps, random, workspace, halves)
         n_touched = list_touched(net, symptoms, n_chosen, workspace, touched)
         add_products(touched[:n_touched], halves, total, products)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def expect_scores(
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, n_sweeps: int, random: Random,
+    workspace: OpenRecord, halves: Floats,
+) -> None:  # fmt: skip
+    """Write down a record's expected scores, twice: by two halves of the sweeps, or summed up."""
+    if n_chosen <= MOST_ENUMERATED:
+        no_draws = candidate_kernels.no_draws()
+        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, no_draws)
+        score_sums(net, symptoms, n_chosen, workspace, halves[0])
+        halves[1] = halves[0]
+        return
+    first_leak = len(net.priors) + len(net.failures)
+    for sweep in range(2 * n_sweeps):
+        half = halves[sweep // n_sweeps]
+        for disease in workspace.chosen[:n_chosen]:
+            probability = candidate_kernels.probability_of(net, disease, workspace)
+            add_scores(net, disease, probability / n_sweeps, workspace, half)
+            candidate_kernels.draw(net, disease, probability, random, workspace)
+        for x in range(len(symptoms)):
+            # Present: h / (1 - leak) instead of -1 / (1 - leak); unknown (h = 0): nothing.
+            leak = net.leaks[symptoms[x]]
+            half[first_leak + symptoms[x]] += (workspace.h[x] + 1.0) / (1.0 - leak) / n_sweeps
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy")
@@ -392,3 +401,59 @@ def add_products(touched: Integers, halves: Floats, total: Floats, products: Flo
             products[a, b] += halves[0, a] * halves[1, b]
     for a in touched:
         halves[0, a] = halves[1, a] = 0.0
+
+
+# --- what the diseases of a large network share ---
+
+
+class SharedScores(NamedTuple):
+    """Scores by all parameters, and the products of those by each two diseases' priors."""
+
+    total: Floats
+    information: Floats
+
+    @classmethod
+    def zeros(cls, structure: Structure) -> "SharedScores":
+        """Return scores of no record."""
+        n = structure.n_diseases
+        return cls(np.zeros(structure.n_parameters), np.zeros((n, n)))
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def gather_shared(
+    net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, following: Floats,
+    scores: SharedScores,
+) -> None:  # fmt: skip
+    """Do as `gather_scores`, with products of one score a disease: that by its prior.
+
+    The disease's failures follow its prior, each by so much.
+    """
+    total, products = scores
+    workspace = candidate_kernels.new_open_record(net)
+    halves, touched = np.zeros((2, len(total))), np.empty(len(total), dtype=np.int64)
+    by_disease, n_diseases = np.zeros((2, len(net.priors))), len(net.priors)
+    for record in range(len(records.offsets) - 1):
+        random = random_of(sweeps.seed, records.first + record)
+        symptoms = candidate_kernels.open_record(net, records, record, workspace)
+        candidate_kernels.screen(
+            net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
+        )
+        for disease in range(n_diseases):
+            if workspace.odds[disease] > NOTHING:
+                add_scores(net, disease, workspace.odds[disease], workspace, total)
+        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
+        expect_scores(net, symptoms, n_chosen, sweeps.n_sweeps, random, workspace, halves)
+        chosen = workspace.chosen[:n_chosen]
+        for half in range(2):
+            for disease in chosen:
+                found = halves[half, disease]
+                for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+                    found += following[edge] * halves[half, n_diseases + edge]
+                by_disease[half, disease] = found
+        for a in chosen:
+            for b in chosen:
+                products[a, b] += by_disease[0, a] * by_disease[1, b]
+        for a in touched[: list_touched(net, symptoms, n_chosen, workspace, touched)]:
+            total[a] += (halves[0, a] + halves[1, a]) / 2.0
+            halves[0, a] = halves[1, a] = 0.0
+        candidate_kernels.close_record(symptoms, workspace, records.states[record])

@@ -95,7 +95,7 @@ class ScoringSettings:
 def is_small(structure: Structure) -> bool:
     """Return True if the information on all parameters of a network is inverted together.
 
-    Of more, each disease's is inverted on its own.
+    Of more, each disease's is inverted on its own, and that of all priors together.
     """
     return structure.n_parameters <= MOST_TOGETHER
 

@@ -3,15 +3,18 @@
 import numpy as np
 
 from noisyor.em.exact import ExactExpectation
+from noisyor.em.expected import BetaPriors
+from noisyor.em.information import information_errors
 from noisyor.errors import ParameterError
 from noisyor.experiments.learners import fit_sample
-from noisyor.experiments.measures import coverage
+from noisyor.experiments.measures import KINDS, coverage
 from noisyor.experiments.results import Cell, Quantities, Results, cells_of
 from noisyor.experiments.settings import WEAK, ExperimentSettings
 from noisyor.experiments.tables import span
 from noisyor.findings import Findings
 from noisyor.inference import posteriors
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Fixed, Parameters
 
 LASTS = "two hours"
 NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK)
@@ -51,9 +54,31 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     found["test loss"] = -_gain(learned, network, others) / N_TESTED
     found["expected"] = n_parameters / 2.0
     found["test loss, expected"] = n_parameters / 2.0 / cell.n_records
+    is_small = found["test loss"] <= 1.2 * found["test loss, expected"]
+    found["test loss is small"] = float(is_small)
+    found |= _unknowable(network, records)
     for kind, part in estimate.parts.items():
         found[f"flagged {kind}"] = float((part.flags != 0).mean())
     return found | coverage(estimate, network)
+
+
+def _unknowable(truth: NoisyOrNetwork, records: Findings) -> Quantities:
+    """Return the shares of the parameters that such records leave uncertain by a third and more.
+
+    By the information at the true network, without weak priors: how small shares of flags could be.
+    """
+    try:
+        information = ExactExpectation(records).information(truth)
+    except ParameterError:  # some records are too much work
+        return {}
+    # With hardly any priors, of a millionth of a case, there is an inverse.
+    priors = BetaPriors(truth.parameters, Parameters.full(truth.structure, 1e-6))
+    errors = information_errors(truth, information, Fixed(truth.structure), priors)
+    is_known = errors.map(lambda error, value: error <= value / 3.0, truth.parameters)
+    return {
+        f"unknowable {kind}": float(1.0 - known.mean())
+        for kind, known in zip(KINDS, is_known, strict=True)
+    }
 
 
 def _gain(learned: NoisyOrNetwork, truth: NoisyOrNetwork, records: Findings) -> float:
@@ -72,10 +97,7 @@ def page(results: Results) -> dict[str, object]:
     """Return the tables, and how often learning ends above the truth."""
     runs = results.runs("refined")
     gains = np.concatenate([results.all(*run, "gain") for run in runs])
-    covered = {
-        kind: [results.mean(*run, f"covered {kind}") for run in runs]
-        for kind in ("prior", "failure", "leak")
-    }
+    covered = {kind: [results.mean(*run, f"covered {kind}") for run in runs] for kind in KINDS}
     return {
         "n_above": int((gains >= 0).sum()),
         "n_all": len(gains),

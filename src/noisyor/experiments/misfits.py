@@ -44,8 +44,11 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
         return _wrong(network, cell)
     records = network.sample(cell.n_records, rng=cell.seed + 1)
     misfits = fit(records, network.structure, cell.method.removeprefix("right, ")).misfits()
-    p_values = {"all": misfits.p_value, **misfits.tests}
-    found = {f"{name}: rejected": float(p < LEVEL) for name, p in p_values.items()}
+    found = {f"{name}: rejected": float(p < LEVEL) for name, p in misfits.tests.items()}
+    found |= {
+        "all: rejected": float(misfits.fits is False),
+        "undecided": float(misfits.fits is None),
+    }
     quarter = min(int(4.0 * misfits.p_value), 3)
     return found | {f"quarter {number}": float(number == quarter) for number in range(4)}
 
@@ -80,7 +83,7 @@ def _judged(misfits: Misfits, kind: str, members: set[int]) -> Quantities:
     needed = 0.7 if kind == HIDDEN else 1.0
     shares = [len(members & set(cause.members)) / len(set(cause.members)) for cause in first]
     return {
-        "noticed": float(not misfits.fits),
+        "noticed": float(misfits.fits is False),
         "kind": float(is_kind),
         "named": float(is_kind and shares[0] >= needed),
     }

@@ -38,6 +38,8 @@ MOST_SIMULATED = 2_000_000
 """Residuals of pairs in all sets."""
 MOST_RECORDS, FEWEST_RECORDS = 20_000, 64
 """Records of a set: no more are needed to see how residuals vary, and groups of fewer differ."""
+MUCH_LESS = 0.01
+"""The part of the level below which a network does not fit, even if little is known of it."""
 STREAM = 0x6D6973666974
 
 
@@ -113,8 +115,24 @@ class Misfits(Immutable):
 
     @property
     def fits(self) -> bool | None:
-        """The verdict: True if the network explains the records; None if nothing can be tested."""
-        return bool(self.p_value > self.level) if self.tests else None
+        """The verdict: True if the network explains the records.
+
+        None if nothing can be tested; or if little is known of most diseases and the p-value is
+        not far below the level: then p-values are too small.
+        """
+        if not self.tests:
+            return None
+        if self.p_value > self.level:
+            return True
+        is_clear = self.p_value <= self.level * MUCH_LESS
+        return (
+            False if is_clear or self.n_doubted <= self.network.structure.n_diseases / 2 else None
+        )
+
+    @property
+    def n_doubted(self) -> int:
+        """Of how many diseases parameters were not learned, or the prior is in doubt."""
+        return int((~self._comparison.is_known).sum())
 
     @functools.cached_property
     def p_value(self) -> float:
@@ -137,12 +155,12 @@ class Misfits(Immutable):
 
     @property
     def n_found(self) -> int:
-        """How many pairs deviate; none where the network fits."""
+        """How many pairs deviate; none unless the network does not fit."""
         return len(self.found(self.pairs))
 
     def found(self, scored: Scored) -> Indices:
-        """Return the rows of what deviates, the clearest first; none where the network fits."""
-        return np.empty(0, dtype=np.int64) if self.fits else scored.found(self.level)
+        """Return what deviates, the clearest first; nothing unless the network does not fit."""
+        return scored.found(self.level) if self.fits is False else np.empty(0, dtype=np.int64)
 
     @property
     def pairs(self) -> Scored:
@@ -283,10 +301,11 @@ class Misfits(Immutable):
         write_table(path, self.table(), spreadsheet_safe=spreadsheet_safe)
 
     def __repr__(self) -> str:
-        if self.fits is None:
+        if not self.tests:
             return "Misfits(nothing could be tested)"
+        verdict = {True: "fits", False: "does not fit", None: "undecided"}[self.fits]
         return (
-            f"Misfits({'fits' if self.fits else 'does not fit'}; p = {self.p_value:.2g}; "
+            f"Misfits({verdict}; p = {self.p_value:.2g}; "
             f"{self.n_found:,} of {self.n_tested:,} pairs deviate)"
         )
 
@@ -428,10 +447,17 @@ def _sentences(misfits: Misfits) -> Iterator[str]:
     n_symptoms, n_tested = misfits.network.structure.n_symptoms, misfits.n_tested
     n_all = n_symptoms * (n_symptoms - 1) // 2
     of = f"all {n_tested:,}" if n_tested == n_all else f"{n_tested:,} of {n_all:,}"
-    if misfits.fits is None:
+    if not misfits.tests:
         yield "No pair of symptoms could be tested: whether the network fits is not known."
         return
-    if misfits.fits:
+    if misfits.fits is None:
+        yield (
+            f"Whether the network fits is open (p = {misfits.p_value:.2g}, which is too small "
+            f"where so little is known): {misfits.n_doubted:,} of "
+            f"{misfits.network.structure.n_diseases:,} diseases are in doubt. Fix what is known "
+            "of them, or bring more records."
+        )
+    elif misfits.fits:
         yield f"The network fits (p = {misfits.p_value:.2g}): {of} pairs of symptoms were tested."
     else:
         yield (
@@ -440,8 +466,12 @@ def _sentences(misfits: Misfits) -> Iterator[str]:
         )
     if n_tested < n_all:
         yield "Other pairs were not counted, or rest on parameters that were not learned."
-    if not misfits.fits:
+    if misfits.fits is False:
         yield from _reasons(misfits)
+        yield (
+            "Standard errors take the network to be right, but for those of refined with "
+            "robust=True (--robust)."
+        )
 
 
 def _reasons(misfits: Misfits) -> Iterator[str]:

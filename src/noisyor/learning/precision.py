@@ -129,7 +129,10 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
             found = information_errors(inside, scored, nothing, BetaPriors.weak(inside, share))
         else:
             totals = RecordTotals(n_records, np.full(structure.n_symptoms, float(n_records)))
-            found = disease_errors(inside, information, totals, nothing, share)
+            alone = disease_errors(inside, information, totals, nothing, share)
+            sweeps = rounds.information_sweeps
+            shared = grown * sampler.share(inside, alone.following, sweeps, seed)
+            found = alone.together(shared, nothing, structure.edges[:, 0])
         return too_rare.map(lambda here, error: np.where(here, np.nan, error), found)
 
     schedule = find_schedule(structure)

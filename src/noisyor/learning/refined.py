@@ -217,7 +217,8 @@ def _climb_exactly(
     """Find the maximum of the penalised likelihood."""
     totals = expectation.totals
     frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
-    starts = [start, even_network(start.structure, frequencies, fixed)]
+    even = even_network(start.structure, frequencies, fixed)
+    starts = [start] if start == even else [start, even]  # the same where counts tell nothing
     limits = settings.limits(max_iter=100, tol=0.0)
     run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
     network, trace = best_run([run], "penalised log likelihood")
@@ -262,7 +263,10 @@ def _sample(
         return _scored(records, guard, fixed, share, settings.rng, totals)
     learned, trace = best_run([guard.best(is_settled)], BOUNDED)
     information = records.inform(learned, rounds.information_sweeps, settings.rng)
-    errors = disease_errors(learned, information, totals, fixed, share)
+    of_diseases = disease_errors(learned, information, totals, fixed, share)
+    following, n_sweeps = of_diseases.following, rounds.information_sweeps
+    shared = records.share(learned, following, n_sweeps, settings.rng)
+    errors = of_diseases.together(shared, fixed, structure.edges[:, 0])
     if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
     # Records should say half of what they would say of a prior if the disease was seen: EM
     # comes nearer by that share in a round; with less, ten rounds are too few to be sure.

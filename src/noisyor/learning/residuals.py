@@ -28,6 +28,9 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import MARGIN, Booleans, Floats, Parameters
 from noisyor.structure import Structure
 
+DOUBTED = Flag.WEAK | Flag.WEAKLY_IDENTIFIED | Flag.AMBIGUOUS | Flag.SWAPPABLE
+"""Of diseases with such a prior, what they would move is a guess: whether one depends on another,
+or an edge of it is missing, is not tested."""
 MOST_DENSE = 1500
 """So many fitted parameters are projected off exactly; more of them by conjugate gradients."""
 MOST_STEPS = 60
@@ -84,8 +87,8 @@ class CountComparison:
         self.pairs = plan.pairs[self._rows]
         is_lost = ((given.failures | given.priors[structure.edges[:, 0]]) & Flag.NOT_LEARNED) != 0
         n_lost = np.bincount(structure.edges[is_lost, 0], minlength=structure.n_diseases)
-        self.is_known = n_lost == 0
-        """True for diseases all of whose parameters were learned or fixed."""
+        self.is_known = (n_lost == 0) & ((given.priors & DOUBTED) == 0)
+        """True for diseases all of whose parameters were learned or fixed, and well."""
         # A leak that was fitted takes up all that its symptom's frequency could show.
         is_fixed = (given.leaks & Flag.FIXED) != 0
         singles = compare_symptoms(moments, network)

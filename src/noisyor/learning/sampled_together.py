@@ -161,5 +161,5 @@ def _item_errors(
     """Return the standard errors of failures and leaks."""
     plain, totals = network.as_independent(), rounds.totals(len(rounds.sampler.starts) - 1)
     information = rounds.sampler.inform(plain, options.information_sweeps, seed)
-    found = disease_errors(plain, information, totals, rounds.fixed, rounds.share)
+    found = disease_errors(plain, information, totals, rounds.fixed, rounds.share).errors
     return np.concatenate([found.failures, found.leaks])

@@ -11,10 +11,7 @@ from noisyor.structure import Structure
 FEWEST_CASES = 5.0
 """Of fewer expected cases a disease's parameters are a guess."""
 MOSTLY = 0.64
-"""What rests on others has more than this part of its variance from them: 0.8 of the spread."""
-TRADED_AWAY = 0.25
-"""The part of a variance that priors of other parameters may decide: they can move a value by half
-of its standard error, which takes 95% intervals to 92%."""
+"""What rests on priors has more than this part of its variance from them: 0.8 of the spread."""
 TRADED = 0.5
 """The least correlation of two parameters that trade off."""
 WIDENED_BELOW = 30.0
@@ -57,20 +54,17 @@ def flat_directions(covariance: Floats, of_priors: Floats) -> FlatDirections:
 
     With the information I of the records and that of the priors P, a diagonal, the covariance is
     C = (I + P)^-1 = C I C + C P C. The second part is what priors, and not records, decide: of a
-    parameter that lies along a flat direction nearly all, however many share it. What its own prior
-    decides is known to be near the others of its kind; what those of other parameters decide is
-    not, and may be off by as much as they are.
+    parameter that lies along a flat direction nearly all, however many share it. Some of it does no
+    harm, for priors are those of parameters of the same kind.
 
     >>> flat = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 50.0]])
     >>> flat_directions(np.linalg.inv(1000 * flat + np.eye(3)), np.ones(3))
     FlatDirections(is_flat=array([ True,  True, False]), partners=array([ 1,  0, -1]))
     """
     variances = np.diag(covariance)
-    own = of_priors * variances**2
-    by_others = np.einsum("i,ij,ij->j", of_priors, covariance, covariance) - own
+    by_priors = np.einsum("i,ij,ij->j", of_priors, covariance, covariance)
     with np.errstate(invalid="ignore"):
-        is_known = (own <= MOSTLY * variances) & (by_others <= TRADED_AWAY * variances)
-    is_flat = ~is_known & (variances != 0.0)
+        is_flat = ~(by_priors <= MOSTLY * variances) & (variances != 0.0)
     partners = np.full(len(variances), -1)
     spreads = np.sqrt(np.where(variances > 0.0, variances, np.inf))
     for j in np.flatnonzero(is_flat):
