@@ -28,7 +28,7 @@ def test_bins_have_the_mean_of_what_was_said_and_of_what_was_so():
     results = Results()
     quantities = {f"{what} trait {b}": 0.0 for what in "npd" for b in range(together.N_BINS)}
     quantities |= {"n trait 3": 4.0, "p trait 3": 1.4, "d trait 3": 1.0}
-    results.add(Cell("trait20", together.SIZES["trait20"][0], 0, "trait"), quantities)
+    results.add(Cell("trait20", together.SIZES[0][1], 0, "trait"), quantities)
     said, true = together.shares(results, "trait")
     assert (said[3], true[3]) == pytest.approx((0.35, 0.25))
     assert np.isnan(said[0])

@@ -33,8 +33,13 @@ from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 LASTS = "an hour"
-SIZES = {"trait20": (3000, 5), "qmr_trait": (100_000, 3), "qmr_plain": (100_000, 1)}
-"""Networks: records, and samples."""
+SIZES = (
+    ("trait20", 3000, 5),
+    ("qmr_trait", 20_000, 3),
+    ("qmr_plain", 20_000, 2),
+    ("qmr_trait", 100_000, 1),
+)
+"""Networks, records and samples."""
 AGES = np.arange(20.0, 90.0)
 CENTRE, SCALE = 54.5, 20.2
 STRONGEST, AGE_EFFECT = 2.4, 0.4
@@ -50,7 +55,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     found = []
     if _ecpe(settings) is not None:
         found += [Cell("ecpe", 2922, 0, kind) for kind in ("independent", "trait", "joint")]
-    for name, (n_records, n_samples) in SIZES.items():
+    for name, n_records, n_samples in SIZES:
         found += cells_of([name], [n_records], settings.seeds(n_samples), ["trait"])
     return [cell for cell in found if cell.network == "trait20"][:1] if settings.quick else found
 
@@ -244,7 +249,7 @@ def _measure_ecpe(kind: str, settings: ExperimentSettings) -> Quantities:
 
 def shares(results: Results, method: str) -> tuple[Floats, Floats]:
     """Return, for each bin of probabilities, their mean and the share of those who are ill."""
-    run = "trait20", SIZES["trait20"][0], "trait"
+    run = "trait20", SIZES[0][1], "trait"
     n, p, d = (
         np.array([results.all(*run, f"{what} {method} {b}").sum() for b in range(N_BINS)])
         for what in ("n", "p", "d")
@@ -274,12 +279,15 @@ def page(results: Results) -> dict[str, object]:
         found[f"off_{method}"] = f"{np.nanmax(np.abs(said - true)):.3f}"
     runs = [run for run in results.runs("trait") if run[0] != "ecpe"]
     large = [run for run in runs if run[0].startswith("qmr")]
-    bics = {run[0]: results.all(*run, "bic") for run in large}
+    bics = {
+        name: np.array([x for run in large if run[0] == name for x in results.all(*run, "bic")])
+        for name in ("qmr_trait", "qmr_plain")
+    }
     return found | {
         "runs": runs,
         "correlated": [run for run in runs if run[0] != "qmr_plain"],
         "large": large,
         "ecpe": [run for run in results.runs("independent", "trait", "joint") if run[0] == "ecpe"],
-        "bic_trait": span(bics.get("qmr_trait", np.zeros(1)), "{:,.0f}"),
-        "bic_plain": span(bics.get("qmr_plain", np.zeros(1)), "{:,.0f}"),
+        "bic_trait": span(bics["qmr_trait"], "{:,.0f}"),
+        "bic_plain": span(bics["qmr_plain"], "{:,.0f}"),
     }

@@ -32,9 +32,9 @@ FLAT = 3.0
 """A direction of the causes' parameters is flat if the records say less of it than a share of what
 they would say if all were seen: this, over the root of their number. Sampling does not tell less
 from nothing."""
-FAR, MOST_TURNS = 0.3, 5
-"""A step is long if it is so many standard errors; after a long one there are more rounds, in so
-many turns at most."""
+FAR, MOST_TURNS, ROUNDS_AFTER = 0.5, 4, 4
+"""A step is long if it is so many standard errors; after a long one there are a few more rounds, in
+so many turns at most."""
 LONGEST_STEP = 1.0
 SCORED_SWEEPS = 4
 """How often diseases and people are drawn, in each of two halves, for standard errors."""
@@ -112,6 +112,8 @@ def _run(
         # EM crawls where the records say little of what they would if all was seen.
         position = rounds.model.position_of(run.network.causes) + point.step
         network = run.network.with_causes(rounds.model.causes_at(position))
+        few = min(ROUNDS_AFTER, options.rounds)
+        options = replace(options, rounds=few, rounds_after=few, warm_up_rounds=1, most_rounds=few)
     return run._replace(values=values, steps=steps[1:], is_settled=not point.is_far), point
 
 
