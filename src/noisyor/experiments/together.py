@@ -249,9 +249,14 @@ def _measure_ecpe(kind: str, settings: ExperimentSettings) -> Quantities:
 
 def shares(results: Results, method: str) -> tuple[Floats, Floats]:
     """Return, for each bin of probabilities, their mean and the share of those who are ill."""
-    run = "trait20", SIZES[0][1], "trait"
+    runs = results.runs("trait", network="trait20")
     n, p, d = (
-        np.array([results.all(*run, f"{what} {method} {b}").sum() for b in range(N_BINS)])
+        np.array(
+            [
+                sum(results.all(*run, f"{what} {method} {b}").sum() for run in runs)
+                for b in range(N_BINS)
+            ]
+        )
         for what in ("n", "p", "d")
     )
     with np.errstate(divide="ignore", invalid="ignore"):
