@@ -30,6 +30,10 @@ def python_blocks(path):
     return re.findall(pattern, text, flags=re.MULTILINE | re.DOTALL)
 
 
+def commands(path):
+    return [line for block in blocks(path, "console") for line in block.splitlines()]
+
+
 def pages_with(what):
     """Make a case of each page on which something is found."""
     cases = []
@@ -49,10 +53,6 @@ def test_python_blocks_run_and_print_what_stands_below_them(path, tmp_path, monk
         exec(compile(block, path.name, "exec"), names)
         printed = capsys.readouterr().out
         assert not shown or printed == shown, block
-
-
-def commands(path):
-    return [line for block in blocks(path, "console") for line in block.splitlines()]
 
 
 @pages_with(commands)

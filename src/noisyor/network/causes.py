@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisyor.errors import FileError, ParameterError, quoted
+from noisyor.errors import FileError, ParameterError, count_of, quoted
 from noisyor.immutable import Immutable
 from noisyor.names import Indices
 from noisyor.network.covariates import Effects, finite_array
@@ -416,7 +416,7 @@ class Trait(LogisticCauses):
 
     def __repr__(self) -> str:
         effects = "" if self._effects is None else f", {self._effects!r}"
-        return f"Trait({self.n_diseases} diseases, {self.n_traits} traits{effects})"
+        return f"Trait({self.n_diseases} diseases, {count_of(self.n_traits, 'trait')}{effects})"
 
 
 def trait_grid(n_traits: int) -> tuple[Floats, Floats]:
