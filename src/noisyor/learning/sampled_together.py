@@ -32,8 +32,8 @@ FLAT = 3.0
 """A direction of the causes' parameters is flat if the records say less of it than a share of what
 they would say if all were seen: this, over the root of their number. Sampling does not tell less
 from nothing."""
-FAR, MOST_TURNS, ROUNDS_AFTER = 0.5, 4, 4
-"""A step is long if it is so many standard errors; after a long one there are a few more rounds, in
+FAR, MOST_TURNS = 0.5, 3
+"""A step is long if it is so many standard errors; after a long one there are as many rounds, in
 so many turns at most."""
 LONGEST_STEP = 1.0
 SCORED_SWEEPS = 4
@@ -112,8 +112,8 @@ def _run(
         # EM crawls where the records say little of what they would if all was seen.
         position = rounds.model.position_of(run.network.causes) + point.step
         network = run.network.with_causes(rounds.model.causes_at(position))
-        few = min(ROUNDS_AFTER, options.rounds)
-        options = replace(options, rounds=few, rounds_after=few, warm_up_rounds=1, most_rounds=few)
+        # The means of fewer rounds than before would be too noisy.
+        options = replace(options, most_rounds=options.rounds)
     return run._replace(values=values, steps=steps[1:], is_settled=not point.is_far), point
 
 
