@@ -139,10 +139,6 @@ class LogisticModel(CauseModel):
             free[:trait, 1 + trait] = False
         return free.ravel()
 
-    def origin(self) -> Floats:
-        """Return the vector of zeros."""
-        return np.zeros(self.n_diseases * self._width)
-
     def position_of(self, causes: Causes) -> Floats:
         """Return intercept, loadings and coefficients of each disease, one after the other."""
         assert isinstance(causes, Independent | Trait)

@@ -15,7 +15,7 @@ from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, to
 from noisyor.em.mixed import LogisticModel
 from noisyor.em.mixed_kernels import PeopleOfRecords
 from noisyor.em.people_kernels import People, PeopleCounts, Population
-from noisyor.em.sampled import MATRIX_PARTS, SUMMED_PARTS, RecordSampler
+from noisyor.em.sampled import MATRIX_PARTS, RecordSampler
 from noisyor.em.sampling_kernels import SummedBounds, Sweeps
 from noisyor.em.stochastic import Rounds
 from noisyor.findings.blocks import Block
@@ -29,6 +29,7 @@ from noisyor.structure import Structure
 NEWTON_STEPS = 2
 """Of each logistic regression: the next round goes on."""
 LONGEST_STEP = 1.0
+"""Of any parameter of the causes."""
 MOST_ENUMERATED = 8
 """Records with more candidates are sampled: as people are sampled anyway, to sum up more states,
 twice the work for each candidate, makes what is expected hardly less noisy."""
@@ -59,10 +60,10 @@ class PeopleSampler(RecordSampler):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, blocks, least_odds, n_jobs=n_jobs)
-        self._model, self.design, self._people = model, design, people
-        self._cells = people.cells[people.starts[:-1]].copy()
-        n_nodes = len(model.flat(model.causes_at(model.origin()), design).weights)
-        self._nodes = np.full(len(self._cells), n_nodes // 2, dtype=np.int64)
+        self._model, self.design = model, design
+        cells, n_nodes = people.cells[people.starts[:-1]].copy(), len(trait_grid(model.n_traits)[1])
+        nodes = np.full(len(cells), n_nodes // 2, dtype=np.int64)
+        self._people = People(nodes, cells, people.starts, people.cells, people.weights)
 
     def population(self, network: NoisyOrNetwork) -> Population:
         """Return what people can be, under a network."""
@@ -77,26 +78,17 @@ class PeopleSampler(RecordSampler):
 
     def _people_of(self, k: int) -> People:
         """Return the people of a block."""
-        rows = slice(self.starts[k], self.starts[k + 1])
-        starts = self._people.starts[rows.start : rows.stop + 1]
-        own = slice(starts[0], starts[-1])
-        return People(
-            self._nodes[rows], self._cells[rows], starts - starts[0], self._people.cells[own],
-            self._people.weights[own],
-        )  # fmt: skip
+        return _some_people(self._people, slice(self.starts[k], self.starts[k + 1]))
 
     def expect_people(
         self, network: NoisyOrNetwork, n_blocks: int, *, n_sweeps: int, seed: int
     ) -> Told:
         """Sample the diseases and people of the first blocks; return what to expect."""
         net, population = flatten(network.as_independent()), self.population(network)
-        n_blocks = min(n_blocks, len(self.blocks))
-        n_parts = max(min(n_blocks, SUMMED_PARTS), 1)
-        bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
 
-        def expect_part(part: int) -> Told:
+        def expect_part(part: range) -> Told:
             told = self._nothing(population)
-            for k in range(bounds[part], bounds[part + 1]):
+            for k in part:
                 is_start = not self.is_started[k]
                 sweeps = Sweeps(
                     self.least_odds, bool(is_start), True, n_sweeps, seed, True, MOST_ENUMERATED
@@ -107,7 +99,7 @@ class PeopleSampler(RecordSampler):
                 self.is_started[k] = True
             return told
 
-        parts = in_threads(expect_part, range(n_parts), self._n_jobs)
+        parts = in_threads(expect_part, self._parts(n_blocks), self._n_jobs)
         return Told(*(total_of(each) for each in zip(*parts, strict=True)))
 
     def _nothing(self, population: Population) -> Told:
@@ -210,7 +202,10 @@ class PeopleRounds(Rounds):
     def make(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> NoisyOrNetwork:
-        """Make a round over the first blocks."""
+        """Make a round over the first blocks; candidates are always looked for anew.
+
+        For they depend on who the person is, which changes.
+        """
         told = self.sampler.expect_people(network, n_blocks, n_sweeps=n_sweeps, seed=seed)
         trials = Trials.of(network.structure, told.counts, self.totals(n_blocks))
         weak = BetaPriors.weak(network.as_independent(), self.share)

@@ -6,6 +6,7 @@ instead. What is sampled depends on the record's number and a seed, not on who d
 """
 
 import copy
+import itertools
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -155,13 +156,11 @@ class RecordSampler(Sampler):
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> ExpectedCounts:
         """Sample the diseases of the first blocks; return the expected counts."""
-        net, n_blocks = flatten(network), min(n_blocks, len(self.blocks))
-        n_parts = max(min(n_blocks, SUMMED_PARTS), 1)
-        bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
+        net = flatten(network)
 
-        def expect_part(part: int) -> ExpectedCounts:
+        def expect_part(part: range) -> ExpectedCounts:
             counts = ExpectedCounts.zeros(self.structure)
-            for k in range(bounds[part], bounds[part + 1]):
+            for k in part:
                 is_start = not self.is_started[k]
                 if must_screen or is_start:
                     self.negligible_cases[k] = np.zeros(self.structure.n_diseases)
@@ -172,7 +171,14 @@ class RecordSampler(Sampler):
                 self.is_started[k] = True
             return counts
 
-        return total_of(in_threads(expect_part, range(n_parts), self._n_jobs))
+        return total_of(in_threads(expect_part, self._parts(n_blocks), self._n_jobs))
+
+    def _parts(self, n_blocks: int) -> list[range]:
+        """Split the first blocks into parts that are summed up one by one."""
+        n_blocks = min(n_blocks, len(self.blocks))
+        n_parts = max(min(n_blocks, SUMMED_PARTS), 1)
+        bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
+        return [range(first, last) for first, last in itertools.pairwise(bounds)]
 
     def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""

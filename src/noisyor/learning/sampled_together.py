@@ -14,7 +14,7 @@ import numpy as np
 from noisyor.em.expected import RecordTotals
 from noisyor.em.information import disease_errors
 from noisyor.em.mixed import Cells, LogisticModel
-from noisyor.em.people import SCORED_RECORDS, PeopleRounds, PeopleSampler
+from noisyor.em.people import LONGEST_STEP, SCORED_RECORDS, PeopleRounds, PeopleSampler
 from noisyor.em.runs import EMSettings, Run, best_run
 from noisyor.em.stochastic import BOUNDED, StochasticSettings, stochastic_em
 from noisyor.errors import ParameterError
@@ -35,7 +35,6 @@ from nothing."""
 FAR, MOST_TURNS = 0.5, 3
 """A step is long if it is so many standard errors; after a long one there are as many rounds, in
 so many turns at most."""
-LONGEST_STEP = 1.0
 SCORED_SWEEPS = 4
 """How often diseases and people are drawn, in each of two halves, for standard errors."""
 
@@ -57,8 +56,8 @@ def learn_sampled(
     """
     if len(cells.design) > MOST_CELLS:
         raise ParameterError(
-            f"the covariates have {len(cells.design):,} different combinations, and so many "
-            f"records at most {MOST_CELLS:,}: leave out some, or round numbers."
+            f"the covariates have {len(cells.design):,} different combinations; where records are "
+            f"sampled, at most {MOST_CELLS:,} are told apart: leave out some covariates."
         )
     structure = start.structure
     options = StochasticSettings.of(structure, settings.max_iter)
