@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format docs reference lock licences bench attacks clean
+.PHONY: help setup demo browser test test-all test-browser lint format docs reference lock licences release bench attacks clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,6 +27,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
+	@echo "Installed. Loops are compiled when they are first needed; '$(BIN)/noisyor warm-up' compiles them beforehand."
 
 demo: $(READY)  ## run the main job on built-in data
 	$(BIN)/noisyor demo
@@ -37,6 +38,18 @@ test: $(READY)  ## run the default tests
 
 test-all: $(READY)  ## run all tests, the slow ones too, with coverage
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term -m "slow or not slow"
+
+# Debian's Chromium; node finds the modules by NODE_PATH.
+BROWSER_MODULES ?= $(HOME)/.noisyor-browser
+browser:  ## get a browser for the tests of the page and the report (Debian, as root)
+	apt-get install -y chromium
+	command -v npm || apt-get install -y nodejs npm
+	npm install --no-audit --no-fund --prefix $(BROWSER_MODULES) playwright-core axe-core
+	@echo "make test-browser uses it; for others: export NODE_PATH=$(BROWSER_MODULES)/node_modules"
+
+test-browser: $(READY)  ## run the tests that need a browser; make browser gets one
+	NODE_PATH=$(BROWSER_MODULES)/node_modules:$(NODE_PATH) $(BIN)/python -m pytest -m slow \
+	  tests/app/test_browser.py tests/report/test_browser.py
 
 lint: $(READY)  ## check format, rules and types, and that the documentation can be built
 	$(BIN)/ruff format --check .
@@ -63,6 +76,9 @@ lock: $(READY)  ## write requirements.lock: the pinned versions with the hashes 
 
 licences: $(READY)  ## write docs/licences.md: what is installed, and under which licence
 	$(BIN)/python scripts/list_installed.py
+
+release: $(READY)  ## build wheel and source archive into dist/, and try both in clean environments
+	$(BIN)/python scripts/check_release.py
 
 bench: $(READY)  ## measure speed anew; the page is bench/speed.md
 	rm -rf bench

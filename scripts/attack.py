@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adversary.attacks import KINDS, Case
-from noisyor.experiments.experiment import made_index
+from noisyor.experiments.experiment import IN_SHORT, made_index
 from noisyor.experiments.provenance import write_text
 from noisyor.experiments.tables import markdown_table
 
@@ -183,13 +183,13 @@ def page(tallies: list[Tally]) -> str:
     by_kind = {kind: [tally for tally in tallies if tally.kind == kind] for kind in kinds}
     parts = [
         "# Attacks",
+        f"{IN_SHORT} {sum(tally.n_cases for tally in tallies):,} attacks, "
+        f"{sum(tally.n_failures for tally in tallies):,} failures.",
         "Files damaged at random or made to break readers, options that nobody should give, kills, "
         "failing disks, parameters of 0 and 1: what was tried, and how often a promise of "
         "[reliability](../reliability.md) was broken. *Slowest*: seconds of the slowest case; "
         "*memory*: the most that a process has had, of which Python, NumPy and Numba take some "
         "200 MB.",
-        f"- {sum(tally.n_cases for tally in tallies):,} attacks, "
-        f"{sum(tally.n_failures for tally in tallies):,} failures.",
         markdown_table([["kind", *TITLES], *([kind, *total(by_kind[kind])] for kind in kinds)]),
     ]
     for kind in kinds:

@@ -18,11 +18,12 @@ HEAD = """\
 
 What `make setup` installs beside noisyor, at the versions that were tested (`constraints.txt`), and
 under which licence, in the words of each package's metadata. *Needed* is what `pip install noisyor`
-brings; the others serve clusters, tests and documentation. Made by `make licences`;
+brings, {needed} MB in all; the others, {others} MB, serve clusters, tests and documentation. Sizes
+are those of the machine on which this was made, by `make licences`;
 `python scripts/list_installed.py --cyclonedx` prints the list as a CycloneDX document.
 
-| package | version | licence | needed |
-|---|---|---|---|
+| package | version | licence | needed | MB |
+|---|---|---|---|---|
 """
 
 
@@ -43,6 +44,13 @@ def licence_of(name: str) -> str:
     text = (about.get("License") or "").strip()
     short = text if text and len(text) < 60 and "\n" not in text else ""
     return about.get("License-Expression") or "; ".join(classifiers) or short or "not stated"
+
+
+def megabytes_of(name: str) -> float:
+    """Return how much a package takes on disk."""
+    files = metadata.files(name) or []
+    paths = (Path(str(each.locate())) for each in files)
+    return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
 def needed(name: str = "noisyor", seen: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -68,12 +76,16 @@ def installed() -> dict[str, str]:
 
 def page() -> str:
     """Return the page of licences."""
-    always = needed()
-    rows = []
-    for name, version in installed().items():
-        is_needed = "yes" if canonicalize_name(name) in always else ""
-        rows.append(f"| {name} | {version} | {licence_of(name)} | {is_needed} |\n")
-    return HEAD + "".join(rows)
+    always, sizes = needed(), {name: megabytes_of(name) for name in installed()}
+    is_needed = {name: canonicalize_name(name) in always for name in sizes}
+    rows = [
+        f"| {name} | {version} | {licence_of(name)} | {'yes' if is_needed[name] else ''} | "
+        f"{sizes[name]:.1f} |\n"
+        for name, version in installed().items()
+    ]
+    brought = sum(size for name, size in sizes.items() if is_needed[name])
+    head = HEAD.format(needed=round(brought), others=round(sum(sizes.values()) - brought))
+    return head + "".join(rows)
 
 
 def cyclonedx() -> str:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 from pathlib import Path
 
 # Before numpy and scipy load theirs: workers of pytest share the cores already, and threads of
@@ -33,6 +34,14 @@ def find_structures():
     if not STRUCTURES.is_dir():
         pytest.skip(f"the real structures are not at {STRUCTURES}")
     return STRUCTURES
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Close what a test drew: figures that stay open add up to a warning in another test."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -401,8 +401,8 @@ def null_space(rows, n_columns):
     return basis
 
 
-def expectations(priors, failures, leaks, row):
-    """Sum over all states of the diseases of a record.
+def expectations(priors, failures, leaks, row, labels=None):
+    """Sum over all states of the diseases of a record, those that `labels` (1, 0, None) allow.
 
     Returns its probability, the posteriors, and for each finding that is present the probability
     that each disease, and the leak, has caused it (several can have).
@@ -412,6 +412,11 @@ def expectations(priors, failures, leaks, row):
     caused = {(i, j): 0.0 for i in range(len(priors)) for j in known if known[j]}
     leaked = {j: 0.0 for j in known if known[j]}
     for states in itertools.product([0, 1], repeat=len(priors)):
+        if any(
+            label not in (None, state)
+            for label, state in zip(labels or states, states, strict=True)
+        ):
+            continue
         weight = probability_of_states(priors, states)
         for j, value in known.items():
             absent = probability_absent(failures, leaks, j, states)
@@ -434,14 +439,15 @@ def expectations(priors, failures, leaks, row):
     )
 
 
-def em_step(priors, failures, leaks, records):
+def em_step(priors, failures, leaks, records, labels=None):
     """One step of EM; returns the log likelihood before it and the new parameters."""
     n, m = len(priors), len(leaks)
     total, cases = 0.0, [0.0] * n
     at_risk, caused = ([[0.0] * m for _ in range(n)] for _ in range(2))
     known, leaked = [0] * m, [0.0] * m
-    for row in records:
-        probability, posteriors, causes, leaks_of = expectations(priors, failures, leaks, row)
+    for row, seen in zip(records, labels or [None] * len(records), strict=True):
+        found = expectations(priors, failures, leaks, row, seen)
+        probability, posteriors, causes, leaks_of = found
         total += math.log(probability)
         for i in range(n):
             cases[i] += posteriors[i]
@@ -725,3 +731,195 @@ def _halves(chains):
         return statistics.NormalDist().inv_cdf((rank - 0.375) / (n + 0.25))
 
     return [[score(value) for value in half] for half in halves]
+
+
+def log_likelihood(priors, failures, leaks, records):
+    """The log probability of records, by summing over all states of the diseases."""
+    return sum(math.log(expectations(priors, failures, leaks, row)[0]) for row in records)
+
+
+def edge_scores(priors, failures, leaks, row, step=1e-6):
+    """Derivatives of a record's log likelihood by every strength -log f, numerically."""
+
+    def value(i, j, change):
+        moved = [list(each) for each in failures]
+        moved[i][j] *= math.exp(-change)
+        return math.log(expectations(priors, moved, leaks, row)[0])
+
+    # From f = 1 upwards only: a difference over two steps on one side.
+    return [
+        [
+            (4 * value(i, j, step) - 3 * value(i, j, 0) - value(i, j, 2 * step)) / (2 * step)
+            for j in range(len(leaks))
+        ]
+        for i in range(len(priors))
+    ]
+
+
+def count_quartet(records, members):
+    """The table of four symptoms, 2 x 2 x 2 x 2; records with an unknown one are left out."""
+    table = [[[[0, 0], [0, 0]], [[0, 0], [0, 0]]], [[[0, 0], [0, 0]], [[0, 0], [0, 0]]]]
+    for row in records:
+        a, b, c, d = (row[j] for j in members)
+        if None not in (a, b, c, d):
+            table[a][b][c][d] += 1
+    return table
+
+
+# --- probabilities of a disease against labels: 1 present, 0 absent ---
+
+
+def without_rounding_errors(values, tolerance):
+    """Each value, or the least of those that lead to it in steps of at most a tolerance of it."""
+    found = {}
+    for value in sorted(values):
+        near = [low for low in found if value - low <= tolerance * value]
+        found[value] = min(found[low] for low in near) if near else value
+    return [found[value] for value in values]
+
+
+def auc(probabilities, labels):
+    """How often a case has a larger probability than a record without the disease; ties half."""
+    above = [_above(p, q) for p, q in _case_pairs(probabilities, labels)]
+    return sum(above) / len(above)
+
+
+def _above(p, q):
+    return 1.0 if p > q else 0.5 if p == q else 0.0
+
+
+def _case_pairs(probabilities, labels):
+    pairs = list(zip(probabilities, labels, strict=True))
+    return [(p, q) for p, y in pairs if y == 1 for q, z in pairs if z == 0]
+
+
+def delong_variance(probabilities, labels):
+    """DeLong, DeLong and Clarke-Pearson (1988), for one test."""
+    cases = [p for p, y in zip(probabilities, labels, strict=True) if y == 1]
+    others = [p for p, y in zip(probabilities, labels, strict=True) if y == 0]
+    of_cases = [statistics.fmean(_above(p, q) for q in others) for p in cases]
+    of_others = [statistics.fmean(_above(p, q) for p in cases) for q in others]
+    return statistics.variance(of_cases) / len(cases) + statistics.variance(of_others) / len(others)
+
+
+def delong_variance_of_mean(columns):
+    """The variance of the mean AUC of several diseases of the same records.
+
+    `columns` are pairs of probabilities and labels, 1, 0 or None. The variance is that of a sum
+    over all diseases: DeLong's covariance, over the records that are cases, or not, of both.
+    """
+    shares = []
+    for probabilities, labels in columns:
+        share = {}
+        for wanted in 1, 0:
+            here = [i for i, y in enumerate(labels) if y == wanted]
+            there = [i for i, y in enumerate(labels) if y == 1 - wanted]
+            of = {
+                i: statistics.fmean(
+                    _above(probabilities[i], probabilities[k])
+                    if wanted
+                    else _above(probabilities[k], probabilities[i])
+                    for k in there
+                )
+                for i in here
+            }
+            mean, m = statistics.fmean(of.values()), len(here)
+            share |= {i: (value - mean) / math.sqrt(m * (m - 1)) for i, value in of.items()}
+        shares.append(share)
+    total = sum(
+        one[i] * other[i] for one in shares for other in shares for i in one.keys() & other.keys()
+    )
+    return total / len(columns) ** 2
+
+
+def newcombe_interval(value, n_cases, n_others):
+    """Newcombe (2006), method 5: where the squared distance is 1.96^2 variances, on a fine grid."""
+    mean = (n_cases + n_others) / 2
+
+    def distance(theta):
+        spread = 1 + (mean - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        variance = theta * (1 - theta) * spread / (n_cases * n_others)
+        return (value - theta) ** 2 - 1.959963984540054**2 * variance
+
+    inside = [k / 20_000 for k in range(20_001) if distance(k / 20_000) <= 0]
+    return min(inside), max(inside)
+
+
+def brier(probabilities, labels):
+    return statistics.fmean((p - y) ** 2 for p, y in zip(probabilities, labels, strict=True))
+
+
+def log_score(probabilities, labels, least):
+    """The mean log probability of what was seen; none counts as less than `least`."""
+    given = [p if y else 1 - p for p, y in zip(probabilities, labels, strict=True)]
+    return statistics.fmean(math.log(max(each, least)) for each in given)
+
+
+def calibration(probabilities, labels, n_bins):
+    """Of each bin of equal width: labels, those present, the mean probability; and the error."""
+    bins = [[] for _ in range(n_bins)]
+    for p, y in zip(probabilities, labels, strict=True):
+        bins[min(int(p * n_bins), n_bins - 1)].append((p, y))
+    rows = [
+        (len(each), sum(y for _, y in each), statistics.fmean(p for p, _ in each) if each else None)
+        for each in bins
+    ]
+    error = sum(n * abs(mean - seen / n) for n, seen, mean in rows if n) / len(probabilities)
+    return rows, error
+
+
+def mean_distance(probabilities):
+    """How far the number of cases is from its mean, on average: a sum over all numbers."""
+    shares = [1.0]
+    for p in probabilities:
+        shares = [
+            (1 - p) * stay + p * rise
+            for stay, rise in zip([*shares, 0.0], [0.0, *shares], strict=True)
+        ]
+    mean = sum(probabilities)
+    return sum(share * abs(n - mean) for n, share in enumerate(shares))
+
+
+def net_benefit(probabilities, labels, threshold):
+    """Vickers and Elkin (2006): true positives less false ones times the threshold's odds."""
+    pairs = list(zip(probabilities, labels, strict=True))
+    right = sum(1 for p, y in pairs if p >= threshold and y == 1)
+    wrong = sum(1 for p, y in pairs if p >= threshold and y == 0)
+    return (right - wrong * threshold / (1 - threshold)) / len(pairs)
+
+
+def rank_in_record(probabilities, disease):
+    """1 for the most probable disease; of equal ones the first comes first."""
+    mine = probabilities[disease]
+    larger = sum(1 for p in probabilities if p > mine)
+    return 1 + larger + sum(1 for p in probabilities[:disease] if p == mine)
+
+
+def wilson_interval(n_seen, n):
+    """Where the share's distance is 1.96 standard deviations of the end, on a fine grid."""
+    share = n_seen / n
+    inside = [
+        p
+        for p in (k / 20_000 for k in range(20_001))
+        if (share - p) ** 2 <= 1.959963984540054**2 * p * (1 - p) / n
+    ]
+    return min(inside), max(inside)
+
+
+def labelled_counts(records, labels, edges, n_diseases):
+    """Records in which each disease was looked for, and seen; and for each edge those with the
+    disease in which the symptom is known, and present, and the same without the disease."""
+    looked = [[0, 0] for _ in range(n_diseases)]
+    pairs = [[0, 0, 0, 0] for _ in edges]
+    for row, label in zip(records, labels, strict=True):
+        for disease, value in enumerate(label):
+            if value is not None:
+                looked[disease][0] += 1
+                looked[disease][1] += value
+        for (disease, symptom), found in zip(edges, pairs, strict=True):
+            if label[disease] is None or row[symptom] is None:
+                continue
+            first = 0 if label[disease] == 1 else 2
+            found[first] += 1
+            found[first + 1] += row[symptom]
+    return looked, pairs

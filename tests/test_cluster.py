@@ -57,7 +57,9 @@ def clinic():
 
 @pytest.fixture(scope="module")
 def plan(clinic):
-    return MomentPlan.all_pairs(clinic.structure)
+    quartets = [[0, 1, 2, 3], [2, 5, 7, 11]]
+    pairs = MomentPlan.all_pairs(clinic.structure)
+    return pairs | MomentPlan(clinic.structure, quartets=quartets)
 
 
 # --- the same integers ---
@@ -306,8 +308,8 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def here_cluster(monkeypatch):
     """Have commands work on a cluster without Dask."""
-    for command in "count", "fit", "diagnose":
-        monkeypatch.setattr(f"noisyor.cli.{command}.connected", lambda _: nullcontext(object()))
+    for module in "count", "fit", "record_files":
+        monkeypatch.setattr(f"noisyor.cli.{module}.connected", lambda _: nullcontext(object()))
     for module in "cli.count", "learning.methods", "inference.posteriors_on_cluster":
         monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
     monkeypatch.setattr(noisyor_cluster, "PAUSES", ())

@@ -19,13 +19,18 @@ ROOMS = [
     "errors",
     "flags",
     "immutable",
+    "kernels",
     "memory",
     "parallel",
+    "drawing",
     "io",
     "cluster",
+    "gpu",
     "names",
+    "vocabulary",
     "structure",
     "parameters",
+    "beliefs",
     "findings",
     "network",
     "datasets",
@@ -37,10 +42,12 @@ ROOMS = [
     "em",
     "learning",
     "learner",
+    "discovery",
     "comparison",
     "education",
     "evaluation",
     "report",
+    "app",
     "experiments",
     "cli",
     "__main__",
@@ -115,8 +122,9 @@ def test_import_is_cheap():
 
 # What makes an import slow, so that it may wait until a function needs it.
 HEAVY = {
-    "dask", "distributed", "matplotlib", "numba", "numpy", "openpyxl", "pandas", "pgmpy", "polars",
-    "pyagrum", "pyarrow", "rich", "scipy", "sklearn",
+    "anyio", "corextopic", "dask", "distributed", "matplotlib", "numba", "numpy", "openpyxl",
+    "pandas", "pgmpy",
+    "polars", "pyagrum", "pyarrow", "rich", "scipy", "sklearn", "starlette", "uvicorn",
 }  # fmt: skip
 
 # Still to be moved to the top of their files.
@@ -216,8 +224,17 @@ def test_no_exception_outlives_its_reason():
 
 MOST_PARAMETERS = 8
 
-# An estimator's parameters are all arguments: so scikit-learn wants it.
-MANY_PARAMETERS = {("learner.py", "__init__")}
+# An estimator's parameters are all arguments: so scikit-learn wants it. What is known of the
+# records besides their findings are arguments of `fit`. Who counts many records, or answers
+# questions about them, and how long that may take, are arguments, too. What a question is about,
+# what it costs and what it saves are three things, and each has the name that people look for.
+MANY_PARAMETERS = {
+    ("learner.py", "__init__"),
+    ("learner.py", "fit"),
+    ("inference/posterior.py", "posteriors"),
+    ("inference/questions.py", "best_questions"),
+    ("moments/counting.py", "count_moments"),
+}
 
 SHARED_CLASS_NAMES: set[str] = set()
 
@@ -269,6 +286,12 @@ TESTS = Path(__file__).parent
 # Modules without a file of tests of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "cli/options.py": "every command's tests: it declares the options that commands share",
+    "inference/answers_on_card.py": "tests/gpu/simulated/test_answers.py",
+    "em/sampled_on_card.py": "tests/gpu/simulated/test_sampling.py",
+    "experiments/gpu.py": "tests/gpu/simulated/test_experiment.py",
+    "gpu/arrays.py": "tests/gpu/simulated, where numba simulates a card",
+    "gpu/translating.py": "tests/gpu/simulated, where numba simulates a card",
+    "moments/tally_on_card.py": "tests/gpu/simulated/test_counting.py",
 }
 
 
@@ -308,3 +331,15 @@ def test_version_stands_in_one_place():
     assert version("noisyor") == noisyor.__version__
     citation = (SOURCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {noisyor.__version__}\n" in citation
+
+
+def test_importing_needs_no_package_of_developers_alone():
+    """A stranger has neither pandas nor polars: `noisyor reproduce --list` imports every module."""
+    names = {"pandas", "polars", "networkx", "duckdb", "hypothesis", "pgmpy", "pyagrum", "openpyxl"}
+    at_once = {
+        (path.relative_to(SOURCE).as_posix(), node.names[0].name)
+        for path in source_files()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Import) and node.names[0].name.split(".")[0] in names
+    }
+    assert not at_once

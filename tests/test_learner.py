@@ -82,7 +82,7 @@ def test_it_is_an_estimator(network):
     assert twin.get_params() == {
         "structure": network.structure, "method": "sequential", "pairs": False,
         "choice": "rarest", "shrink": True, "robust": False, "causes": "independent",
-        "n_traits": 1, "blocks": None,
+        "n_traits": 1, "blocks": None, "device": "cpu",
         "max_iter": None, "tol": None, "n_init": 4, "n_groups": 50, "random_state": 0,
         "n_jobs": None, "verbose": 0, "n_chains": 4, "pseudo_counts": None,
     }  # fmt: skip

@@ -44,5 +44,7 @@ def test_counts_that_would_not_fit_are_refused_before_they_are_made(monkeypatch)
     monkeypatch.setattr(memory, "machine_memory", lambda: 2_000_000)
     plan = MomentPlan.coupled(star(50))
     assert plan.sizes[1] == 1225
-    with pytest.raises(ParameterError, match=r"4,950 pairs .* in 1,000 groups takes about 0.0 GB"):
+    with pytest.raises(
+        ParameterError, match=r"4,950 pairs, 0 triplets in 1,000 groups takes about 0.0 GB"
+    ):
         count_moments(findings, MomentPlan.coupled(structure), n_groups=1000, n_jobs=1)

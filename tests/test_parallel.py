@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from noisyor.parallel import in_threads
+from noisyor.parallel import in_threads, one_by_one
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
@@ -27,3 +27,11 @@ def test_no_more_threads_work_than_were_asked_for():
 def test_an_error_reaches_the_caller():
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda x: 1 // x, [1, 0, 2], 2)
+
+
+def test_few_results_are_kept_at_a_time():
+    begun = []
+    results = one_by_one(lambda x: begun.append(x) or x, range(100), 2)
+    assert next(results) == 0
+    assert len(begun) < 10
+    assert list(results) == list(range(1, 100))

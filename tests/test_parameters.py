@@ -18,7 +18,7 @@ def test_a_table_of_fixed_values(tmp_path):
         "parameter,disease,symptom,value\nprior,A,,0.2\nleak,,c,0.01\nfailure,B,d,0.4\n"
     )
     fixed = Fixed.load(table, network.structure)
-    assert repr(fixed) == "Fixed(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks)"
+    assert repr(fixed) == ("Beliefs(1 of 2 priors, 1 of 7 failures, 1 of 5 leaks; 3 of them fixed)")
     assert fixed.values.failures[network.structure.edge_index("B", "d")] == 0.4
     estimate = NoisyOrLearner(network.structure).fit(network.sample(300, rng=0)).estimate_
     estimate.save_summary(tmp_path / "all.parquet")

@@ -89,3 +89,19 @@ def test_pages_that_load_from_another_host_are_refused():
     assert loads('<link rel="stylesheet" href=//fonts.example/x.css>')
     assert loads('<img alt="x" src="http://example.org/x.png">')
     assert not loads('<script src="assets/x.js"></script><a href="https://example.org">x</a>')
+
+
+def test_the_gallery_is_made_of_its_page(tmp_path):
+    gallery = load("make_gallery")
+    images = [block["image"] for block in gallery.BLOCKS.finditer(gallery.PAGE.read_text("utf-8"))]
+    wanted = [image for image in images if image]
+    assert len(wanted) == 10
+    for image in wanted:
+        assert (gallery.PAGE.parent / image).stat().st_size > 5000, "run scripts/make_gallery.py"
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nfrom noisyor import datasets\n```\n"
+        "```python\nax = datasets.figure1(0).plot()\n```\n\n![x](images/x.svg)\n"
+    )
+    assert gallery.make(page, tmp_path) == [tmp_path / "images" / "x.svg"]
+    assert "<svg" in (tmp_path / "images" / "x.svg").read_text()

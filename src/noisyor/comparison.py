@@ -12,14 +12,15 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
-from noisyor.immutable import EqualByValue
+from noisyor.immutable import EqualByValue, equal_by_entries
 from noisyor.inference.flat import Floats
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learner import NoisyOrLearner
 from noisyor.learning.together import Together
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.design import CATEGORY, covariates_in_order
+from noisyor.network.design import covariates_in_order
 from noisyor.structure import Structure
 
 WITH = ", with covariates"
@@ -27,8 +28,19 @@ WITH = ", with covariates"
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison(EqualByValue):
-    """Several models of the same records, the one with the smallest BIC first."""
+class ModelComparison(ShownAsTable, EqualByValue):
+    """Several models of the same records, the one with the smallest BIC first.
+
+    >>> from noisyor import NoisyOrLearner, compare_models, datasets
+    >>> network = datasets.figure1(rng=0)
+    >>> methods = ("refined", "pooled")
+    >>> models = {name: NoisyOrLearner(network.structure, method=name) for name in methods}
+    >>> compared = compare_models(models, network.sample(500, rng=0), held_out=0.0)
+    >>> print(compared.table().select(["model", "parameters"]))
+    model    parameters
+    refined          14
+    pooled           14
+    """
 
     rows: tuple[dict[str, Any], ...]
 
@@ -37,9 +49,9 @@ class ModelComparison(EqualByValue):
         """The name of the model with the smallest BIC."""
         return str(self.rows[0]["model"])
 
-    def table(self) -> pa.Table:
-        """Return a row per model, as an Arrow table."""
-        return pa.Table.from_pylist(list(self.rows))
+    def table(self) -> ResultTable:
+        """Return a row per model."""
+        return ResultTable.of_rows(self.rows, "model")
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{row['model']} {row['bic']:,.1f}" for row in self.rows)
@@ -148,10 +160,9 @@ class _Data(NamedTuple):
 def _read(records: Any, structure: Structure, known: Together, form: RecordFormat) -> _Data:
     """Read records, and covariates where there are some."""
     known.check_records(records)
-    bare = tuple(name.removesuffix(CATEGORY) for name in known.columns or ())
     findings = as_source(records, structure)
     if not isinstance(findings, Findings):
-        findings = read_findings(findings, structure, replace(form, passed_over=bare))
+        findings = read_findings(findings, structure, replace(form, passed_over=known.bare_columns))
     if known.covariates is None:
         return _Data(findings)
     source = known.covariates
@@ -219,6 +230,7 @@ def _held_out(learner: NoisyOrLearner, data: _Data, share: float, rng: int) -> f
     return data.at(order[:n_test]).score(data.at(order[n_test:]).fitted(learner))
 
 
+@equal_by_entries
 class PairResiduals(NamedTuple):
     """How well a network describes each two symptoms."""
 

@@ -28,6 +28,7 @@ from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning import Estimate
 from noisyor.learning.trust import intervals_of
 from noisyor.moments import MomentPlan, count_moments
@@ -44,23 +45,34 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @dataclass(frozen=True, eq=False)
-class SkillAnalysis(EqualByValue):
-    """What a test tells of its items, of skills and of persons; each a table of Arrow."""
+class SkillAnalysis(ShownAsTable, EqualByValue):
+    """What a test tells of its items, of skills and of persons; each a table.
 
-    items: pa.Table
+    >>> from noisyor import NoisyOrLearner, analyse_skills, datasets
+    >>> network = datasets.figure1(rng=0)
+    >>> records = network.sample(1000, rng=0)
+    >>> learned = NoisyOrLearner(network.structure, causes="joint").fit(records).estimate_
+    >>> print(analyse_skills(learned, records).table().select(["item", "parameter", "skill"])[:3])
+    item  parameter  skill
+    a     pi*
+    a     r*         A
+    b     pi*
+    """
+
+    items: ResultTable
     """pi* of each item and r* of each skill it needs, with standard errors and 95% intervals."""
-    classes: pa.Table
+    classes: ResultTable
     """The share of persons with each pattern of skills; the errors are null where skills were
     learned as independent."""
-    correlations: pa.Table
+    correlations: ResultTable
     """The tetrachoric correlation of each two skills."""
-    persons: pa.Table
+    persons: ResultTable
     """The most probable pattern of each person, its probability, and that of mastering each
     skill."""
-    classification: pa.Table
+    classification: ResultTable
     """For each skill, and for all of them: the accuracy, how often persons are classified rightly,
     and the consistency, how often a second test of the same kind would classify them alike."""
-    pairs: pa.Table
+    pairs: ResultTable
     """For each two items: the residual of their correlation, X2 and its p-value (one degree of
     freedom), alone and adjusted for the number of pairs (Holm)."""
     srmsr: float
@@ -71,6 +83,10 @@ class SkillAnalysis(EqualByValue):
         """The pair of items that is explained worst, with its adjusted p-value."""
         known = [row for row in self.pairs.to_pylist() if row["x2"] is not None]
         return max(known, key=lambda row: float(row["x2"]), default=None)
+
+    def table(self) -> ResultTable:
+        """Return the items."""
+        return self.items
 
     def __repr__(self) -> str:
         n_items = len(set(self.items["item"].to_pylist()))
@@ -148,7 +164,7 @@ def _check(estimate: Any) -> None:
 # --- items, classes and skills ---
 
 
-def _items(estimate: Estimate) -> pa.Table:
+def _items(estimate: Estimate) -> ResultTable:
     """Return pi* and r*: a right answer is a symptom that is absent."""
     structure, leaks, failures = estimate.structure, estimate.leaks, estimate.failures
     low, high = leaks.intervals()
@@ -160,7 +176,7 @@ def _items(estimate: Estimate) -> pa.Table:
     is_penalty = np.concatenate([np.zeros(structure.n_symptoms), np.ones(len(items))])
     skills = [None] * structure.n_symptoms + [structure.diseases[i] for i in owners.tolist()]
     order = np.lexsort((is_penalty, rows))
-    return pa.table(
+    return ResultTable(
         {
             "item": [structure.symptoms[j] for j in rows[order].tolist()],
             "parameter": ["r*" if is_penalty[j] else "pi*" for j in order.tolist()],
@@ -169,11 +185,12 @@ def _items(estimate: Estimate) -> pa.Table:
             "standard_error": pa.array(np.concatenate(errors)[order], from_pandas=True),
             "lower": pa.array(np.concatenate([1.0 - high, lower])[order], from_pandas=True),
             "upper": pa.array(np.concatenate([1.0 - low, upper])[order], from_pandas=True),
-        }
+        },
+        ("item", "parameter", "skill"),
     )
 
 
-def _classes(estimate: Estimate) -> pa.Table:
+def _classes(estimate: Estimate) -> ResultTable:
     """Return the shares of all patterns, from those who lack nothing on."""
     diseases, learned = estimate.structure.diseases, estimate.learned_causes
     if learned is None:
@@ -185,7 +202,7 @@ def _classes(estimate: Estimate) -> pa.Table:
     has = ~_states(len(diseases))
     mastered = [[skill for skill, is_there in zip(diseases, row, strict=True) if is_there]
                 for row in has.tolist()]  # fmt: skip
-    return pa.table(
+    return ResultTable(
         {
             "pattern": _patterns(has),
             "mastered": [" + ".join(names) or "none" for names in mastered],
@@ -193,11 +210,12 @@ def _classes(estimate: Estimate) -> pa.Table:
             "standard_error": pa.array(errors, from_pandas=True),
             "lower": pa.array(lower, from_pandas=True),
             "upper": pa.array(upper, from_pandas=True),
-        }
+        },
+        "pattern",
     )
 
 
-def _correlations(estimate: Estimate) -> pa.Table:
+def _correlations(estimate: Estimate) -> ResultTable:
     """Return tetrachoric correlations, with errors by the delta method where shares have some."""
     diseases, learned = estimate.structure.diseases, estimate.learned_causes
     states, rows = _states(len(diseases)), []
@@ -214,13 +232,14 @@ def _correlations(estimate: Estimate) -> pa.Table:
                     error = float(np.sqrt(max(float(slopes @ learned.covariance @ slopes), 0.0)))
             rows.append((diseases[j], diseases[i], value, error))
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    return pa.table(
+    return ResultTable(
         {
             "skill": pa.array(columns[0], pa.string()),
             "other": pa.array(columns[1], pa.string()),
             "correlation": pa.array(columns[2], pa.float64(), from_pandas=True),
             "standard_error": pa.array(columns[3], pa.float64(), from_pandas=True),
-        }
+        },
+        ("skill", "other"),
     )
 
 
@@ -306,7 +325,7 @@ class _Persons(NamedTuple):
         best, probabilities, lacks = map(np.concatenate, zip(*parts, strict=True))
         return cls(best, probabilities, lacks, told, told_skills)
 
-    def table(self, findings: Findings) -> pa.Table:
+    def table(self, findings: Findings) -> ResultTable:
         """Return a row per person."""
         structure = findings.structure
         names = [*_patterns(~_states(structure.n_diseases)), None]
@@ -318,9 +337,9 @@ class _Persons(NamedTuple):
         }
         for skill, lacks in zip(structure.diseases, self.lacks.T, strict=True):
             columns[skill] = pa.array(1.0 - lacks, from_pandas=True)
-        return pa.table(columns)
+        return ResultTable(columns, "record")
 
-    def classification(self, network: NoisyOrNetwork) -> pa.Table:
+    def classification(self, network: NoisyOrNetwork) -> ResultTable:
         """Return how often persons are classified rightly, and alike by a second test.
 
         What persons of a class are told is estimated from the posteriors of all; two tests of the
@@ -336,12 +355,13 @@ class _Persons(NamedTuple):
         right = np.maximum(self.lacks, 1.0 - self.lacks)[is_known].sum(axis=0)
         accuracies = [*right, self.probabilities[is_known].sum()]
         with np.errstate(invalid="ignore"):
-            return pa.table(
+            return ResultTable(
                 {
                     "skill": [*network.structure.diseases, WHOLE_PATTERN],
                     "accuracy": np.array(accuracies) / n_persons,
                     "consistency": np.array([*of_skills, alike]) / n_persons,
-                }
+                },
+                "skill",
             )
 
 
@@ -381,11 +401,11 @@ def _parts(block: Block, size: int) -> Iterator[tuple[Floats, Floats]]:
 # --- the fit of pairs of items ---
 
 
-def _pairs(structure: Structure, fit: Any) -> pa.Table:
+def _pairs(structure: Structure, fit: Any) -> ResultTable:
     """Return each two items with X2 and p-values."""
     p_values = chi2.sf(fit.x2, 1)
     one, other = ([structure.symptoms[j] for j in column.tolist()] for column in fit.pairs.T)
-    return pa.table(
+    return ResultTable(
         {
             "item": pa.array(one, pa.string()),
             "other": pa.array(other, pa.string()),
@@ -393,7 +413,8 @@ def _pairs(structure: Structure, fit: Any) -> pa.Table:
             "x2": pa.array(fit.x2, from_pandas=True),
             "p_value": pa.array(p_values, from_pandas=True),
             "p_adjusted": pa.array(holm(p_values), from_pandas=True),
-        }
+        },
+        ("item", "other"),
     )
 
 

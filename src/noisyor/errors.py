@@ -54,6 +54,10 @@ class ClusterError(NoisyOrError):
     """A cluster that is not there, or whose workers die."""
 
 
+class CardError(NoisyOrError):
+    """A graphics card that is asked for and is not there, or not ready for use."""
+
+
 class FileError(NoisyOrError):
     """A file that cannot be read or written; the message names it."""
 

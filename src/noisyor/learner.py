@@ -17,13 +17,16 @@ from sklearn.utils._param_validation import (
     StrOptions,
 )
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.expected import BetaPriors
 from noisyor.em.runs import EMSettings
 from noisyor.errors import FindingsError, ParameterError, give_notice
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
+from noisyor.gpu import DEVICES
 from noisyor.inference import Posteriors, posteriors
 from noisyor.io.tables import open_table
+from noisyor.learning.codes import as_codes
 from noisyor.learning.draws import Draws
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.methods import (
@@ -40,7 +43,6 @@ from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import KINDS_OF_CAUSES
-from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
@@ -68,7 +70,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         Algorithm 1, one triplet or pair for each edge. "bayesian": from "refined" on, draws from
         the posterior distribution, for intervals that are honest also where records tell little.
         Baselines for comparison: "exact_em",
-        "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see the
+        "variational_em", "maximum_likelihood"; "observed" and "observed_likelihood", which see all
         diseases (`y` of `fit`); "uniform", which looks at nothing.
     causes
         How diseases occur together: "independent"; "joint", by any distribution of up to 12 of
@@ -91,8 +93,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "maximum_likelihood", of records that can be summed up exactly and up to 1,500 parameters.
         It takes two passes over records for each parameter.
     max_iter
-        Steps at most of "refined" over all records, after some over a part of them, and of a run of
-        the baselines; where "refined" samples, rounds over all records at most; by "bayesian" so
+        Steps at most of "refined" over all records, after some that come near, and of a run of the
+        baselines; where "refined" samples, rounds over all records at most; by "bayesian" so
         many rounds are made. None: as many as suit the method.
     tol
         A run ends when the likelihood rises, or can rise, by less than this part of it; None: as
@@ -111,6 +113,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         the same network. None: another one each time.
     n_jobs
         Threads; None or -1: as many as there are cores.
+    device
+        Where to count, and to sample diseases: "cpu"; "gpu", the graphics card; or "auto", what is
+        expected to be faster. Estimates do not depend on it.
     verbose
         1: say after learning how it went; 0: say nothing.
 
@@ -128,6 +133,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         What "bayesian" has drawn.
     moments_
         The counts that it was learned from.
+    codes_
+        The sensitivity and specificity of each code of `fit`, as a table; None without codes.
     n_iter_
         Rounds of "refined", or steps of the run that was kept; 1 for methods that solve at once.
     skipped_
@@ -147,7 +154,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
     """
 
     _estimate: Estimate | None
-    _fixed: Fixed
+    _fixed: Beliefs
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "structure": [Structure, None],
         "method": [StrOptions(set(METHODS))],
@@ -166,6 +173,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         "pseudo_counts": [dict, BetaPriors, None],
         "random_state": ["random_state", Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
+        "device": [StrOptions(set(DEVICES))],
         "verbose": ["verbose"],
     }
 
@@ -189,6 +197,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         pseudo_counts: BetaPriors | dict[str, tuple[float, float]] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.structure = structure
@@ -208,6 +217,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.pseudo_counts = pseudo_counts
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     def find_plan(self, *, fixed: Any = None) -> MomentPlan:
@@ -229,6 +239,8 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         covariates: Any = None,
         unknown_covariates: str = "refuse",
         fixed: Any = None,
+        beliefs: Any = None,
+        codes: Any = None,
         progress: Progress | None = None,
         client: Any = None,
         skip_broken: bool = False,
@@ -238,9 +250,13 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Records are `Findings`, an array or sparse matrix of records x symptoms, a pandas, polars,
         pyarrow or duckdb table, a path or a list of paths; options as in `count_moments`. The
-        method "refined" keeps them in memory, a bit a finding, and so do the baselines. `y` is for
-        "observed" and "observed_likelihood": the diseases, records x diseases; other methods refuse
-        it. `progress` is called with numbers of records, as often as they are looked at.
+        method "refined" keeps them in memory, a bit a finding, and so do the baselines. `progress`
+        is called with numbers of records, as often as they are looked at.
+
+        `y` says which diseases records were seen to have, where that is known: 1, 0 or missing, an
+        array of records x diseases, or a table or file with a column for each of some diseases,
+        which is joined to the records by their ids. All methods learn from it but "sequential" and
+        "uniform"; "observed" and "observed_likelihood" need all of it.
 
         `covariates`, numbers and categories such as age and sex, are a table with a column for each
         and a row per record, joined by ids where both have some, or a list of columns of X (a
@@ -248,7 +264,13 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         them. Where one is not known, `unknown_covariates` "refuse"s, or "keep"s the record.
 
         `fixed` keeps parameters at their values: a `Fixed`, or a mapping such as
-        `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`.
+        `{"leaks": {"fever": 0.01}, "failures": {("flu", "fever"): 0.2}}`. `beliefs` are the same
+        with a weight for each value, how many cases it is worth: `{"priors": {"flu": (0.02, 50)}}`;
+        what records contradict is told, and `estimate_.summary()` shows both.
+
+        `codes` are columns that say of a disease whether a record has it, and can be wrong: a
+        mapping from columns to diseases, `{"J45": "asthma"}`, or `noisyor.learning.Codes`. They
+        join the structure as further symptoms, and `codes_` has their sensitivities.
 
         With a `client` (a `distributed.Client` of Dask) the records, files or a Dask DataFrame,
         are looked at on its cluster, and stay there; with `skip_broken` files that cannot be read
@@ -256,9 +278,13 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         settings, form = self._settings(), record_format(options)
         structure = self.structure or structure_of(X, form)
+        known_codes = as_codes(codes, structure)
+        structure = known_codes.structure if known_codes else structure
         check_same_index(X, y)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
-        known = as_fixed(fixed, structure)
+        known = as_beliefs(fixed, structure, beliefs)
+        if known_codes:
+            known = known.and_also(known_codes.beliefs)
         together = self._together(covariates, unknown_covariates)
         estimate = fit(
             source, structure, self.method, settings, fixed=known, labels=y, together=together
@@ -266,6 +292,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         assert estimate.moments is not None
         self._keep(X, estimate.schedule, known, estimate.moments)
         self._estimate = estimate
+        self.codes_ = None if known_codes is None else known_codes.summary(estimate)
         self.n_iter_ = estimate.n_iter
         self.skipped_ = [each.source for each in source.skipped]
         if self.verbose:
@@ -280,8 +307,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Records are not kept, so "refined" learns as "pooled" does, and both from the triplets of a
         schedule: those that say most follow from all pairs, for a second pass that only `fit`
-        makes. `fixed` as in `fit`; what was fixed in the first call is fixed in the next ones.
-        Solving waits until `network_` or `estimate_` is asked for, so that many calls are cheap.
+        makes. Labels `y` are counted, too, for "pooled" to use them. `fixed` as in `fit`; what was
+        fixed in the first call is fixed in the next ones. Solving waits until `network_` or
+        `estimate_` is asked for, so that many calls are cheap.
         """
         if self.method in METHODS and not METHODS[self.method].from_counts:
             raise ParameterError(
@@ -294,7 +322,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
         settings, form, is_fitted = self._settings(), record_format(options), self._is_fitted
         structure = self.structure or (self.structure_ if is_fitted else structure_of(X, form))
-        known = as_fixed(self._fixed if fixed is None and is_fitted else fixed, structure)
+        known = as_beliefs(self._fixed if fixed is None and is_fitted else fixed, structure)
         if is_fitted and known != self._fixed:
             raise ParameterError(
                 "the first records were learned with other fixed values; begin anew with "
@@ -303,10 +331,12 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         if is_fitted:
             check_width(X, structure.n_symptoms)
         source = RecordSource(X, structure, form)
+        if y is not None:
+            source.label(y, complete=False)
         more = source.moments
         if more is None:
             plan = plan_for(self.method, structure, settings, fixed=known)
-            more = source.count(plan, self.n_groups, self.n_jobs)
+            more = source.count(plan, self.n_groups, self.n_jobs, self.device)
         schedule = settings.schedule(structure, known)
         if is_fitted:
             asked = schedule.structure, self.pairs, self.choice, more.plan
@@ -368,6 +398,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_width(X, network.structure.n_symptoms)
         return posteriors(
             network, X, method=method, budget=budget, rng=self._seed(), n_jobs=self.n_jobs,
+            device=self.device,
             progress=progress, covariates=covariates, **options,
         )  # fmt: skip
 
@@ -480,8 +511,9 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from None
         em = EMSettings(
-            self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs, robust=self.robust
-        )
+            self.max_iter, self.tol, self.n_init, self._seed(), self.n_jobs, robust=self.robust,
+            device=self.device,
+        )  # fmt: skip
         return LearningSettings(
             self.pairs, self.choice, self.n_groups, self.shrink, em, self.n_chains,
             self.pseudo_counts,
@@ -497,7 +529,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             state if isinstance(state, Integral) else check_random_state(state).randint(2**31)
         )
 
-    def _keep(self, X: Any, schedule: Schedule, fixed: Fixed, moments: Moments) -> None:
+    def _keep(self, X: Any, schedule: Schedule, fixed: Beliefs, moments: Moments) -> None:
         """Keep what was counted for which schedule, and what the columns were, for scikit-learn."""
         self._fixed, self._estimate = fixed, None
         self.structure_, self.schedule_ = schedule.structure, schedule

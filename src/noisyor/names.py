@@ -107,8 +107,12 @@ def sorted_sets(sets: Indices, n_symptoms: int) -> Indices:
     return ordered
 
 
-def match_name(given: str, names: Sequence[str], kind: str) -> str:
+def match_name(
+    given: str, names: Sequence[str], kind: str, synonyms: Iterable[tuple[str, str]] = ()
+) -> str:
     """Return the name that is meant: as it stands, in other letters, or by a unique beginning.
+
+    Where there are synonyms (a name, another for it) these count as names do.
 
     >>> match_name("Fev", ["fever", "cough"], "symptom")
     'fever'
@@ -116,8 +120,11 @@ def match_name(given: str, names: Sequence[str], kind: str) -> str:
     if given in names:
         return given
     folded = given.casefold().strip()
+    known = set(names) if synonyms else set()
+    texts = [*zip(names, names, strict=True), *(pair for pair in synonyms if pair[0] in known)]
     for is_meant in (str.__eq__, str.startswith):
-        found = [name for name in names if is_meant(name.casefold(), folded)] if folded else []
+        meant = [name for name, text in texts if folded and is_meant(text.casefold(), folded)]
+        found = list(dict.fromkeys(meant))
         if len(found) == 1:
             return found[0]
         if found:

@@ -1,10 +1,14 @@
 """Work shared by threads: compiled kernels and numpy let other threads run meanwhile."""
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from noisyor.errors import ParameterError
 
@@ -28,6 +32,15 @@ def n_threads(n_jobs: Any) -> int:
     return int(n_jobs)
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let BLAS work in one thread meanwhile: threads for small matrices cost more than they bring.
+
+    On a busy machine they wait for each other ten times as long as the work takes.
+    """
+    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limits
+
+
 def in_threads(
     work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
 ) -> list[Result]:
@@ -36,12 +49,29 @@ def in_threads(
     >>> in_threads(abs, [-1, 2, -3], n_jobs=2)
     [1, 2, 3]
     """
+    return list(one_by_one(work, items, n_jobs))
+
+
+def one_by_one(
+    work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
+) -> Iterator[Result]:
+    """Give the results of work on each item, in their order, of which few are kept at a time.
+
+    >>> list(one_by_one(abs, [-1, 2, -3], n_jobs=2))
+    [1, 2, 3]
+    """
     n_workers = min(n_threads(n_jobs), len(items))
     if n_workers < 2:
-        return [work(item) for item in items]
-    pool = ThreadPoolExecutor(n_workers)
+        yield from map(work, items)
+        return
+    pool, pending = ThreadPoolExecutor(n_workers), deque[Future[Result]]()
     try:
-        return list(pool.map(work, items))
+        for item in items:
+            if len(pending) > 2 * n_workers:
+                yield pending.popleft().result()
+            pending.append(pool.submit(work, item))
+        while pending:
+            yield pending.popleft().result()
     finally:
         # Without waiting: after an error or Ctrl-C nobody needs what is left.
         pool.shutdown(wait=False, cancel_futures=True)

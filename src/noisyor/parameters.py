@@ -1,6 +1,6 @@
-"""Parameters: one entry per prior, failure and leak, in this order; and which of them are fixed."""
+"""Parameters: one entry per prior, failure and leak, in this order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +13,6 @@ from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import RowLocation, need_columns, open_table
-from noisyor.names import Name
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -130,181 +129,7 @@ def from_log_odds(positions: Floats, most: float = 700.0) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(positions, -most, most))))
 
 
-# --- what is fixed ---
-
-
-class Fixed(Immutable):
-    """Values of some parameters, which learning keeps; immutable.
-
-    Parameters
-    ----------
-    structure
-        The diseases, symptoms and edges.
-    priors, failures, leaks
-        Mappings from names to values (a failure's name is disease and symptom), or an array with
-        a value for each in the structure's order, NaN where it is to be learned.
-
-    Examples
-    --------
-    >>> from noisyor import Fixed, datasets
-    >>> clinic = datasets.clinic()
-    >>> Fixed.of(clinic, "failures", "leaks")  # relearn the priors for another hospital
-    Fixed(0 of 20 priors, 120 of 120 failures, 60 of 60 leaks)
-    >>> disease, symptom = clinic.structure.diseases[0], clinic.structure.symptoms[0]
-    >>> Fixed(clinic.structure, priors={disease: 0.02}, leaks={symptom: 0.001})
-    Fixed(1 of 20 priors, 0 of 120 failures, 1 of 60 leaks)
-    """
-
-    __slots__ = ("mask", "structure", "values")
-
-    structure: Structure
-    values: Parameters
-    """NaN where a parameter is to be learned."""
-    mask: Parameters
-    """True where a parameter is fixed."""
-
-    def __init__(
-        self,
-        structure: Structure,
-        *,
-        priors: Mapping[Name, float] | Any = None,
-        failures: Mapping[tuple[Name, Name], float] | Any = None,
-        leaks: Mapping[Name, float] | Any = None,
-    ) -> None:
-        if not isinstance(structure, Structure):
-            raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
-        given = zip(KINDS, (priors, failures, leaks), strict=True)
-        self.structure = structure
-        self.values = Parameters(*(_checked(structure, kind, values) for kind, values in given))
-        self.mask = self.values.map(np.isfinite)
-        self._seal()
-
-    @classmethod
-    def of(cls, network: Any, *kinds: str) -> Self:
-        """Fix all "priors", "failures" or "leaks" at the values of a network."""
-        if not isinstance(getattr(network, "parameters", None), Parameters):
-            raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
-        if not kinds:
-            raise ParameterError(f"say what to fix: {', '.join(KINDS)}.")
-        _check_kinds(kinds)
-        for kind in kinds if getattr(network, "flags", None) is not None else ():
-            n_missing = np.count_nonzero(getattr(network.flags, kind) & Flag.NOT_LEARNED)
-            if n_missing:
-                raise ParameterError(
-                    f"{n_missing:,} {kind} of the network were not learned, but are neutral "
-                    "values; fix the others by a table of them, or by a mapping."
-                )
-        return cls(network.structure, **{kind: getattr(network, kind) for kind in kinds})
-
-    @classmethod
-    def load(cls, path: PathLike, structure: Structure) -> Self:
-        """Read a table with the columns parameter, disease, symptom and value (docs/formats.md).
-
-        It is a part of what `Estimate.save_summary` writes: the rows that are to be fixed.
-        """
-        values = _no_values(structure)
-        for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}):
-            if row.flags & Flag.NOT_LEARNED:
-                raise FileError(
-                    f"{row.location}: the value was not learned, but is a neutral one; leave the "
-                    "row out."
-                )
-            try:
-                values[row.kind][row.index] = _probability(row.kind, row.name, row.cells["value"])
-            except NoisyOrError as error:
-                raise FileError(f"{row.location}: {error}") from None
-        if not any(np.isfinite(each).any() for each in values.values()):
-            raise FileError(f"{path} has no row: there is nothing to fix.")
-        return cls(structure, **values)
-
-    @property
-    def edges(self) -> Booleans:
-        """Which edges are fixed altogether: their failure and the prior of their disease."""
-        owners = self.structure.edges[:, 0]
-        return np.asarray(self.mask.failures & self.mask.priors[owners])
-
-    def apply(self, kind: str, values: Floats) -> Floats:
-        """Return values of a kind with the fixed ones put in, a little inside of 0 and 1."""
-        inner = np.clip(getattr(self.values, kind), MARGIN, 1.0 - MARGIN)
-        return np.where(getattr(self.mask, kind), inner, values)
-
-    def apply_to(self, values: Parameters) -> Parameters:
-        """Return all values with the fixed ones put in."""
-        return Parameters(*(self.apply(kind, getattr(values, kind)) for kind in KINDS))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Fixed):
-            return NotImplemented
-        return self.structure == other.structure and self.values == other.values
-
-    def __hash__(self) -> int:
-        return hash((self.structure, self.values))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.structure, *self.values)
-
-    def __repr__(self) -> str:
-        parts = (
-            f"{int(mask.sum()):,} of {len(mask):,} {kind}"
-            for kind, mask in zip(KINDS, self.mask, strict=True)
-        )
-        return f"Fixed({', '.join(parts)})"
-
-
-def as_fixed(fixed: Any, structure: Structure) -> Fixed:
-    """Return what a caller gave as `fixed`: nothing, a Fixed, or a mapping of kinds."""
-    if fixed is None:
-        return Fixed(structure)
-    if isinstance(fixed, Mapping):
-        _check_kinds(fixed)
-        return Fixed(structure, **fixed)
-    if not isinstance(fixed, Fixed):
-        raise ParameterError(
-            "fixed must be a Fixed or a mapping of priors, failures and leaks, not "
-            f"{type(fixed).__name__}."
-        )
-    if fixed.structure != structure:
-        raise ParameterError("fixed belongs to another structure than the one to be learned.")
-    return fixed
-
-
-def _check_kinds(kinds: Iterable[str]) -> None:
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ParameterError(
-                f"there is no kind {quoted(kind)} to fix; known are {', '.join(KINDS)}."
-            )
-
-
-def _rebuild(structure: Structure, priors: Floats, failures: Floats, leaks: Floats) -> Fixed:
-    return Fixed(structure, priors=priors, failures=failures, leaks=leaks)
-
-
-def _checked(structure: Structure, kind: str, given: Any) -> Floats:
-    """Return an array with NaN where nothing is given."""
-    size = sizes_of(structure)[KINDS.index(kind)]
-    values = np.full(size, np.nan)
-    if isinstance(given, Mapping):
-        for name, value in given.items():
-            values[_index_of(structure, kind, name)] = _probability(kind, name, value)
-        return values
-    if given is None:
-        return values
-    try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"the fixed {kind} must be numbers.") from None
-    if values.shape != (size,):
-        raise ParameterError(
-            f"expected {size} {kind} (NaN where they are to be learned), not an array of shape "
-            f"{values.shape}."
-        )
-    for wrong in np.flatnonzero((values < 0.0) | (values > 1.0)):
-        _probability(kind, int(wrong), float(values[wrong]))
-    return values
-
-
-def _index_of(structure: Structure, kind: str, name: Any) -> int:
+def index_of(structure: Structure, kind: str, name: Any) -> int:
     """Return the index of a prior's disease, a leak's symptom or a failure's edge."""
     if kind == "priors":
         return structure.disease_index(name)
@@ -315,19 +140,8 @@ def _index_of(structure: Structure, kind: str, name: Any) -> int:
     return structure.edge_index(*name)
 
 
-def _probability(kind: str, name: Any, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not 0.0 <= number <= 1.0:
-        raise ParameterError(
-            f"{kind} must lie between 0 and 1; that of {quoted(name)} is given as {quoted(value)}."
-        )
-    return number
-
-
-def _no_values(structure: Structure) -> dict[str, Floats]:
+def no_values(structure: Structure) -> dict[str, Floats]:
+    """Return NaN for every parameter, by kind."""
     return {kind: np.full(n, np.nan) for kind, n in zip(KINDS, sizes_of(structure), strict=True)}
 
 
@@ -377,7 +191,7 @@ def parameter_rows(
                 continue
             kind, name = _parameter_name(location, *(cells[column] for column in names))
             try:
-                index = _index_of(structure, kind, name)
+                index = index_of(structure, kind, name)
             except NoisyOrError as error:
                 raise FileError(f"{location}: {error}") from None
             before = first.setdefault((kind, index), location)
@@ -403,7 +217,7 @@ def _parameter_name(
 
 def read_standard_errors(path: PathLike, structure: Structure) -> Parameters:
     """Read standard errors from what `Estimate.save_summary` wrote; NaN where a row has none."""
-    errors = _no_values(structure)
+    errors = no_values(structure)
     for row in parameter_rows(path, structure, {"standard_error": ColumnKind.NUMBER}):
         error = row.cells["standard_error"]
         if error is not None and not 0.0 <= error < np.inf:
@@ -423,7 +237,7 @@ def check_summary(path: PathLike, structure: Structure, values: Parameters) -> N
     """
     if "value" not in open_table(path).column_names:
         return
-    seen = {kind: np.zeros(len(part), np.bool_) for kind, part in _no_values(structure).items()}
+    seen = {kind: np.zeros(len(part), np.bool_) for kind, part in no_values(structure).items()}
     for row in parameter_rows(path, structure, {"value": ColumnKind.NUMBER}):
         value, here = row.cells["value"], float(getattr(values, row.kind)[row.index])
         if value is not None and not abs(value - here) <= 1e-6:
@@ -442,7 +256,7 @@ def check_summary(path: PathLike, structure: Structure, values: Parameters) -> N
 
 def read_parameter_flags(path: PathLike, structure: Structure) -> Parameters:
     """Read flags from what `Estimate.save_summary` wrote; none for parameters without a row."""
-    flags = {kind: np.zeros(len(part), np.uint16) for kind, part in _no_values(structure).items()}
+    flags = {kind: np.zeros(len(part), np.uint16) for kind, part in no_values(structure).items()}
     for row in parameter_rows(path, structure, {}):
         found, unknown = flags_of_row(row.location, row.cells)
         if unknown:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noisyor.errors import FileError, StructureError, UnknownNameError, quoted, some_of
+from noisyor.errors import (
+    FileError,
+    ParameterError,
+    StructureError,
+    UnknownNameError,
+    quoted,
+    some_of,
+)
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, names_of, read_document, write_document
 from noisyor.io.paths import PathLike
@@ -23,18 +30,21 @@ from noisyor.names import (
     columns_named,
     encode,
     index_names,
+    match_name,
     name_key,
     names_or_numbers,
     renumbered,
     renumbering,
     resolve,
 )
+from noisyor.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from noisyor.io.columns import Table
 
-FORMAT, VERSION = "noisyor.structure", 1
-NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 3
+USUAL_WORDS = Vocabulary()
+FORMAT, VERSION = "noisyor.structure", 2
+NETWORK_FORMAT, NETWORK_VERSION = "noisyor.network", 4
 SCHEDULE_FORMAT, SCHEDULE_VERSION = "noisyor.schedule", 1
 FORMATS = {FORMAT: VERSION, NETWORK_FORMAT: NETWORK_VERSION, SCHEDULE_FORMAT: SCHEDULE_VERSION}
 """Files of networks and schedules have all that a structure's file has: they can be read as one."""
@@ -52,6 +62,8 @@ class Structure(Immutable):
         Unique, non-empty names.
     edges
         One row per edge: index of the disease, index of the symptom. Any order, none twice.
+    vocabulary
+        What readers say for disease, symptom and record, and synonyms of names.
 
     Examples
     --------
@@ -74,6 +86,7 @@ class Structure(Immutable):
         "parent_edges",
         "parent_offsets",
         "symptoms",
+        "vocabulary",
     )
 
     diseases: tuple[str, ...]
@@ -89,8 +102,16 @@ class Structure(Immutable):
     parent_diseases: Indices
     parent_edges: Indices
     """For each entry of `parent_diseases`, the index of its edge in canonical order."""
+    vocabulary: Vocabulary
+    """What readers say for disease and symptom, and synonyms; structures are equal without."""
 
-    def __init__(self, diseases: Iterable[str], symptoms: Iterable[str], edges: ArrayLike) -> None:
+    def __init__(
+        self,
+        diseases: Iterable[str],
+        symptoms: Iterable[str],
+        edges: ArrayLike,
+        vocabulary: Vocabulary = USUAL_WORDS,
+    ) -> None:
         self.diseases = tuple(diseases)
         self.symptoms = tuple(symptoms)
         self._disease_index = index_names(self.diseases, "disease")
@@ -105,6 +126,8 @@ class Structure(Immutable):
         for array in self.edges, self.edge_symptoms, self.child_offsets, *self.parent_arrays:
             array.flags.writeable = False
         self._fingerprint: str | None = None
+        vocabulary.check(self.diseases, self.symptoms)
+        self.vocabulary = vocabulary
         self._seal()
 
     # --- built from what users have ---
@@ -214,12 +237,15 @@ class Structure(Immutable):
 
     def save(self, path: PathLike) -> None:
         """Write as a JSON document (docs/formats.md), which keeps order and lone symptoms."""
-        content = {
+        content: dict[str, Any] = {
             "diseases": self.diseases,
             "symptoms": self.symptoms,
             "edges": self.edges.tolist(),
         }
-        write_document(path, FORMAT, VERSION, content)
+        version = 1  # what older readers know, where that is all of it
+        if self.vocabulary != USUAL_WORDS:
+            version, content["vocabulary"] = VERSION, self.vocabulary.to_document()
+        write_document(path, FORMAT, version, content)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -237,10 +263,10 @@ class Structure(Immutable):
                     f"{path}: 'edges' entry {number} is {quoted(edge)}, not two indices."
                 )
         try:
-            return cls(
-                names_of(document, "diseases", path), names_of(document, "symptoms", path), edges
-            )
-        except StructureError as error:
+            words = Vocabulary.from_document(document.get("vocabulary", {}))
+            diseases, symptoms = (names_of(document, key, path) for key in ("diseases", "symptoms"))
+            return cls(diseases, symptoms, edges, words)
+        except (StructureError, ParameterError) as error:
             raise FileError(f"{path}: {error}") from None
 
     def to_csv(self, path: PathLike) -> None:
@@ -250,6 +276,24 @@ class Structure(Immutable):
         from noisyor.io.tables import write_csv
 
         write_csv(path, pa.table(self.edge_names()))
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """Return the same structure for readers with other words, and with synonyms of names."""
+        return type(self)(self.diseases, self.symptoms, self.edges, vocabulary)
+
+    def match_symptom(self, given: str) -> str:
+        """Return the symptom that a person means: in other letters, by a beginning, by a synonym.
+
+        >>> words = Vocabulary(synonyms=[("fever", "pyrexia")])
+        >>> structure = Structure(["flu"], ["fever", "cough"], [[0, 0]], words)
+        >>> structure.match_symptom("Cou"), structure.match_symptom("Pyrexia")
+        ('cough', 'fever')
+        """
+        return match_name(given, self.symptoms, "symptom", self.vocabulary.synonyms)
+
+    def match_disease(self, given: str) -> str:
+        """Return the disease that a person means, as `match_symptom` does."""
+        return match_name(given, self.diseases, "disease", self.vocabulary.synonyms)
 
     def edge_names(self) -> dict[str, list[str]]:
         """Return the columns disease and symptom, one name per edge in canonical order."""
@@ -372,11 +416,9 @@ class Structure(Immutable):
         new_disease = renumbering(diseases, self.disease_index, self.n_diseases, "disease")
         new_symptom = renumbering(symptoms, self.symptom_index, self.n_symptoms, "symptom")
         edges = np.column_stack([new_disease[self.edges[:, 0]], new_symptom[self.edges[:, 1]]])
-        return type(self)(
-            renumbered(self.diseases, new_disease),
-            renumbered(self.symptoms, new_symptom),
-            edges[(edges >= 0).all(axis=1)],
-        )
+        names = renumbered(self.diseases, new_disease), renumbered(self.symptoms, new_symptom)
+        words = self.vocabulary.about({*names[0], *names[1]})
+        return type(self)(*names, edges[(edges >= 0).all(axis=1)], words)
 
     @property
     def fingerprint(self) -> str:
@@ -401,7 +443,7 @@ class Structure(Immutable):
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.diseases, self.symptoms, self.edges)
+        return type(self), (self.diseases, self.symptoms, self.edges, self.vocabulary)
 
     def __repr__(self) -> str:
         return (
@@ -430,6 +472,7 @@ def read_edges(
         )
     columns = columns_named(table, wanted)
     taken = {name_key(name) for name in (*columns, "probability", "failure", "")}
+    taken |= {"weight"} if "probability" in table.column_names else set()
     check_no_zeros(table, [name for name in table.column_names if name_key(name) not in taken])
     lists = NameList("disease", exact), NameList("symptom", exact)
     parts: list[Indices] = []

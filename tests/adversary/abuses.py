@@ -14,12 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import typer.main
 
 from adversary.commands import Ended, check_end, outcome_of, tried
 from adversary.hostile_files import zipped
 from noisyor import MomentPlan, count_moments, datasets, find_schedule, write_model
 from noisyor.cli.app import app
+from noisyor.io.tables import write_table
 
 HUGE = 10**30
 MOST_SECONDS = 60.0
@@ -52,11 +54,12 @@ GOOD_CALLS = {
     "diagnose": ["clinic.json", "-p", "fever"],
     "diagnose records": ["clinic.json", "r.csv", "-o", "out.csv"],
     "evaluate": ["clinic.json", "clinic.json", "-n", "20"],
+    "evaluate labels": ["clinic.json", "r.csv", "--labels", "d.csv"],
     "report": ["clinic.json", "-o", "out.html"],
     "reproduce": ["table1", "--quick", "-o", "out"],
     "demo": ["-n", "50", "--network", "clinic", "-o", "out"],
 }
-"""Calls that end well, each of which is abused; of `diagnose` there are two."""
+"""Calls that end well, each of which is abused; of `diagnose` and `evaluate` there are two."""
 
 
 def good_call(name):
@@ -111,7 +114,9 @@ def _contents():
         plan.save(folder / "a.plan")
         for seed, each in enumerate("ab"):
             count_moments(network.sample(200, rng=seed), plan).save(folder / f"{each}.moments")
-        records = network.sample(60, rng=0)
+        records, diseases = network.sample(60, rng=0, return_diseases=True)
+        labels = pa.table(dict(zip(network.structure.diseases, diseases.T, strict=True)))
+        write_table(folder / "d.csv", labels)
         records.to_csv(folder / "r.csv")
         records.to_parquet(folder / "r.parquet")
         found = {file.name: file.read_bytes() for file in folder.iterdir()}

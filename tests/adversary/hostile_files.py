@@ -153,10 +153,12 @@ COMMANDS = {
     "convert --from q-matrix": ["FILE", "out.json", "--from", "q-matrix"],
     "convert": ["FILE", "out.json"],
     "diagnose --errors": ["clinic.json", "-p", "fever", "--errors", "FILE"],
+    "evaluate --labels": ["clinic.json", "good.csv", "--labels", "FILE"],
+    "report --evaluation": ["clinic.json", "-o", "out.html", "--evaluation", "FILE"],
     "report --summary": ["clinic.json", "-o", "out.html", "--summary", "FILE"],
     "fit --fixed": ["clinic.json", "good.csv", "-o", "out.json", "--fixed", "FILE"],
-    "fit --diseases": ["clinic.json", "good.csv", "-o", "out.json", "--method", "observed",
-                       "--diseases", "FILE"],
+    "fit --labels": ["clinic.json", "good.csv", "-o", "out.json", "--method", "observed",
+                     "--labels", "FILE"],
     "count --names": ["clinic.json", "good.csv", "-o", "out.moments", "--names", "FILE"],
 }  # fmt: skip
 """What reads tables, and where the file stands in the call."""

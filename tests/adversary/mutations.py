@@ -21,6 +21,7 @@ from noisyor import (
     Structure,
     count_moments,
     datasets,
+    evaluate_diagnoses,
     find_schedule,
     read_model,
     write_model,
@@ -31,6 +32,7 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.tables import open_table
 from noisyor.parameters import read_parameter_flags, read_standard_errors
 from noisyor.report.content import content_of
+from noisyor.report.page import page_of
 
 STRUCTURE = datasets.clinic().structure
 PLAN = MomentPlan.coupled(STRUCTURE)
@@ -66,6 +68,8 @@ def write_corpus(folder):
     moments = count_moments(records, plan, n_groups=2)
     moments.save(folder / "a.moments")
     learned().save_summary(folder / "summary.csv")
+    records, diseases = network.sample(60, rng=0, return_diseases=True)
+    evaluate_diagnoses(network, records, diseases).save(folder / "evaluation.json")
 
 
 @functools.cache
@@ -114,6 +118,7 @@ READERS = {
     "long.csv": [counted, lambda path: check_records(path, STRUCTURE)],
     "a.plan": [MomentPlan.load],
     "a.moments": [Moments.load],
+    "evaluation.json": [lambda path: page_of(content_of(datasets.clinic(), evaluation=path))],
     "summary.csv": [
         lambda path: Fixed.load(path, STRUCTURE),
         lambda path: read_standard_errors(path, STRUCTURE),

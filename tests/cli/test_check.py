@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from noisyor import datasets
@@ -70,4 +71,62 @@ def test_misuse_is_told(run, files, options, message):
     code, _, err = run("check", "edges.csv", "records.csv", "--no-time", *options)
     assert code == 2
     assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Records with columns of covariates, in the folder where the command runs."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    network = datasets.figure1(rng=0)
+    network.structure.save("structure.json")
+    frame = network.sample(60, rng=1).to_arrow().to_pandas()
+    frame["age"], frame["sex"] = rng.integers(20, 80, 60), rng.choice(["f", "m"], 60)
+    return frame
+
+
+def test_covariates_are_said_as_fit_would_take_them(run, people):
+    people.to_csv("records.csv", index=False)
+    arguments = "check", "structure.json", "records.csv", "--covariates", "age,sex", "--no-time"
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    assert "Covariate 'age': a number" in out
+    assert "Covariate 'sex': a category: 'f', 'm'." in out
+    code, out, _ = run(*arguments, "--json")
+    age, sex = json.loads(out)["covariates"]
+    assert age["mean"] == pytest.approx(people.age.mean())
+    assert sex == {"name": "sex", "unknown": 0, "levels": ["f", "m"]}
+
+
+@pytest.mark.parametrize("command", ["check", "fit"])
+@pytest.mark.parametrize(
+    ("change", "covariates", "message"),
+    [
+        ({"age": lambda x: x.where(x > 30)}, "age,sex", "records have an unknown covariate"),
+        ({"age": lambda x: 50}, "age,sex", "the covariate 'age' is 50.0 in all records"),
+        ({"age": lambda x: x.where(x > 30, np.inf)}, "age,sex", "'age' is inf, not a finite"),
+        ({"sex": lambda x: x.index.map("t{}".format)}, "age,sex:category", None),
+        ({}, "agee,sex", "no column 'agee'"),
+        ({}, "age,age,sex", "'age' is named twice"),
+        ({}, "people.csv", "has other ids than the records: it has no covariates of some"),
+        ({}, "twice.csv", "more than one row for the records 'r0'"),
+    ],
+)
+def test_covariates_that_fit_would_refuse(run, people, command, change, covariates, message):
+    for name, changed in change.items():
+        people[name] = changed(people[name])
+    if covariates.endswith(".csv"):
+        people.insert(0, "record", [f"r{i}" for i in range(60)])
+        table = people[["record", "age", "sex"]]
+        table.iloc[:50].to_csv("people.csv", index=False)
+        table.iloc[[*range(60), 0]].to_csv("twice.csv", index=False)
+        people = people.drop(columns=["age", "sex"])
+    people.to_csv("records.csv", index=False)
+    options = ["--no-time"] if command == "check" else ["-o", "network.json"]
+    code, _, err = run(
+        command, "structure.json", "records.csv", "--covariates", covariates, *options
+    )
+    assert code == (2 if message else 0), err
+    assert (message or "") in " ".join(err.split())
     assert "Traceback" not in err

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from conftest import parts, whole
-from noisyor import MomentPlan, Moments, count_moments, datasets
+from noisyor import Findings, MomentPlan, Moments, count_moments, datasets
+from noisyor.moments import resuming
 
 
 def test_count_merge_info(run, sites):
@@ -161,3 +162,92 @@ def test_a_copy_is_noticed_wherever_it_stands(run, sites):
     files = [sites / name for name in ("0.moments", "1.moments", "copy.moments")]
     _, _, err = run("merge", *files, "-o", sites / "x.moments")
     assert "copy.moments holds the same counts as" in err
+
+
+@pytest.fixture
+def labelled_sites(tmp_path):
+    """Three files of records with ids, labels of some of them, and what counting both gives."""
+    network = datasets.clinic()
+    structure, parts, lines = network.structure, [], []
+    for site in range(3):
+        found, diseases = network.sample(1000, rng=site, return_diseases=True)
+        ids = [f"{site}-{number}" for number in range(1000)]
+        parts.append(Findings.from_numpy(found.to_numpy(), structure, record_ids=ids))
+        parts[-1].to_parquet(tmp_path / f"site{site}.parquet")
+        rows = zip(ids[:150], diseases[:150].astype(int).tolist(), strict=True)
+        lines += [",".join(map(str, [name, *values])) for name, values in rows]
+    header = ",".join(["record", *map(str, structure.diseases)])
+    (tmp_path / "labels.csv").write_text("\n".join([header, *lines[::-1]]) + "\n")
+    labelled = Findings.concatenate(parts).with_labels(tmp_path / "labels.csv")
+    return tmp_path, count_moments(labelled, MomentPlan.coupled(structure))
+
+
+def test_labelled_records_of_sites_merge(run, labelled_sites):
+    folder, expected = labelled_sites
+    labels = "--labels", folder / "labels.csv"
+    code, out, err = run(
+        "count", "clinic", folder / "site*.parquet", "-o", folder / "all.moments", *labels
+    )
+    assert (code, err) == (0, "")
+    assert "450 records labelled" in out
+    assert Moments.load(folder / "all.moments") == expected
+    for site in range(3):
+        code, _, err = run(
+            "count", "clinic", folder / f"site{site}.parquet", *labels, "-o",
+            folder / f"{site}.moments",
+        )  # fmt: skip
+        assert code == 0
+        assert "300 of 450 labels belong to no record" in " ".join(err.split())
+    run("merge", folder / "?.moments", "-o", folder / "merged.moments")
+    assert Moments.load(folder / "merged.moments") == expected
+    facts = json.loads(run("info", folder / "merged.moments", "--json")[1])
+    assert facts["records_labelled"] == 450
+
+
+def test_labels_are_resumed_with_the_records(run, labelled_sites, monkeypatch):
+    folder, expected = labelled_sites
+    arguments = "count", "clinic", folder / "site*.parquet", "-o", folder / "all.moments"
+    labels = "--labels", folder / "labels.csv"
+    original, counted = resuming.ResumableCount._count, []
+
+    def count_two_files(self, stream, advance):
+        self._next_commit = 0.0
+        if len(counted) == 2:
+            raise KeyboardInterrupt
+        original(self, stream, advance)
+        counted.append(stream)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resuming.ResumableCount, "_count", count_two_files)
+        assert run(*arguments, *labels)[0] == 130
+    code, _, err = run(*arguments, "--resume")
+    assert code == 2
+    assert "with other labels" in " ".join(err.split())
+    (folder / "rows.csv").write_text("asthma\n" + "1\n" * 3000)
+    code, _, err = run(*arguments, "--resume", "--labels", folder / "rows.csv")
+    assert code == 2
+    assert "labels without ids go by the order of all records" in " ".join(err.split())
+    code, _, err = run(*arguments, *labels, "--resume")
+    assert (code, err) == (0, "")  # no label is told to belong to no record
+    assert Moments.load(folder / "all.moments") == expected
+
+
+def test_what_is_wrong_with_counted_labels_is_told(run, labelled_sites):
+    folder, _ = labelled_sites
+    arguments = "count", "clinic", folder / "site0.parquet", "-o", folder / "x.moments", "--labels"
+    (folder / "none.csv").write_text("asthma\n1\n")
+    (folder / "all.csv").write_text("asthma\n" + "1\n0\n" * 500)
+    code, _, err = run(*arguments, folder / "all.csv")
+    assert code == 0
+    assert "its rows are taken in the order of the records" in " ".join(err.split())
+    counts = Moments.load(folder / "x.moments").labelled.totals()[0]
+    assert [1000, 500] in counts.tolist()
+    (folder / "other.csv").write_text("record,gout\n0-1,1\n")
+    for name, message in (
+        ("none.csv", "there are labels of 1 record, but findings of"),
+        ("other.csv", "'gout' holds labels, but the structure has no such disease"),
+        ("nowhere.csv", "nowhere.csv does not exist"),
+    ):
+        code, _, err = run(*arguments, folder / name)
+        assert code == 2
+        assert message in " ".join(err.split())

@@ -1,8 +1,12 @@
 """What commands take: built-in names, files, patterns and addresses."""
 
+import json
+import warnings
+
+import numpy as np
 import pytest
 
-from noisyor import datasets
+from noisyor import NoisyOrWarning, datasets, read_model, write_model
 from noisyor.cli import inputs
 from noisyor.errors import FileError, NoisyOrError, ParameterError
 
@@ -96,3 +100,65 @@ def test_errors_name_the_files_and_keep_their_kind():
         inputs.errors_naming(["a", "b"]),
     ):
         raise ParameterError("too many")
+
+
+# --- every format, by one function ---
+
+
+@pytest.mark.parametrize("ending", [".json", ".xdsl", ".bif", ".uai", ""])
+def test_networks_of_every_format_are_read_by_commands(here, run, ending):
+    network = datasets.figure1(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyOrWarning)  # uai keeps no names
+        write_model(network, f"network{ending}")
+    found = inputs.read_network(f"network{ending}")
+    np.testing.assert_allclose(found.parameters.vector, network.parameters.vector, atol=1e-12)
+    assert inputs.read_structure(f"network{ending}") == found.structure
+    code, out, _ = run("diagnose", f"network{ending}", "-p", found.structure.symptoms[0], "--json")
+    assert code == 0
+    assert len(json.loads(out)["diseases"]) == 2
+    assert run("schedule", f"network{ending}", "-q")[0] == 0
+    assert run("sample", f"network{ending}", "-n", "10", "-o", "records.csv")[0] == 0
+    assert run("evaluate", f"network{ending}", f"network{ending}", "-n", "5", "--json")[0] == 0
+
+
+def test_structures_of_every_format_are_read(here, flu):
+    for name, kind in (
+        ("a.json", None),
+        ("a.csv", None),
+        ("b.parquet", None),
+        ("q.csv", "q-matrix"),
+    ):
+        write_model(flu, name, kind)
+    for name in ("a.json", "a.csv", "b.parquet"):
+        assert inputs.read_structure(name) == flu
+    with pytest.warns(NoisyOrWarning, match="read as a Q-matrix"):
+        assert set(inputs.read_structure("q.csv").diseases) == set(flu.diseases)
+    with pytest.raises(FileError, match=r"a\.csv is not a network: it holds edges alone"):
+        inputs.read_network("a.csv")
+
+
+@pytest.mark.parametrize("ending", [".xdsl", ".bif"])
+def test_what_is_written_is_what_the_ending_says(here, run, ending):
+    code, _, _ = run(
+        "sample", "figure1", "-n", "1000", "-o", "r.csv", "--save-network", f"n{ending}"
+    )
+    assert code == 0
+    assert not (here / f"n{ending}").read_text().startswith('{\n"format"')
+    assert read_model(f"n{ending}") == datasets.figure1(0)
+    fitted = run("fit", f"n{ending}", "r.csv", "--method", "pooled", "-o", f"learned{ending}", "-q")
+    assert fitted[0] == 0
+    assert read_model(f"learned{ending}").structure == datasets.figure1(0).structure
+
+
+def test_json_is_never_written_under_another_name(here, flu):
+    for model in (datasets.figure1(0), flu):
+        with pytest.raises(FileError, match="is JSON, and this is the ending of another format"):
+            model.save("network.xdsl")
+    assert not (here / "network.xdsl").exists()
+
+
+def test_evidence_files_belong_to_uai(here, run):
+    code, _, err = run("diagnose", "clinic", "--evidence", "x.evid")
+    assert code == 2
+    assert "--evidence names variables by their numbers in a .uai file" in err

@@ -3,7 +3,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from noisyor import NoisyOrLearner, datasets
+from noisyor import NoisyOrLearner, datasets, evaluate_diagnoses
 from report.pages import read_page
 
 
@@ -31,8 +31,20 @@ def test_report_writes_a_page(run, learned):
     assert "Written: report.html (0.0" in out
     page = read_page(learned / "report.html")
     assert page.text.startswith("A <title>")
-    assert page.data["knows"] == {"errors": True, "flags": True, "truth": True}
+    assert page.data["knows"] == {"errors": True, "flags": True, "independent": True, "truth": True}
     assert "No pair of symptoms deviates" in page.text
+
+
+def test_diagnoses_against_labels_come_from_the_file_of_evaluate(run, learned):
+    records, diseases = datasets.clinic().sample(200, rng=1, return_diseases=True)
+    evaluate_diagnoses(datasets.clinic(), records, diseases).save("evaluation.json")
+    report = "report", "learned.json", "-o", "report.html", "--evaluation"
+    assert run(*report, "evaluation.json")[0] == 0
+    page = read_page(learned / "report.html")
+    assert "Diagnoses against labels 4,000 labels of 200 records" in page.text
+    code, _, err = run(*report, "learned.json")
+    assert code == 2
+    assert "learned.json is not a noisyor.evaluation document" in err
 
 
 def test_report_for_machines_and_for_nobody(run, learned):
@@ -80,3 +92,12 @@ def test_fit_writes_the_page_too(run, tmp_path, monkeypatch):
     text = read_page(tmp_path / "report.html").text
     assert "learned from 1,000 records" in text
     assert "The network fits (p = " in text or "The network does not fit (p = " in text
+
+
+def test_a_model_file_says_all_that_fit_knew(run, learned):
+    clinic = datasets.clinic()
+    clinic.sample(1500, rng=0).to_parquet("records.parquet")
+    fitting = "fit", "clinic", "records.parquet", "--method", "pooled", "-o", "whole.json"
+    assert run(*fitting, "--report", "fitted.html")[0] == 0
+    assert run("report", "whole.json", "-o", "read.html")[0] == 0
+    assert (learned / "read.html").read_bytes() == (learned / "fitted.html").read_bytes()

@@ -8,12 +8,13 @@ import pytest
 import naive
 from conftest import as_rows, network_on, random_records
 from noisyor import Findings, Structure, datasets
+from noisyor.beliefs import Fixed
 from noisyor.em import drawing_kernels
 from noisyor.em.drawn import DrawnRecords, ParameterChain, draw_parameters
 from noisyor.em.exact import ExactExpectation
 from noisyor.inference.gibbs_kernels import random_of
 from noisyor.learning.bayesian import as_pseudo_counts
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Parameters
 
 N_DRAWS = 1000
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor.em.cause_models import JointModel, LogisticModel
 from noisyor.em.enumerated import can_be_enumerated, observed_information
-from noisyor.em.mixed import JointModel, LogisticModel, MixedExpectation
+from noisyor.em.mixed import MixedExpectation
 from noisyor.exchange import read_model
 from noisyor.learning.together import SHARE
 from noisyor.network import Independent, Joint
@@ -35,8 +36,7 @@ def numerical_information(network, expectation, step=1e-4):
         moved = NoisyOrNetwork(
             network.structure, None, items[:n_edges], items[n_edges:], causes=causes
         )
-        flat = model.flat(moved.causes, expectation.design)
-        return expectation.score(moved, model, flat).derivatives
+        return expectation.score(moved, model).derivatives
 
     items = log_odds(np.concatenate([network.failures, network.leaks]), 1e-12)
     start = np.concatenate([model.position_of(network.causes), items])
@@ -51,17 +51,22 @@ def numerical_information(network, expectation, step=1e-4):
 def test_second_derivatives_are_differences_of_the_first(kind):
     network = random_together(np.random.default_rng(2), 4, 6, kind)
     array = network.sample(200, rng=1).to_numpy().astype(float)
-    array[np.random.default_rng(3).random(array.shape) < 0.3] = np.nan
-    expectation = MixedExpectation(Findings.from_numpy(array, network.structure))
+    rng = np.random.default_rng(3)
+    array[rng.random(array.shape) < 0.3] = np.nan
+    labels = rng.choice([0.0, 1.0, np.nan], (200, 4), p=[0.1, 0.1, 0.8])
+    findings = Findings.from_numpy(array, network.structure).with_labels(labels)
+    expectation = MixedExpectation(findings)
     assert can_be_enumerated(network, len(expectation.records.weights))
-    found = observed_information(network, expectation.records)
+    found = observed_information(
+        network, model_of(network), expectation.records, expectation.exact.seen
+    )
     expected = numerical_information(network, expectation)
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_what_is_too_much_is_not_enumerated():
-    structure = Structure.from_matrix(np.ones((9, 3)))
-    many = NoisyOrNetwork(structure, [0.1] * 9, [0.5] * 27, [0.1] * 3)
+    structure = Structure.from_matrix(np.ones((10, 3)))
+    many = NoisyOrNetwork(structure, [0.1] * 10, [0.5] * 30, [0.1] * 3)
     assert not can_be_enumerated(many, 10)
     few = random_together(np.random.default_rng(0), 4, 6, "joint")
     assert can_be_enumerated(few, 1000)
@@ -80,7 +85,9 @@ def test_second_derivatives_of_ecpe(kind):
     estimate = NoisyOrLearner(structure, causes=kind).fit(answers).estimate_
     network = estimate.network
     expectation = MixedExpectation(answers)
-    found = observed_information(network, expectation.records)
+    found = observed_information(
+        network, model_of(network), expectation.records, expectation.exact.seen
+    )
     expected = numerical_information(network, expectation)
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
     model = model_of(network)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from noisyor import datasets
+from noisyor.beliefs import Fixed
 from noisyor.em import hamiltonian
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.hamiltonian import Hamiltonian, SummedPosterior
 from noisyor.em.maximum import PenalisedLikelihood
 from noisyor.learning.bayesian import as_pseudo_counts
-from noisyor.parameters import Fixed
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,14 @@ def test_a_way_can_be_gone_back(posterior, rng):
 
 
 def test_most_moves_are_accepted_once_steps_are_tuned(posterior, rng):
-    moves, network, n_moved = Hamiltonian(posterior, rng), posterior.mode, 0
-    for number in range(100):
-        after = moves.move(network)
-        n_moved += number >= hamiltonian.N_TUNED and after is not network
-        network = after
-    assert 25 <= n_moved <= 50
+    n_moved = 0
+    for _ in range(4):  # how far a chain was tuned varies: 27 to 48 of 50 in 60 of them
+        moves, network = Hamiltonian(posterior, rng), posterior.mode
+        for number in range(hamiltonian.N_TUNED + 50):
+            after = moves.move(network)
+            n_moved += number >= hamiltonian.N_TUNED and after is not network
+            network = after
+    assert 0.6 <= n_moved / 200 <= 0.97
 
 
 def test_there_is_none_where_sums_are_too_much_work(monkeypatch):

@@ -64,8 +64,8 @@ def test_wrong_diseases_are_told():
     findings, diseases = network.sample(50, rng=0, return_diseases=True)
     for wrong, text in (
         (None, "give them, records x diseases"),
-        (diseases[:40], r"of shape \(50, 2\), not \(40, 2\)"),
-        (diseases * 2, "must be 0 or 1"),
+        (diseases[:40], "labels of 40 records, but findings of 50"),
+        (diseases * 2, "must be 1 .the disease was seen., 0"),
     ):
         with pytest.raises(ParameterError, match=text):
             learn_observed(findings, network.structure, wrong)

@@ -32,4 +32,4 @@ def test_the_highest_run_is_kept_and_traced():
     assert trace.values.tolist() == [-7.0, -6.0, -5.0]
     assert np.array_equal(trace.ends, [-8.0, -5.0])
     assert not trace.is_settled
-    assert "still rising" in str(trace)
+    assert "has not settled" in str(trace)

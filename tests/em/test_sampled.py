@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from conftest import as_lists, as_rows, random_network, random_records
-from noisyor import Findings, datasets
+from noisyor import Findings, NoisyOrNetwork, Structure, datasets
 from noisyor.em.candidate_kernels import MOST_ENUMERATED
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.sampled import RecordSampler
@@ -44,6 +44,48 @@ def inner_network(rng):
     """Up to 6 diseases, no parameter at its bounds."""
     network = random_network(rng)
     return network.with_parameters(network.parameters.map(lambda part: 0.05 + 0.9 * part))
+
+
+def test_what_is_sure_is_not_enumerated_and_counts_all_the_same(rng):
+    """Two diseases that nearly all their findings show, beside one that hardly any does."""
+    matrix = np.zeros((3, 14), dtype=np.int8)
+    matrix[0, :6] = matrix[1, 5:12] = matrix[2, 3:14] = 1
+    structure = Structure.from_matrix(matrix)
+    failures = rng.uniform(0.1, 0.4, structure.n_edges)
+    network = NoisyOrNetwork(structure, [0.3, 0.2, 0.01], failures, np.full(14, 1e-4))
+    records = np.zeros((3, 14), dtype=np.int8)
+    records[0, :6] = records[1, :12] = 1  # the first alone, the first two; nothing
+    sampler = RecordSampler(structure, Findings.from_numpy(records, structure).blocks, 1e-12)
+    found = sampler.expect(network, 1, must_screen=True, n_sweeps=1, seed=0)
+    cases, caused, leaked = naive_expectations(network, records)
+    assert found.cases == pytest.approx(cases, rel=1e-9)
+    assert found.caused == pytest.approx(caused, rel=1e-9, abs=1e-12)
+    assert found.leaked == pytest.approx(leaked, rel=1e-9, abs=1e-12)
+    posteriors = naive.expectations(*as_lists(network), as_rows(records[:1])[0])[1]
+    assert 1.0 - posteriors[0] < 1e-12  # it is one of those that stay on
+
+
+def test_the_number_of_threads_changes_no_sum():
+    network = datasets.clinic()
+    findings, following = network.sample(5000, rng=1), np.full(network.structure.n_edges, 0.1)
+    found = []
+    for n_jobs in 1, 3:
+        sampler = RecordSampler(network.structure, findings.blocks, n_jobs=n_jobs)
+        n_blocks = len(sampler.blocks)
+        assert n_blocks == 5
+        sums = [sampler.expect(network, n_blocks, must_screen=True, n_sweeps=2, seed=0)]
+        sums += [sampler.inform(network, 2, 1), sampler.bound(network, 700)]
+        sums += [sampler.share_findings(network, following, 2, 2)]
+        found.append([np.copy(array) for each in sums for array in each])
+    assert all(np.array_equal(*each) for each in zip(*found, strict=True))
+
+
+def test_bounds_look_at_every_so_many_records_wherever_they_are():
+    network = datasets.figure1(rng=0)
+    findings = network.sample(3000, rng=1)
+    for every in (1, 7, 1024, 2999, 5000):
+        sampler = RecordSampler(network.structure, findings.blocks)
+        assert sampler.bound(network, every).n_records[0] == -(-3000 // every)
 
 
 def test_sampling_agrees_with_the_sum_over_all_states():
@@ -114,3 +156,19 @@ def test_bounds_are_below_the_likelihood_and_equal_where_diseases_are_few():
         assert exact - 2.0 < bounded.total[0] <= exact + 1e-6
         some = RecordSampler(network.structure, findings.blocks).bound(network, 7)
         assert some.n_records[0] == 15
+
+
+def test_information_of_some_blocks_stands_for_all():
+    """Of two equal blocks, one tells what both do, up to what is sampled."""
+    network = datasets.figure1(rng=0)
+    (block,) = network.sample(500, rng=1).blocks
+    sampler = RecordSampler(network.structure, [block, block], 1e-12)
+    sampler.expect(network, 2, must_screen=True, n_sweeps=1, seed=0)
+    following = np.full(network.structure.n_edges, 0.1)
+
+    def found(every):
+        information = sampler.inform(network, 2000, 0, every)
+        return (*information, sampler.share(network, following, 2000, 0, every))
+
+    for whole, some in zip(found(1), found(2), strict=True):
+        assert some == pytest.approx(whole, abs=0.02 * np.abs(whole).max())

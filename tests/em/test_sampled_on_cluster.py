@@ -1,17 +1,19 @@
 """EM on a cluster: the sums of one machine, whoever keeps which records."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from clusters import CLUSTER_MARKS, local_client, write_groups
-from noisyor import Structure, datasets
+from noisyor import Findings, NoisyOrLearner, Structure, datasets
 from noisyor.cluster import Cluster
 from noisyor.em.sampled import RecordSampler, with_children
 from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.em.stochastic import StochasticSettings
-from noisyor.errors import ChangedFileError, ParameterError
+from noisyor.errors import ChangedFileError, FindingsError, ParameterError
 from noisyor.findings import cluster_reading
 from noisyor.findings.cluster_reading import split_records
+from noisyor.findings.label_tables import LabelTable
 from noisyor.findings.reading import RecordFormat
 
 pytestmark = CLUSTER_MARKS
@@ -121,3 +123,52 @@ def test_other_numbers_of_records_than_were_counted_are_an_error(cluster, tmp_pa
     records.end_pass(301)
     with pytest.raises(ChangedFileError, match="300 records in this pass .* were 301"):
         ClusterSampler(records)
+
+
+def test_labels_go_with_the_records(cluster, tmp_path, small_jobs):
+    network = datasets.clinic()
+    structure = network.structure
+    findings, diseases = network.sample(2500, rng=1, return_diseases=True)
+    findings = Findings.from_numpy(findings.to_numpy(), structure, record_ids=range(2500))
+    rows = np.random.default_rng(2).permutation(2500)[:300]
+    columns = {str(name): diseases[rows, i] for i, name in enumerate(structure.diseases)}
+    table = LabelTable.read(pa.table({"record": rows, **columns}), structure)
+    labelled = table.put_to(findings)
+    path = write_groups(findings, tmp_path / "a.parquet", 700)
+    there = ClusterSampler(split_records(cluster, path, structure, RecordFormat()), table)
+    least_odds = StochasticSettings.of(structure).least_odds
+    chosen = labelled.chosen(labelled.labels.is_labelled)
+    heres = [
+        RecordSampler(structure, each.blocks, least_odds, labels=each.labels)
+        for each in (labelled, chosen)
+    ]
+    assert there.labelled().starts[-1] == 300
+    assert [each.tolist() for each in there.seen[1:]] == [
+        each.tolist() for each in labelled.labels.counts()[1:]
+    ]
+    asked = {"must_screen": True, "n_sweeps": 2, "seed": 1}
+    for one, other in zip((there, there.labelled()), heres, strict=True):
+        assert close(one.expect(network, 99, **asked), other.expect(network, 99, **asked))
+    assert there.labelled().expect(network, 99, **asked).cases == pytest.approx(
+        diseases[rows].sum(axis=0)
+    )
+
+
+def test_a_disease_without_symptoms_has_a_prior_if_it_has_labels(cluster, tmp_path):
+    own = datasets.figure1(0)
+    structure = Structure(
+        [*own.structure.diseases, "causes nothing"], own.structure.symptoms, own.structure.edges
+    )
+    findings = Findings.from_numpy(
+        own.sample(1000, rng=1).to_numpy(), structure, record_ids=range(1000)
+    )
+    findings.to_parquet(tmp_path / "a.parquet")
+    labels = pa.table({"record": range(200), "causes nothing": [1] * 60 + [0] * 140})
+    learner = NoisyOrLearner(structure).fit(
+        str(tmp_path / "a.parquet"), labels, client=cluster._client
+    )
+    assert learner.estimate_.values.priors[2] == pytest.approx(0.3, abs=0.01)
+    with pytest.raises(FindingsError, match="joined by ids"):
+        NoisyOrLearner(structure).fit(
+            str(tmp_path / "a.parquet"), np.ones((1000, 3)), client=cluster._client
+        )

@@ -30,7 +30,6 @@ def test_methods_that_do_not_compete_have_dashes(axis):
     for method in "refined", "observed":
         drawing.curve(axis, [1, 2], [1, 2], method)
     assert [line.get_linestyle() for line in axis.get_lines()] == ["-", "--"]
-    assert drawing.names_of_curves(axis) == {"refined", "diseases seen"}
 
 
 def test_names_of_curves_do_not_cover_each_other(axis):
@@ -42,8 +41,33 @@ def test_names_of_curves_do_not_cover_each_other(axis):
     assert list(heights) == ["low", "middle", "high"]
     step = 11.0 * axis.figure.dpi / 72.0
     assert np.diff(list(heights.values())) == pytest.approx([step, step])
-    drawing.label_curves(axis, {"low"})
-    assert [text.get_text() for text in axis.texts[3:]] == ["low"]
+
+
+def test_a_curve_that_another_covers_is_seen_below_it(axis):
+    drawing.curve(axis, [1, 2], [1, 2], "exact_em", is_below=True)
+    drawing.curve(axis, [1, 2], [1, 2], "maximum_likelihood")
+    below, above = axis.get_lines()
+    assert below.get_linewidth() > 2 * above.get_linewidth()
+    assert below.get_zorder() < above.get_zorder()
+
+
+def test_one_legend_names_the_curves_of_all_panels(axis):
+    other = axis.figure.add_subplot()
+    drawing.curve(axis, [1, 2], [1, 2], "pooled")
+    for method in "pooled", "observed":
+        drawing.curve(other, [1, 2], [1, 2], method)
+    drawing.legend_of_all([axis, other])
+    (legend,) = axis.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["pooled", "diseases seen"]
+
+
+def test_a_logarithmic_axis_has_plain_numbers(axis):
+    axis.plot([1, 2], [0.004, 0.3])
+    axis.set_yscale("log")
+    drawing.plain_numbers(axis.yaxis)
+    axis.figure.canvas.draw()
+    texts = [label.get_text() for label in axis.get_yticklabels()]
+    assert {"0.005", "0.01", "0.02", "0.05", "0.1", "0.2"} <= set(texts)
 
 
 def test_means_over_seeds_are_drawn_against_the_records(axis):

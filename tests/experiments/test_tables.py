@@ -1,5 +1,7 @@
 """Tables of results in Markdown."""
 
+import pytest
+
 from noisyor.experiments.results import Cell, Results
 from noisyor.experiments.tables import by_records, filled, shown, span, table
 
@@ -36,3 +38,14 @@ def test_quantities_by_records():
     text = by_records(results, "a", ["m"], ratio)
     assert text.splitlines() == ["| method | 20 | 30 |", "|---|---|---|", "| m | 60 | 90 |"]
     assert by_records(results, "b", ["m"], ratio) == ""
+
+
+def test_a_text_names_cells_and_is_left_out_where_they_were_not_measured():
+    results = Results(None)
+    for seed, error in enumerate((0.2, 0.4)):
+        results.add(Cell("clinic", 100, seed, "exact, 5 present"), {"median, s": error})
+    named = "{clinic; 100; exact, 5 present; median, s:.2f} of {n}"
+    text = f"# Title\n\n{named}\n\n{named.replace('100', '200')}\n\nThe end"
+    assert filled(text, results, {"n": 3}) == ["# Title", "0.30 of 3", "The end"]
+    with pytest.raises(KeyError, match="unknown"):
+        filled("{unknown}", results, {})

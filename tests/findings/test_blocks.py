@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from noisyor import Structure
 from noisyor.findings.blocks import (
+    Block,
     BlockBuilder,
     ConflictError,
     Origin,
@@ -85,3 +86,18 @@ def test_a_block_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         block.present[0, 0] = 1
     assert not list(builder.last_block())
+
+
+@pytest.mark.parametrize("has_unknown", [False, True])
+def test_a_split_block_lists_the_same_findings(rng, has_unknown):
+    present, unknown = rng.random((2, 200, 3)) < 0.4
+    present &= ~unknown
+    whole = Block(200, pack(present), pack(unknown) if has_unknown else None)
+    parts = list(whole.split(64))
+    assert [part.n_records for part in parts] == [64, 64, 64, 8]
+    listed = [part.listed() for part in parts]
+    offsets, symptoms, is_unknown = whole.listed()
+    sizes = np.concatenate([np.diff(each[0]) for each in listed])
+    assert np.array_equal(sizes, np.diff(offsets))
+    assert np.array_equal(np.concatenate([each[1] for each in listed]), symptoms)
+    assert np.array_equal(np.concatenate([each[2] for each in listed]), is_unknown)

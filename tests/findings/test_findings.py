@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
 
 import naive
 from conftest import random_records
-from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure
+from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure, datasets
+from noisyor.errors import FindingsError
 from noisyor.findings.blocks import BLOCK_RECORDS
 
 SEEDS = st.integers(0, 2**32)
@@ -275,3 +277,92 @@ def test_a_symptom_named_record_is_a_symptom():
         with_ids.to_arrow()
     again = Findings.read(with_ids.to_arrow(record="id"), structure, record="id")
     assert again.record_ids.to_pylist() == ["p"]
+
+
+# --- some of the records ---
+
+
+@pytest.fixture
+def some_records():
+    """Records in several blocks, with ids, some findings unknown."""
+    rng = np.random.default_rng(0)
+    network = datasets.figure1(0)
+    array = rng.choice([0.0, 1.0, np.nan], p=[0.6, 0.35, 0.05], size=(20_000, 5))
+    ids = [f"p{n}" for n in range(len(array))]
+    return Findings.from_numpy(array, network.structure, record_ids=ids), array
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [slice(0, 10), slice(8000, 9000, 3), slice(None, None, -1), [5, 5, 19_999, -1], 7,
+     np.arange(20_000) % 3 == 0, np.random.default_rng(1).permutation(20_000), [], slice(3, 3)],
+    ids=str,
+)  # fmt: skip
+def test_records_are_chosen_as_numpy_does(some_records, rows):
+    findings, array = some_records
+    chosen = findings[rows]
+    numbers = np.arange(20_000)
+    numbers = np.atleast_1d(numbers[:0] if isinstance(rows, list) and not rows else numbers[rows])
+    wanted = array[numbers]
+    assert chosen.shape == wanted.shape
+    np.testing.assert_array_equal(chosen.to_numpy().astype(float), wanted)
+    if len(chosen):
+        assert chosen.record_ids.to_pylist() == [f"p{n}" for n in numbers]
+
+
+def test_parts_stand_one_after_the_other(some_records):
+    findings, _ = some_records
+    again = Findings.concatenate([findings[:7000], findings[7000:]])
+    assert again == findings
+    assert again.record_ids == findings.record_ids
+    bare = Findings.from_numpy(findings[:5].to_numpy(), findings.structure)
+    assert Findings.concatenate([findings[:5], bare]).record_ids is None
+    with pytest.raises(FindingsError, match="at least one"):
+        Findings.concatenate([])
+    with pytest.raises(FindingsError, match="different symptoms"):
+        Findings.concatenate([findings, datasets.clinic().sample(3, rng=0)])
+
+
+@pytest.mark.parametrize("rows", [[True, False], "a", [[1, 2]], [0.5], None])
+def test_what_chooses_no_records(some_records, rows):
+    with pytest.raises(FindingsError, match="records are chosen by"):
+        some_records[0][rows]
+
+
+def test_there_is_no_such_record(some_records):
+    with pytest.raises(IndexError, match="no record 20000: there are 20,000"):
+        some_records[0][20_000]
+
+
+def test_scikit_learn_splits_them(some_records):
+    findings, array = some_records
+    train, test, rows, _ = train_test_split(
+        findings, np.arange(len(findings)), test_size=0.25, random_state=0
+    )
+    assert isinstance(train, Findings)
+    assert (len(train), len(test)) == (15_000, 5000)
+    np.testing.assert_array_equal(train.to_numpy(), array[rows])
+
+
+def test_they_are_shown(some_records):
+    findings, _ = some_records
+    lines = str(findings[:40]).splitlines()
+    assert lines[0] == repr(findings[:40])
+    assert lines[1].split() == ["record", "present", "unknown"]
+    assert lines[2].startswith("p0")
+    assert "<table>" in findings._repr_html_()
+    assert str(findings[:0]) == repr(findings[:0])
+
+
+def test_some_of_the_records_are_chosen(rng):
+    structure = Structure.from_edges([("flu", f"s{j}") for j in range(5)])
+    for _ in range(30):
+        n = int(rng.integers(0, 200))
+        array = rng.choice([0.0, 1.0, np.nan], (n, 5), p=[0.6, 0.3, 0.1])
+        ids = [f"r{i}" for i in range(n)] if rng.random() < 0.5 else None
+        findings = Findings.from_numpy(array, structure, record_ids=ids)
+        chosen = rng.random(n) < 0.4
+        some = findings[chosen]
+        assert np.array_equal(some.to_numpy().astype(float), array[chosen], equal_nan=True)
+        if ids and chosen.any():
+            assert some.record_ids.to_pylist() == [ids[i] for i in np.flatnonzero(chosen)]

@@ -41,7 +41,7 @@ def test_by_their_order_where_there_are_no_ids():
     [
         ({"age": [1.5, 2]}, None, "has 2 rows for 3 records"),
         ({"record": ["a", "a", "b"], "age": [1, 2, 3]}, ["a", "b", "c"], "more than one row"),
-        ({"record": ["a", "b", "x"], "age": [1, 2, 3]}, ["a", "b", "c"], "1 records without ages"),
+        ({"record": ["a", "b", "x"], "age": [1, 2, 3]}, ["a", "b", "c"], "no ages of some records"),
         ({"record": ["a", "b", "x"], "age": [1, 2, 3]}, None, "but the records have none"),
     ],
 )

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure, datasets
-from noisyor.findings.labels import read_labels
+from noisyor.findings.labels import as_labels, read_labels
 from noisyor.learning.likelihood import learn_observed
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("cold", "cough")])
@@ -61,7 +61,11 @@ def test_labels_without_ids_go_by_row_and_say_so():
 @pytest.mark.parametrize(
     ("labels", "ids", "message"),
     [
-        (labels_with(record=[1, 2, 4]), [1, 2, 3], "1 records without labels .'3'., 1 labels with"),
+        (
+            labels_with(record=[1, 2, 4]),
+            [1, 2, 3],
+            "no labels of some records .1 id: '3'., and it has labels of records that",
+        ),
         (labels_with(record=[1, 2, 2]), [1, 2, 3], "more than one row for the records '2'"),
         (labels_with(record=[1, 2, 3]), None, "ids of records .column 'record'., but the records"),
         (labels_with().slice(1), None, "has 2 rows for 3 records"),
@@ -84,3 +88,92 @@ def test_records_that_are_only_counted_have_no_labels(tmp_path):
     labels = pa.table({"record": ["a", "b", "c"], "flu": [1, 0, 0]})
     with pytest.raises(NoisyOrError, match="1 record without an id .*--all-records"):
         read_labels(labels, findings, structure)
+
+
+# --- labels of which only some are known ---
+
+
+def known_of(labels):
+    is_known, is_present = labels.unpacked()
+    return np.where(is_known, is_present.astype(float), np.nan).tolist()
+
+
+def test_some_labels_of_some_records():
+    labels = pa.table({"record": ["b", "a"], "cold": [None, "no"], "flu": ["yes", "unknown"]})
+    found = as_labels(labels, findings_with(["a", "b", "c"]))
+    nan = pytest.approx(np.nan, nan_ok=True)
+    assert known_of(found) == [[nan, 0.0], [1.0, nan], [nan, nan]]
+    assert found.is_labelled.tolist() == [True, True, False]
+    assert len(found) == 3
+    array = as_labels([[1, None], [np.nan, 0], [0, 1]], findings_with(None))
+    assert known_of(array) == [[1.0, nan], [nan, 0.0], [0.0, 1.0]]
+
+
+def test_labels_without_a_record_are_told():
+    labels = labels_with(record=["a", "x", "y"])
+    with pytest.warns(NoisyOrWarning, match="2 of 3 labels belong to no record .'x', 'y'."):
+        found = as_labels(labels, findings_with(["a", "b", "c"]))
+    assert found.is_labelled.tolist() == [True, False, False]
+    with pytest.warns(NoisyOrWarning, match="1 column named after no disease .'ward'. is passed"):
+        as_labels(
+            labels_with(record=["a", "b", "c"], ward=["x", "y", "z"]),
+            findings_with(["a", "b", "c"]),
+        )
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (labels_with(record=["x", "y", "z"]), "other ids than the records"),
+        (labels_with(record=["a", "a", "b"]), "more than one row for the records 'a'"),
+        (pa.table({"record": ["a"], "ague": [1]}), "'ague' holds labels, but the structure has no"),
+        (pa.table({"record": ["a"], "ward": ["x"]}), "no column that is named after a disease"),
+        (labels_with(record=["a", "b", "c"]).rename_columns(["flu", "cald", "record"]), "'cald'"),
+    ],
+)
+def test_partly_known_labels_that_cannot_be_joined_are_refused(labels, message):
+    with pytest.raises(NoisyOrError, match=message):
+        as_labels(labels, findings_with(["a", "b", "c"]))
+
+
+def test_some_of_the_records_keep_their_labels():
+    structure = Structure.from_edges([("flu", "fever"), ("cold", "fever")])
+    records = Findings.from_numpy([[1], [0], [1]], structure)
+    labelled = records.with_labels([[1, np.nan], [0, 0], [np.nan, 1]])
+    assert labelled[[2, 0]].labels.is_known.tolist() == [[False, True], [True, False]]
+    assert labelled[1:].labels.is_present.tolist() == [[False, False], [False, True]]
+    both = Findings.concatenate([records, labelled[:1]])
+    assert both.labels.is_known.tolist() == [[False, False]] * 3 + [[True, False]]
+    assert Findings.concatenate([records, records]).labels is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"record": ["a", "b"], "flu": [None, None]}, "holds no label: all of its cells are empty"),
+        ({"record": pa.array([], pa.string()), "flu": pa.array([], pa.int8())}, "has no row"),
+        (
+            {"record": ["a", "a"], "disease": ["flu", "cold"], "seen": [1, 0]},
+            "has a row for each label: give it a column for each disease",
+        ),
+        (
+            {"record": ["a", "a"], "Disease": ["flu", "cold"]},
+            "has a row for each label: give it a column for each disease",
+        ),
+        ({"record": ["0a", "00b"], "flu": [1, 0]}, "Without leading zeros 2 would"),
+        ({"record": ["a.0", "x"], "flu": [1, 0]}, r"Without '\.0' at their end 1 would"),
+    ],
+)
+def test_labels_that_say_nothing_are_refused(columns, message):
+    structure = Structure.from_edges([("flu", "fever"), ("cold", "fever")])
+    findings = Findings.from_numpy([[1], [0]], structure, record_ids=["a", "b"])
+    with pytest.raises(NoisyOrError, match=message):
+        as_labels(pa.table(columns), findings)
+
+
+def test_columns_without_a_label_are_told():
+    structure = Structure.from_edges([("flu", "fever"), ("cold", "fever")])
+    findings = Findings.from_numpy([[1], [0]], structure, record_ids=["a", "b"])
+    table = pa.table({"record": ["a", "b"], "flu": [1, 0], "cold": [None, None]})
+    with pytest.warns(NoisyOrWarning, match="1 column without a label: 'cold'"):
+        as_labels(table, findings)

@@ -12,6 +12,12 @@ def apply(repair, structure):
         priors = {name[0]: 0.3 for name in repair.parameters if len(name) == 1}
         failures = {name: 0.3 for name in repair.parameters if len(name) == 2}
         return [(structure, Fixed(structure, priors=priors, failures=failures))]
+    if repair.kind == "label":
+        labelled = [name for (name,) in repair.parameters]
+        known = structure.edge_names().values()
+        failures = {edge: 0.3 for edge in zip(*known, strict=True) if edge[0] in labelled}
+        priors = dict.fromkeys(labelled, 0.3)
+        return [(structure, Fixed(structure, priors=priors, failures=failures))]
     if repair.kind == "add":
         symptoms, edges = list(structure.symptoms), structure.edges.tolist()
         for (name,) in repair.parameters:
@@ -46,7 +52,7 @@ def test_repairs_of_random_structures_work(rng):
                     found = check_identifiability(after, fixed=fixed).orders
                     names = [structure.diseases[i] for i in tradeoff.priors]
                     assert all(found.priors[after.disease_index(name)] >= 0 for name in names)
-    assert kinds >= {"know", "add"}
+    assert kinds >= {"know", "label", "add"}
 
 
 def test_two_diseases_over_three_symptoms():
@@ -56,7 +62,8 @@ def test_two_diseases_over_three_symptoms():
     result = check_identifiability(structure)
     (tradeoff,) = result.tradeoffs
     assert tradeoff.freedom == 4  # 8 unknowns, 3 pairs and a triplet
-    know, add = result.repairs(tradeoff)
+    know, label, add = result.repairs(tradeoff)
+    assert label.parameters == (("flu",),)
     assert know.n_needed == 4
     assert str(know).startswith("know the prior of 'flu'")
     assert str(add) == "add a symptom of its own to 'flu'"
@@ -72,3 +79,27 @@ def test_two_diseases_over_three_symptoms():
 def test_too_few_symptoms(edges, says):
     result = check_identifiability(Structure.from_edges(edges))
     assert says in [str(repair) for repair in result.repairs(result.tradeoffs[0])]
+
+
+def test_labels_and_beliefs_make_known_what_findings_do_not_tell():
+    equal = Structure.from_matrix(np.ones((2, 4)), diseases=["A", "B"])
+    assert check_identifiability(equal).swaps == [(0, 1)]
+    labelled = check_identifiability(equal, labelled=["A"])
+    assert labelled.swaps == []
+    verdicts = labelled.verdicts()["verdict"].to_pylist()
+    assert verdicts == ["labelled", "certified", *["labelled"] * 4, *["certified"] * 8]
+    believed = check_identifiability(equal, fixed={"priors": {"A": (0.1, 50)}})
+    assert believed.swaps == []
+    assert believed.verdicts()["verdict"].to_pylist()[0] == "believed"
+    doubtful = check_identifiability(equal, fixed={"priors": {"A": (0.1, 1)}})
+    assert doubtful.swaps == [(0, 1)]  # one case is no knowledge
+
+
+def test_labels_are_among_the_repairs_and_do():
+    small = Structure.from_matrix(np.ones((2, 3)), diseases=["A", "B"])
+    result = check_identifiability(small)
+    (tradeoff,) = result.tradeoffs
+    repair = next(each for each in result.repairs(tradeoff) if each.kind == "label")
+    assert str(repair) == "see in some records whether they have 'A' (labels)"
+    assert check_identifiability(small, labelled=["A"]).is_identifiable
+    assert not result.is_identifiable

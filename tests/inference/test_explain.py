@@ -6,7 +6,8 @@ import pytest
 import naive
 from conftest import as_lists
 from inference.patients import random_patient
-from noisyor import explain
+from noisyor import datasets, explain
+from noisyor.inference.explain import explain_nearest
 
 
 def test_causes_and_contributions(rng):
@@ -30,3 +31,22 @@ def test_causes_and_contributions(rng):
             if 1e-9 < expected[i] < 1 - 1e-9 and 1e-9 < other[i] < 1 - 1e-9:
                 change = np.log(expected[i] / (1 - expected[i])) - np.log(other[i] / (1 - other[i]))
                 assert each["log_odds"] == pytest.approx(change, rel=1e-6, abs=1e-6)
+
+
+def test_the_nearest_findings_are_explained_as_all_are():
+    clinic = datasets.clinic()
+    case = ["fever", "cough", "wheezing", "thirst"], ["muscle pain", "chills", "runny nose"]
+    whole = explain(clinic, *case, diseases=["influenza"]).contributions.to_pylist()
+    options = {"covariates": None, "diseases": ["influenza"], "budget": 1.0}
+    found, n_left = explain_nearest(clinic, *case, most=3, **options)
+    some = found.contributions.to_pylist()
+    assert (len(some), n_left) == (3, len(whole) - 3)
+    assert [row for row in whole if row in some] == some
+    strengths = {
+        name: 1.0 - clinic.failures[clinic.structure.edge_index("influenza", name)]
+        for name in ("fever", "cough", "muscle pain", "chills")
+    }
+    nearest = sorted(strengths, key=strengths.get)[-3:]
+    assert {row["finding"] for row in some} == set(nearest)
+    everything, none_left = explain_nearest(clinic, *case, most=100, **options)
+    assert (everything.contributions.to_pylist(), none_left) == (whole, 0)

@@ -23,6 +23,7 @@ def test_gibbs_agrees_with_sums_over_all_states(rng):
     assert np.mean(scaled) > 0.9  # 95% confidence, of the worst disease each
 
 
+@pytest.mark.slow
 def test_effective_sample_sizes_tell_the_spread_over_seeds():
     clinic = datasets.clinic()
     patient = ["fever", "cough", "headache", "nausea"]

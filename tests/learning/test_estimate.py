@@ -34,8 +34,9 @@ def test_the_summary_has_a_row_for_each_parameter():
     assert row["value"] == estimate.failures.values[edge]
     error = estimate.standard_errors.failures[edge]
     assert row["standard_error"] == error
-    assert row["lower"] == pytest.approx(max(row["value"] - 1.96 * error, 0))
-    assert row["upper"] == pytest.approx(min(row["value"] + 1.96 * error, 1))
+    lower, upper = estimate.failures.intervals()
+    assert (row["lower"], row["upper"]) == (lower[edge], upper[edge])
+    assert row["lower"] <= row["value"] - 1.96 * error < row["value"] + 1.96 * error <= row["upper"]
     assert (row["depth"], row["moments"], row["flags"]) == (1, "triplet a, b, c", "")
     assert by_name["B", None]["moments"] == "triplet b, d, e"
     assert by_name[None, "a"]["parameter"] == "leak"
@@ -96,3 +97,14 @@ def test_a_summary_says_how_diseases_occur_together(tmp_path):
     errors = read_standard_errors(tmp_path / "summary.csv", structure)
     np.testing.assert_allclose(errors.vector, estimate.standard_errors.vector)
     check_summary(tmp_path / "summary.csv", structure, estimate.values)
+
+
+@pytest.mark.parametrize("method", ["refined", "pooled", "exact_em"])
+def test_nothing_whose_interval_is_everything_goes_without_a_flag(method):
+    for seed in range(20):
+        network = datasets.figure1(rng=seed)
+        learner = NoisyOrLearner(network.structure, method=method, n_init=1)
+        estimate = learner.fit(network.sample(80, rng=seed + 1)).estimate_
+        for part in estimate.parts.values():
+            lower, upper = part.intervals()
+            assert not ((upper - lower > 0.9) & (part.flags == 0)).any()

@@ -64,6 +64,7 @@ def test_bounds_can_be_held(method):
     assert learned.failures[learned.structure.edge_index("A", "b")] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["refined", "pooled"])
 def test_known_failures_and_leaks_make_better_priors(method):
     network = datasets.clinic()

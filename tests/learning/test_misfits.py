@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import network_on
 from noisyor import (
     Findings,
     Fixed,
@@ -41,6 +42,36 @@ def test_p_values_are_uniform_when_the_network_is_right():
     assert ((p_values <= 0.05).mean(axis=0) < 0.15).all()  # 9 of 60, if 5% are expected: 1 in 300
     below = (p_values < 0.5).mean(axis=0)
     assert ((below > 0.3) & (below < 0.7)).all()  # not 1 on nearly every one, as once
+
+
+@pytest.mark.slow
+def test_right_networks_are_kept_where_most_findings_are_unknown():
+    """13 of 50 such samples were rejected while simulated records had all of their findings."""
+    rejected = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        matrix = np.zeros((6, 14), dtype=bool)
+        matrix[0, :7] = matrix[1, :6] = matrix[1, 7] = matrix[2, 8:10] = True  # nearly equal ones
+        for row in matrix[3:]:
+            row[rng.choice(14, 5, replace=False)] = True
+        matrix[5] |= ~matrix.any(axis=0)
+        network = network_on(
+            Structure.from_matrix(matrix), rng, (0.03, 0.2), (0.2, 0.8), (0.005, 0.03)
+        )
+        cells = network.sample(1500, rng=rng).to_numpy().astype(float)
+        cells[rng.random(cells.shape) < 0.7] = np.nan
+        estimate = NoisyOrLearner(network.structure).fit(cells).estimate_
+        rejected += estimate.misfits().p_value < 0.05
+    assert rejected <= 8  # of 50; 5% expected: 1 in 1,000
+
+
+def test_questions_about_other_fitted_parameters_are_others():
+    network = datasets.figure1(0)
+    moments = count_moments(network.sample(500, rng=1), MomentPlan.all_pairs(network.structure))
+    nothing = Parameters.full(network.structure, 0, np.uint16)
+    learned = Misfits(network, moments, flags=nothing)
+    assert learned == Misfits(network, moments, flags=nothing)
+    assert learned != Misfits(network, moments)
 
 
 def test_the_verdict_and_what_deviates_agree():

@@ -17,6 +17,7 @@ from noisyor.errors import ParameterError, StructureError
 from noisyor.evaluation import check_intervals
 from noisyor.experiments.settings import real_network
 from noisyor.learning import Flag, learn_refined
+from noisyor.learning.pooled import PooledFit
 from noisyor.schedule import find_schedule
 
 
@@ -259,4 +260,19 @@ def test_steps_are_counted_and_what_has_not_settled_says_so():
     estimate = NoisyOrLearner(network.structure, max_iter=1).fit(findings).estimate_
     assert estimate.n_iter == 1
     assert not estimate.trace.is_settled
-    assert "still rising" in str(estimate.trace)
+    assert "has not settled" in str(estimate.trace)
+
+
+def test_where_pairs_and_triplets_tell_nothing_all_is_flagged(monkeypatch):
+    """On health_knowledge_graph with 10,000 records 78% of the unflagged priors were covered."""
+    network = datasets.figure1(rng=0)
+    records, diseases = network.sample(2000, rng=1, return_diseases=True)
+    learner = NoisyOrLearner(network.structure)
+    assert not learner.fit(records).estimate_.is_all_doubtful
+    everything = Parameters.full(network.structure, True)
+    found = PooledFit.estimate
+    monkeypatch.setattr(
+        PooledFit, "estimate", lambda fit: found(fit).flagging(Flag.WEAK, everything)
+    )
+    assert learner.fit(records).estimate_.is_all_doubtful
+    assert not learner.fit(records, diseases).estimate_.is_all_doubtful  # labels do tell

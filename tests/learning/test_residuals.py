@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from noisyor import MomentPlan, NoisyOrLearner, NoisyOrNetwork, count_moments, datasets
+from noisyor import (
+    Findings,
+    MomentPlan,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    count_moments,
+    datasets,
+)
 from noisyor.learning import residuals
 from noisyor.learning.residuals import CountComparison, Projection
 from noisyor.parameters import Parameters
@@ -60,3 +67,19 @@ def test_methods_leave_the_same():
         misfits = NoisyOrLearner(network.structure, method=method).fit(records).estimate_.misfits()
         left.append(misfits._residuals)
     assert np.corrcoef(left)[0, 1] > 0.99
+
+
+def test_simulated_records_know_as_little_as_the_real_ones(rng):
+    """Residuals of pairs that share few known records correlate otherwise than in whole records."""
+    network = datasets.figure2(rng=0)
+    cells = network.sample(4000, rng=1).to_numpy().astype(float)
+    shares = rng.uniform(0.2, 1.0, cells.shape[1])
+    cells[rng.random(cells.shape) >= shares] = np.nan
+    records = Findings.from_numpy(cells, network.structure)
+    comparison = CountComparison(
+        network, count_moments(records, MomentPlan.all_pairs(network.structure))
+    )
+    hidden = residuals._hidden(network.sample(4000, rng=2), comparison._known_shares, rng)
+    assert 1.0 - hidden.count_unknown() / 4000 == pytest.approx(shares, abs=0.05)
+    simulated = comparison.simulated(200, 500, rng)
+    assert simulated.std(axis=0) == pytest.approx(np.ones(simulated.shape[1]), abs=0.25)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from noisyor import Fixed, NoisyOrLearner
-from noisyor.em.mixed import Cells, LogisticModel
+from noisyor.em.cause_models import LogisticModel
+from noisyor.em.cells import Cells
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError
 from noisyor.learning import together as together_module
@@ -50,6 +51,32 @@ def test_what_is_sampled_is_what_is_summed_up(monkeypatch):
     assert np.sqrt(((off / exact.estimate_.standard_errors.failures) ** 2).mean()) < 0.5
     loss = exact.score(findings, covariates=people) - sampled.score(findings, covariates=people)
     assert loss * 4000 < 15.0
+
+
+@pytest.mark.slow
+def test_what_is_known_besides_findings_is_sampled_too(monkeypatch):
+    network, _, people = case(3000, 1)
+    findings, diseases = network.sample(3000, rng=1, covariates=people, return_diseases=True)
+    labels = diseases.astype(float)
+    labels[1000:] = np.nan
+    known = {
+        "fixed": {"priors": {"d0": 0.3}},  # a little too large: others must not follow it
+        "beliefs": {"priors": {"d1": (0.25, 2000)}},
+        "covariates": people,
+    }
+    found = []
+    for most in (together_module.MOST_TOGETHER, 0):
+        monkeypatch.setattr(together_module, "MOST_TOGETHER", most)
+        learner = NoisyOrLearner(network.structure, causes="trait")
+        found.append(learner.fit(findings, labels, **known).estimate_)
+    exact, sampled = found
+    for each in found:
+        assert each.network.causes.marginals()[0] == pytest.approx(0.3, rel=1e-6)
+    off = sampled.priors.values - exact.priors.values
+    assert np.abs(off[1:] / exact.priors.standard_errors[1:]).max() < 0.6
+    one, other = (each.learned_causes for each in found)
+    off = (one.values - other.values)[one.standard_errors > 0.0]
+    assert np.sqrt(np.nanmean((off / one.standard_errors[one.standard_errors > 0.0]) ** 2)) < 0.6
 
 
 def test_too_many_combinations_are_refused():

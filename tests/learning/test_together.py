@@ -81,9 +81,15 @@ def test_a_trait_with_covariates_is_learned():
     off = standardised(loadings.value, trait.loadings[:, 0], loadings.standard_error)
     assert np.abs(off).max() < 3.5
     ages = table[table.name == "age"]
-    scale = people.age.std(ddof=0) / 20.0
-    off = standardised(ages.value, coefficients[:, 0] * scale, ages.standard_error)
+    off = standardised(ages.value, coefficients[:, 0] / 20.0, ages.standard_error)  # of a year
     assert np.abs(off).max() < 3.5
+    # Of two levels, each stands half of their difference from the mean, as well known as that.
+    women, men = (table[table.name == f"sex={level}"] for level in "fm")
+    np.testing.assert_allclose(women.value.to_numpy(), -men.value.to_numpy())
+    np.testing.assert_allclose(women.standard_error.to_numpy(), men.standard_error.to_numpy())
+    halves = (coefficients[:, 1] - coefficients[:, 2]) / 2.0
+    assert np.abs(standardised(women.value, halves, women.standard_error)).max() < 3.5
+    assert women.standard_error.max() < 0.3
     prevalence = learned.prevalence(network.structure).to_pandas()
     of_women = prevalence[(prevalence.covariate == "sex") & (prevalence.value == "f")]
     cells = np.array([[a, 1.0, 0.0] for a in (-1.0, 0.0, 1.0)])
@@ -137,7 +143,11 @@ def test_ecpe_has_its_published_likelihood():
         ({}, {"covariates": ["age"]}, "no columns of covariates"),
         ({}, {"covariates": "age"}, "a table, or a list of names"),
         ({}, {"covariates": {"age": [1]}, "unknown_covariates": "drop"}, "'refuse' or 'keep'"),
-        ({"causes": "joint"}, {"fixed": {"priors": {"d0": 0.1}}}, "prior of 'd0' is fixed"),
+        (
+            {"causes": "joint"},
+            {"fixed": {"priors": {"d0": 0.0}}, "y": np.ones((50, 4))},
+            "'d0' was seen in 50 records, but its prior is fixed at 0",
+        ),
     ],
 )
 def test_what_cannot_be_learned_is_said(options, arguments, message):
@@ -145,6 +155,46 @@ def test_what_cannot_be_learned_is_said(options, arguments, message):
     records = np.random.default_rng(0).integers(0, 2, size=(50, structure.n_symptoms))
     with pytest.raises(NoisyOrError, match=message):
         NoisyOrLearner(structure, **options).fit(records, **arguments)
+
+
+def test_labels_tell_how_diseases_occur_together():
+    rng = np.random.default_rng(3)
+    network = small_network(Joint(rng.dirichlet(np.full(16, 1.0))), rng)
+    findings, diseases = network.sample(800, rng=4, return_diseases=True)
+    seen = diseases.astype(float)
+    seen[rng.random(seen.shape) < 0.2] = np.nan
+    one, other = (
+        NoisyOrLearner(network.structure, causes="joint").fit(findings, y) for y in (None, seen)
+    )
+    errors = [each.estimate_.learned_causes.standard_errors for each in (one, other)]
+    assert np.nanmean(errors[1]) < np.nanmean(errors[0])
+    off = other.network_.causes.shares[0] - network.causes.shares[0]
+    assert np.sqrt(((off / errors[1]) ** 2).mean()) < 1.8
+    # If all is seen, shares are those that were counted.
+    whole = NoisyOrLearner(network.structure, causes="joint").fit(findings, diseases)
+    numbers = diseases @ (1 << np.arange(4)[::-1])
+    counted = np.bincount(numbers, minlength=16) / 800
+    assert whole.network_.causes.shares[0] == pytest.approx(counted, abs=2e-4)
+
+
+@pytest.mark.parametrize("causes", ["joint", "trait", "independent"])
+def test_priors_can_be_fixed_and_believed(causes):
+    rng = np.random.default_rng(5)
+    network = small_network(Joint(rng.dirichlet(np.full(16, 1.0))), rng)
+    frame = network.sample(600, rng=6).to_arrow().to_pandas()
+    options = {}
+    if causes == "independent":
+        frame["age"] = rng.integers(20, 80, 600)
+        options = {"covariates": ["age"]}
+    p = network.priors
+    given = {"priors": {"d0": float(p[0])}}, {"priors": {"d1": (float(p[1]), 1e5)}}
+    learner = NoisyOrLearner(network.structure, causes=causes)
+    free = learner.fit(frame, **options).estimate_
+    known = learner.fit(frame, fixed=given[0], beliefs=given[1], **options).estimate_
+    assert known.network.causes.marginals()[0] == pytest.approx(p[0], rel=1e-6)
+    assert known.priors.standard_errors[0] == 0.0
+    assert known.priors.values[1] == pytest.approx(p[1], rel=0.02)
+    assert known.priors.standard_errors[1] < 0.3 * free.priors.standard_errors[1]
 
 
 def test_thirteen_diseases_are_too_many_for_a_joint_distribution():

@@ -1,17 +1,19 @@
-"""Rules of intervals and flags: what few cases tell is widened and flagged, alike for all."""
+"""Rules of intervals and flags: what few cases tell is flagged, alike for all."""
 
 import numpy as np
 import pytest
 
 from noisyor import NoisyOrLearner, Structure, datasets
 from noisyor.evaluation import check_intervals
+from noisyor.experiments.settings import weak_network
 from noisyor.learning import Flag
 from noisyor.learning.trust import (
+    all_if_most,
     flat_directions,
     intervals_of,
+    moment_intervals,
     rests_on_few,
     rests_on_priors,
-    widened,
 )
 from noisyor.parameters import Parameters
 
@@ -88,14 +90,46 @@ def test_what_priors_of_others_say_a_little_of_is_not_flat():
         assert (found.is_flat == is_flat).all()
 
 
-def test_errors_from_moments_of_few_cases_are_wider():
-    errors = Parameters([0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1])
-    known = np.array([1000.0, 500.0])
-    found = widened(errors, STRUCTURE, np.array([0.03, 0.5]), known, 1000.0)
-    assert found.priors.tolist() == [0.1, 0.1]
-    expected = 0.1 * np.sqrt(1.0 + 30.0 / np.array([30.0, 15.0, 250.0]))
-    assert found.failures == pytest.approx(expected)
-    assert found.leaks == pytest.approx(expected[[0, 1]])
+def test_intervals_from_moments_reach_as_far_as_either_kind():
+    values = Parameters([0.1, 0.1], [0.5, 0.97, 0.02], [0.01, 0.5])
+    errors = Parameters([0.02, np.nan], [0.01, 0.02, 0.05], [0.005, 0.0])
+    lower, upper = moment_intervals(values, errors, 25)
+    t = 2.0639  # of 24 degrees of freedom
+    odds = 1.0 / 9.0 * np.exp(np.array([-1.0, 1.0]) * t * 0.02 / 0.09)
+    assert [lower.priors[0], upper.priors[0]] == pytest.approx((odds / (1.0 + odds)).tolist(), 1e-4)
+    assert np.isnan(lower.priors[1])
+    assert np.isnan(upper.priors[1])
+    assert lower.failures[0] == pytest.approx(0.5 - t * 0.01, abs=1e-5)
+    # Near 1: the lower end is farther by log odds, the upper one at equal length.
+    assert lower.failures[1] < 0.97 - t * 0.02
+    assert upper.failures[1] == 1.0
+    # An error larger than the value: by log odds no wider than with an error of that size.
+    odds = 0.02 / 0.98 * np.exp(1.96)
+    assert upper.failures[2] == pytest.approx(odds / (1.0 + odds))
+    assert lower.failures[2] == 0.0
+    assert lower.leaks[1] == upper.leaks[1] == 0.5
+
+
+def test_where_most_is_weak_all_is():
+    weak = Parameters([True, False], [True, True, True], [True, True])
+    learned = weak.map(np.ones_like)
+    assert all_if_most(weak, learned).vector.all()
+    not_all = Parameters([False, False], [True, True, True], [True, False])
+    assert (all_if_most(not_all, learned).vector == not_all.vector).all()
+    some = Parameters([True, False], [False, False, False], [False, False])  # the others are fixed
+    assert all_if_most(weak, some).vector.tolist() == weak.vector.tolist()
+
+
+def test_failures_of_a_guessed_prior_are_flagged():
+    """They had errors of 0.01, and were 0.3 off, where the prior was known up to a factor of 3."""
+    network = weak_network(20, 100)
+    records = network.sample(3000, rng=101)
+    estimate = NoisyOrLearner(network.structure, method="pooled").fit(records).estimate_
+    is_guessed = (estimate.priors.flags & Flag.WEAK) != 0
+    assert is_guessed.any()
+    of_guessed = is_guessed[network.structure.edges[:, 0]]
+    assert ((estimate.failures.flags[of_guessed] & Flag.WEAK) != 0).all()
+    assert (estimate.failures.flags == 0).any()
 
 
 @pytest.mark.parametrize("method", ["refined", "pooled"])

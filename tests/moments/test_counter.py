@@ -72,3 +72,17 @@ def test_blocks_are_aligned_to_words_and_lose_nothing(rng):
     whole = np.concatenate([part.to_numpy().astype(float) for part in parts])
     again = Findings(STRUCTURE, found).to_numpy().astype(float)
     assert np.array_equal(again, whole, equal_nan=True)
+
+
+def test_a_last_block_of_any_size_is_counted_as_it_is(rng):
+    blocks = [findings_of(rng, n).blocks[0] for n in (64, 70)]
+    assert list(aligned(blocks, STRUCTURE)) == blocks
+    after = [*blocks, findings_of(rng, 64).blocks[0]]
+    assert [each.n_records for each in aligned(after, STRUCTURE)] == [64, 134]
+
+
+@pytest.mark.parametrize("n_records", [3, 300, 9000])
+def test_planes_of_groups_grow_with_their_records(rng, n_records):
+    findings = findings_of(rng, n_records)
+    whole = sum(count_moments(findings, PLAN, n_groups=7).present[1].astype(int))
+    assert whole.tolist() == count_moments(findings, PLAN, n_groups=1).present[1][0].tolist()

@@ -22,8 +22,8 @@ def structure_with(n_symptoms):
 def random_plan(rng, structure):
     """Some sets of each order, with repeats and in any order."""
     n = structure.n_symptoms
-    sets = [[], [], []]
-    for order in range(1, min(n, 3) + 1):
+    sets = [[], [], [], []]
+    for order in range(1, min(n, 4) + 1):
         for _ in range(int(rng.integers(0, 12))):
             sets[order - 1].append(rng.permutation(n)[:order].tolist())
     return MomentPlan(structure, *sets)
@@ -43,7 +43,7 @@ def check(moments, plan, records, groups):
     ]
     assert moments.group_records.tolist() == [len(each) for each in by_group]
     margins = moments.with_margins()
-    for order in 1, 2, 3:
+    for order in 1, 2, 3, 4:
         sets = plan.sets(order).tolist()
         for group in range(n_groups):
             expected = naive.count_sets(by_group[group], sets)
@@ -52,12 +52,17 @@ def check(moments, plan, records, groups):
             known = known if order == 1 else known[:, 0]
             assert known.tolist() == [n for n, _ in expected]
     check_margins(moments, plan, rows)
+    tables = [naive.count_quartet(rows, members) for members in plan.quartets.tolist()]
+    assert moments.quartet_tables().tolist() == tables
 
 
 def check_margins(moments, plan, rows):
     """Compare the counts of subsets, over the records in which the whole set is known."""
     margins = [each.sum(axis=0) for each in moments.with_margins()]
-    for order, subsets in (2, [(0,), (1,)]), (3, [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]):
+    for order in (2, 3, 4):
+        subsets = [
+            s for size in range(1, order) for s in itertools.combinations(range(order), size)
+        ]
         for members, counted in zip(plan.sets(order).tolist(), margins[order - 1], strict=True):
             known = [row for row in rows if all(row[j] is not None for j in members)]
             for column, subset in enumerate(subsets, start=1):
@@ -130,7 +135,7 @@ def test_blocks_that_start_anywhere():
 def test_files_count_like_naive(tmp_path, layout, kind, unknown):
     rng = np.random.default_rng(1)
     structure = structure_with(4)
-    plan = MomentPlan(structure, triplets=[[0, 1, 2], [1, 2, 3]])
+    plan = MomentPlan(structure, triplets=[[0, 1, 2], [1, 2, 3]], quartets=[[3, 1, 0, 2]])
     paths, all_records, groups = [], [], []
     for number, size in enumerate((100, 0, 9000)):
         records = random_records(rng, size, 4, unknown)

@@ -9,14 +9,14 @@ from conftest import as_rows, random_records
 from noisyor import Findings, MomentPlan, Structure, count_moments
 
 KNOWN, PRESENT = 1, 2
-ORDERS = ("symptoms", "pairs", "triplets")
+ORDERS = ("symptoms", "pairs", "triplets", "quartets")
 
 
 def published(moments):
     """Return every count of a file that is not hidden: event (symptom, least state) to records."""
     margins = moments.with_margins()
     found = {(): moments.n_records}
-    for order in (1, 2, 3):
+    for order in (1, 2, 3, 4):
         states_of = _states(order)
         for row, members in enumerate(moments.plan.sets(order).tolist()):
             if moments.hidden is not None and moments.hidden[order - 1][row]:
@@ -56,7 +56,9 @@ def counted(rng, n_records):
     structure = Structure.from_matrix(np.ones((1, n_symptoms)))
     records = random_records(rng, n_records, n_symptoms, unknown=float(rng.choice([0.02, 0.3])))
     triplets = list(itertools.combinations(range(n_symptoms), 3))
-    plan = MomentPlan.all_pairs(structure) | MomentPlan(structure, triplets=triplets)
+    quartets = list(itertools.combinations(range(n_symptoms), 4))
+    more = MomentPlan(structure, triplets=triplets, quartets=quartets)
+    plan = MomentPlan.all_pairs(structure) | more
     return records, count_moments(Findings.from_numpy(records, structure), plan, n_groups=3)
 
 
@@ -72,7 +74,7 @@ def test_no_cell_of_a_published_set_is_small_with_unknown_as_a_state(rng, number
     min_count = int(rng.integers(2, 8))
     records, moments = counted(rng, int(rng.integers(20, 400)))
     rows, hidden = as_rows(records), moments.suppressed(min_count).hidden
-    for order, is_hidden in zip((1, 2, 3), hidden, strict=True):
+    for order, is_hidden in zip((1, 2, 3, 4), hidden, strict=True):
         for members, hide in zip(moments.plan.sets(order).tolist(), is_hidden, strict=True):
             cells = {}
             for record in rows:

@@ -1,4 +1,5 @@
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ SEEDS = st.integers(0, 2**32)
 STRUCTURE = Structure.from_matrix(np.ones((1, 4)))
 
 
+OLD = Path(__file__).parents[1] / "old_files"
 PLAN = MomentPlan(STRUCTURE, triplets=list(itertools.combinations(range(4), 3)))
 
 
@@ -100,10 +102,14 @@ def test_files_of_another_kind_or_version(tmp_path, monkeypatch):
     PLAN.save(tmp_path / "pairs.plan")
     with pytest.raises(NoisyOrError, match="its 'format' is 'noisyor.plan'"):
         Moments.load(tmp_path / "pairs.plan")
-    monkeypatch.setattr(Moments, "VERSION", 2)
+    monkeypatch.setattr(Moments, "VERSION", 4)
+    moments = count_moments(
+        Findings.from_numpy(np.zeros((5, 4)), STRUCTURE),
+        MomentPlan(STRUCTURE, quartets=[[0, 1, 2, 3]]),
+    )
     moments.save(tmp_path / "new.moments")
     monkeypatch.undo()
-    with pytest.raises(NoisyOrError, match="has version 2 of noisyor.moments; this noisyor reads"):
+    with pytest.raises(NoisyOrError, match="has version 4 of noisyor.moments; this noisyor reads"):
         Moments.load(tmp_path / "new.moments")
     (tmp_path / "text.moments").write_text("no moments")
     with pytest.raises(NoisyOrError, match="text.moments is not a readable noisyor.moments file"):
@@ -196,3 +202,36 @@ def test_sums_and_populations():
         parts[0].excesses(1)
     with pytest.raises(NoisyOrError, match="there is no group 99"):
         parts[0].counts(1, without=99)
+
+
+def test_files_of_version_1_are_read():
+    moments = Moments.load(OLD / "moments_1.moments")
+    records = datasets.figure1(0).sample(300, rng=0)
+    assert moments == count_moments(records, moments.plan, n_groups=3)
+    assert moments.plan.quartets.shape == (0, 4)
+
+
+def test_quartets_there_and_back_and_what_they_have(tmp_path):
+    plan = MomentPlan(STRUCTURE, quartets=[[0, 1, 2, 3]])
+    records = random_records(np.random.default_rng(0), 500, 4, 0.1)
+    moments = count_moments(Findings.from_numpy(records, STRUCTURE), plan, n_groups=3)
+    moments.save(tmp_path / "some.moments")
+    assert Moments.load(tmp_path / "some.moments") == moments
+    absent = (records[~np.isnan(records).any(axis=1)] == 0).all(axis=1).mean()
+    assert moments.negative_moments(4) == pytest.approx([absent])
+    assert (moments + moments).negative_moments(4) == pytest.approx([absent])
+    with pytest.raises(NoisyOrError, match="quartets have quartet_tables"):
+        moments.ratios(4)
+    hidden = moments.suppressed(100)
+    assert np.isnan(hidden.negative_moments(4)).all()
+    with pytest.raises(NoisyOrError, match="hidden as too small"):
+        hidden.quartet_tables()
+
+
+def test_quartets_of_a_population():
+    network = datasets.figure1(0)
+    plan = MomentPlan(network.structure, quartets=[[0, 1, 2, 3]])
+    exact = Moments.exact(network, plan)
+    assert exact.negative_moments(4) == pytest.approx(network.negative_moments([[0, 1, 2, 3]]))
+    with pytest.raises(NoisyOrError, match="no counts"):
+        exact.quartet_tables()

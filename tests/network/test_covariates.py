@@ -35,7 +35,7 @@ def test_whole_numbers_are_levels_whatever_their_type():
         ({"sex": "x"}, "'sex' is 'x', a category that was not learned from; known are 'f', 'm'"),
         ({"age": "old"}, "'age' is 'old', not a number"),
         ({"age": np.inf}, "not a number"),
-        ({"agee": 3}, "no covariate 'agee'; did you mean 'age'"),
+        ({"agee": 3}, "no covariate 'agee'; the network has 'age', 'sex'; did you mean 'age'"),
     ],
 )
 def test_what_is_wrong_with_a_person_is_named(values, message):

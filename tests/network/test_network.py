@@ -161,7 +161,7 @@ def test_a_file_of_version_1_stays_readable(tmp_path):
     ("change", "message"),
     [
         ({"format": "other"}, "its 'format' is 'other'"),
-        ({"version": 4}, "has version 4 of noisyor.network; this noisyor reads up to version 3"),
+        ({"version": 5}, "has version 5 of noisyor.network; this noisyor reads up to version 4"),
         ({"version": "1"}, "'version' must be a whole number"),
         ({"priors": [0.1, 1.2]}, "network.json: priors: 1.2 of disease 'B'"),
         ({"priors": [0.1, None]}, "'priors' entry 1 is None, not a number"),

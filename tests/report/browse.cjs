@@ -70,13 +70,42 @@ const openDisease = async (page, found, disease) => {
   }
 };
 
+// The numbers at the scale, all rows as CSV, and what can cause the first symptom of the disease.
+const takeAway = async (page, found) => {
+  found.scale = await page.textContent("#table-scale");
+  await page.fill("#table-search", "");
+  const waiting = page.waitForEvent("download");
+  await page.click("#download");
+  const stream = await (await waiting).createReadStream();
+  found.csv = "";
+  for await (const part of stream) found.csv += part;
+  const link = page.locator("#disease-table tbody td.name a").first();
+  found.symptom = await link.textContent();
+  await link.click();
+  await page.waitForFunction((name) => document.getElementById("symptom-name").textContent === name, found.symptom);
+  found.causes = await page.locator("#symptom-table tbody td.name").allTextContents();
+  found.symptomSays = await page.textContent("#symptom-says");
+  found.verdict = await page.textContent(".verdict");
+};
+
+// On a phone nothing is wider than the screen, in light and in dark.
+const onPhone = async (page, found) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  found.tooWide = [];
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    found.tooWide.push(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1));
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
 const main = async ([file, browserPath, disease]) => {
   const browser = await chromium.launch({ executablePath: browserPath, args: FLAGS });
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const found = { complaints: [], requests: [] };
   page.on("console", (message) => found.complaints.push(message.text()));
   page.on("pageerror", (error) => found.complaints.push(error.message));
-  page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) found.requests.push(request.url()); });
+  page.on("request", (request) => { if (!/^(file|data|blob):/.test(request.url())) found.requests.push(request.url()); });
   page.setDefaultTimeout(20000);
   const start = Date.now();
   await page.goto(`file://${file}`);
@@ -85,6 +114,8 @@ const main = async ([file, browserPath, disease]) => {
   await look(page, found);
   await search(page, found, disease);
   await openDisease(page, found, disease);
+  await takeAway(page, found);
+  await onPhone(page, found);
   await page.goto("about:blank");
   await page.goto(`file://${file}#disease=${encodeURIComponent(disease)}`);
   await page.waitForSelector("html[data-ready]", { state: "attached" });

@@ -4,37 +4,26 @@ Skipped where Chromium, node or playwright-core are missing; CONTRIBUTING.md say
 """
 
 import json
-import os
-import shutil
+import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets, write_report
+from browsers import BROWSER, NODE, need_browser
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, Vocabulary, datasets, write_report
 from noisyor.flags import REASONS
 from report.pages import HOSTILE
 
 pytestmark = pytest.mark.slow
 
-BROWSER = os.environ.get("NOISYOR_BROWSER") or shutil.which("chromium")
-NODE = shutil.which("node")
 DRIVER = Path(__file__).with_name("browse.cjs")
-
-
-def has_playwright():
-    check = [NODE, "-e", "require.resolve('playwright-core')"]
-    return subprocess.run(check, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")
 def browse():
-    for thing, name in (BROWSER, "chromium (or NOISYOR_BROWSER)"), (NODE, "node"):
-        if not thing:
-            pytest.skip(f"there is no {name}; CONTRIBUTING.md says how to get it")
-    if not has_playwright():
-        pytest.skip("node finds no playwright-core: set NODE_PATH as CONTRIBUTING.md says")
+    need_browser()
 
     def run(page, disease):
         command = [NODE, str(DRIVER), str(page), BROWSER, disease]
@@ -63,6 +52,10 @@ def check(found, disease):
     for what in "zoomedByButton", "zoomedByKey", "dragged", "printed":
         assert found[what], what
     assert not found["hacked"]
+    assert found["tooWide"] == [False, False]
+    assert all(len(number) < 9 for number in re.findall(r"[\d.]+", found["scale"])), found["scale"]
+    assert found["causes"]
+    assert found["verdict"]
 
 
 def test_a_learned_clinic(browse, tmp_path):
@@ -74,6 +67,21 @@ def test_a_learned_clinic(browse, tmp_path):
     assert found["rows"] == 25
     assert found["status"] == "200 of 200 parameters"
     assert found["searched"] == ["influenza"]
+    lines = found["csv"].split("\r\n")
+    assert lines[0].startswith("parameter,disease,symptom,value")
+    assert len(lines) == 201
+    priors = [line.split(",") for line in lines if line.startswith("prior,")]
+    np.testing.assert_allclose(
+        sorted(float(line[3]) for line in priors),
+        sorted(learner.network_.priors), rtol=1e-3,
+    )  # fmt: skip
+    symptom = found["symptom"]
+    parents = clinic.structure.parents(symptom).tolist()
+    assert set(found["causes"]) == {clinic.structure.diseases[i] for i in parents}
+    learned = learner.network_
+    present = learned.marginals()[clinic.structure.symptom_index(symptom)]
+    shown = re.match(r"Present in ([\d.]+)% of records\.", found["symptomSays"])[1]
+    assert float(shown) == pytest.approx(100 * present, rel=0.01)
     assert found["symptoms"] == len(clinic.structure.children("influenza"))
 
 
@@ -88,6 +96,16 @@ def test_flagged_estimates(browse, tmp_path):
     assert n_flagged
     assert found["flagged"] == f"{n_flagged} of 200 parameters"
     assert set(found["reasons"]) <= set(REASONS.values())
+
+
+def test_the_reader_s_words(browse, tmp_path):
+    named = datasets.clinic().with_vocabulary(Vocabulary("fault", "alarm", "log"))
+    write_report(named, tmp_path / "page.html")
+    found = browse(tmp_path / "page.html", "reflux disease")
+    check(found, "reflux disease")
+    assert re.search(
+        r"Present in .* of logs. Leak: without any of the faults", found["symptomSays"]
+    )
 
 
 def test_hostile_names(browse, tmp_path):

@@ -11,6 +11,7 @@ from noisyor import (
     NoisyOrNetwork,
     Structure,
     datasets,
+    evaluate_diagnoses,
     find_schedule,
     flags,
     write_report,
@@ -139,13 +140,14 @@ def test_a_network_knows_its_flags_without_a_summary(flagged, page_of):
     assert content.n_flagged == content_of(flagged).n_flagged > 0
     assert content.n_learned == content_of(flagged).n_learned
     page = page_of(flagged.network)
-    assert page.data["knows"] == {"errors": False, "flags": True, "truth": False}
+    known = {"errors": False, "flags": True, "truth": False, "independent": True}
+    assert page.data["knows"] == known
     assert "are flagged, for the reasons below. Standard errors are not known." in page.text
 
 
 def summary_of_0_1_0(estimate, path, sentence=None):
     """Write a summary as version 0.1.0 did; a sentence replaces that of the first row."""
-    table = estimate.summary()
+    table = estimate.summary().to_arrow()
     sentences = [
         "; ".join(text for text, flag in SENTENCES_0_1_0.items() if flag in Flag.from_codes(codes))
         for codes in table["flag_codes"].to_pylist()
@@ -176,3 +178,14 @@ def test_an_unknown_sentence_is_shown_as_it_is(flagged, page_of, tmp_path):
     assert f"1 prior: {sentence}." in page.text
     shown = page.data["flagSets"][page.data["parameters"]["prior"]["flags"][0]]
     assert [page.data["reasons"][index] for index in shown] == [["other", sentence]]
+
+
+def test_an_evaluation_of_another_network_is_refused(tmp_path, clinic):
+    findings, diseases = clinic.sample(50, rng=0, return_diseases=True)
+    found = evaluate_diagnoses(clinic, findings, diseases)
+    found.save(tmp_path / "evaluation.json")
+    assert content_of(clinic, evaluation=tmp_path / "evaluation.json").evaluation == found
+    with pytest.raises(ParameterError, match="of other diseases than the network's: 'A', 'B'"):
+        content_of(datasets.figure1(rng=0), evaluation=found)
+    with pytest.raises(ParameterError, match="must be a DiagnosisEvaluation or its file, not int"):
+        content_of(clinic, evaluation=7)

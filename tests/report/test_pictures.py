@@ -5,9 +5,20 @@ import re
 import numpy as np
 import pytest
 
+from noisyor.evaluation import LabelScores
+from noisyor.evaluation.scores import THRESHOLDS, auc_of, calibration_of, net_benefits
 from noisyor.flags import Flag
 from noisyor.report.content import Reported
-from noisyor.report.pictures import FAR, MARGIN, MOST_POINTS, SIZE, depth_histogram, scatter
+from noisyor.report.pictures import (
+    FAR,
+    MARGIN,
+    MOST_POINTS,
+    SIZE,
+    calibration_curve,
+    decision_curve,
+    depth_histogram,
+    scatter,
+)
 
 
 def reported(values, true_values=None, depths=None, flags=None):
@@ -72,3 +83,48 @@ def test_of_many_points_some_are_drawn_and_it_says_so():
     picture = scatter(reported(values, values[::-1]), "leak", logarithmic=False)
     assert len(dots(picture)) == MOST_POINTS
     assert f"{n:,} learned leaks over true ones; {MOST_POINTS:,} of them shown." in picture
+
+
+def judged(p, y):
+    """The parts of scores that are drawn."""
+    p, y = np.array(p), np.array(y, dtype=bool)
+    nan = float("nan")
+    return LabelScores(
+        "flu", len(y), int(y.sum()), auc_of(p, y)[0], nan, nan, 0, np.zeros(3, dtype=np.int64),
+        float(p.mean()), calibration_of(p, y), nan, net_benefits(p, y),
+    )  # fmt: skip
+
+
+def up(value, low=0.0, high=1.0):
+    """Where a value stands in a picture."""
+    return SIZE - (MARGIN + (value - low) / (high - low) * (FAR - MARGIN))
+
+
+def test_shares_stand_over_their_probabilities():
+    picture = calibration_curve(judged([0.25, 0.25, 0.75, 0.75], [0, 1, 1, 1]), "<flu>")
+    quarter, three = (MARGIN + share * (FAR - MARGIN) for share in (0.25, 0.75))
+    assert dots(picture) == [(quarter, up(0.5)), (three, up(1.0))]
+    assert re.findall("<title>(.*?)</title>", picture) == [
+        "2 labels, 1 say present", "2 labels, 2 say present",
+    ]  # fmt: skip
+    whiskers = re.findall(r'whisker" .*?y1="(.*?)" y2="(.*?)"', picture)
+    assert all(float(low) > float(high) for low, high in whiskers)  # y counts from above
+    assert len(whiskers) == 2
+    assert "&lt;flu&gt;" in picture
+    assert "<flu>" not in picture
+
+
+def test_net_benefits_stand_over_their_thresholds():
+    scores = judged([0.9, 0.2, 0.1, 0.4], [1, 0, 0, 1])
+    picture = decision_curve(scores, "flu")
+    all_, curve = re.findall(r'<path class="(?:curve|diagonal)" d="M(.*?)"', picture)
+    points = [tuple(map(float, point.split(","))) for point in curve.split()]
+    low, high = -0.5 / 5, 0.5
+    inside = scores.net_benefits >= low
+    assert len(points) == inside.sum()
+    right = [up(value, low, high) for value in scores.net_benefits[inside]]
+    assert [y for _, y in points] == pytest.approx(right, abs=0.06)
+    assert [x for x, _ in points] == pytest.approx(
+        [MARGIN + t * (FAR - MARGIN) for t in THRESHOLDS[inside]], abs=0.06
+    )
+    assert len(all_.split()) == (scores.treat_all() >= low).sum()

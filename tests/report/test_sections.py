@@ -21,7 +21,9 @@ def test_flags_are_counted_as_in_the_estimate(page_of, flagged):
 def test_a_plain_network_says_what_is_unknown(page_of):
     page = page_of(datasets.figure1(rng=0))
     assert "standard errors, intervals and flags are unknown here" in page.text
-    assert page.data["knows"] == {"errors": False, "flags": False, "truth": False}
+    assert page.data["knows"] == {
+        "errors": False, "flags": False, "truth": False, "independent": True,
+    }  # fmt: skip
     assert page.data["parameters"]["failure"]["errors"] is None
     assert "was not tested here" in page.text
 

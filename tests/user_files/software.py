@@ -229,9 +229,10 @@ Q_MATRIX = [["item", *dict.fromkeys(d for d, _ in EDGES)]] + [
 TESTS = [
     Case(
         "q_matrix_as_structure",
-        refused("Q.csv", "Q-matrix|q-matrix", "convert"),
+        same("complete", "Q.csv is read as a Q-matrix"),
         {"answers.csv": file(ROWS)},
         structure={"Q.csv": file(Q_MATRIX)},
+        in_python=refused("Q.csv", "Q-matrix|q-matrix", "convert"),
     ),
     Case(
         "right_answers",

@@ -183,7 +183,7 @@ def test_learning_from_labels(case, run, tmp_path, learned_from_twin):
     (labels,) = case.labels
     code, out, err = run(
         "fit", *case.arguments(folder), "-o", output,
-        "--method", "observed", "--diseases", folder / labels,
+        "--method", "observed", "--labels", folder / labels,
     )  # fmt: skip
     if isinstance(must_happen(case), Refused):
         check_said(refusal(code, out, err), must_happen(case).patterns)

@@ -22,6 +22,7 @@ from noisyor.cli.convert import convert
 from noisyor.cli.count import count, merge
 from noisyor.cli.demo import demo
 from noisyor.cli.diagnose import diagnose
+from noisyor.cli.discover import discover
 from noisyor.cli.evaluate import evaluate
 from noisyor.cli.fit import fit
 from noisyor.cli.info import info
@@ -32,7 +33,10 @@ from noisyor.cli.report import report
 from noisyor.cli.reproduce import reproduce
 from noisyor.cli.sample import sample
 from noisyor.cli.schedule import identify, schedule
+from noisyor.cli.serve import app as serve
 from noisyor.cli.skills import skills
+from noisyor.cli.suggest import repair, suggest
+from noisyor.cli.warm_up import warm_up
 from noisyor.errors import (
     NoisyOrError,
     NoisyOrWarning,
@@ -152,7 +156,8 @@ app = typer.Typer(
 )
 COMMANDS = (
     info, sample, convert, check, schedule, identify, plan, count, plan_triplets, merge, fit,
-    diagnose, compare, skills, evaluate, report, reproduce, demo,
+    suggest, repair, discover, diagnose, serve, compare, skills, evaluate, report, reproduce, demo,
+    warm_up,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(ending_kindly(command))

@@ -1,6 +1,7 @@
 """`noisyor check`: what is understood of records, and what is not, before anything is learned."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,20 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, expand_files, read_structure
 from noisyor.cli.output import say, show, show_json, text_table, working
-from noisyor.errors import FindingsError, collected_notices, count_of, quoted
+from noisyor.errors import (
+    FindingsError,
+    NoisyOrError,
+    collected_notices,
+    count_of,
+    quoted,
+    some_of,
+)
 
 if TYPE_CHECKING:
     from noisyor.findings import Notes, ReadOptions
     from noisyor.findings.checking import RecordCheck
     from noisyor.findings.notes import FileNotes
+    from noisyor.network.design import Design
 
 
 @options.reads_records
@@ -28,6 +37,8 @@ def check(
         Path | None,
         typer.Option(help="A table of the diseases that records were seen to have."),
     ] = None,
+    covariates: options.Covariates = None,
+    unknown_covariates: options.UnknownCovariates = "refuse",
     write_mapping: Annotated[
         Path | None,
         typer.Option(
@@ -56,8 +67,10 @@ def check(
     inputs = [structure, *files, labels]
     check_files([write_mapping], inputs, tables=[write_mapping], endings={write_mapping: (".csv",)})
     graph = read_structure(structure)
+    people = _People(options.covariates_of(covariates), unknown_covariates)
     with working("reading records", quiet or as_json):
-        found = check_records(files, graph, labels=labels, **reading)
+        found = check_records(files, graph, labels=labels, covariates=people.columns, **reading)
+        people.read(files, found, reading)
     seconds = None
     if time_it and not found.problems and found.notes.n_records > _ENOUGH_TO_TRY:
         with working("trying out how long fit takes", quiet or as_json):
@@ -65,14 +78,75 @@ def check(
     if write_mapping is not None:
         found.write_mapping(write_mapping)
     if as_json:
-        show_json(_facts(found, seconds))
+        show_json(_facts(found, seconds) | {"covariates": people.facts()})
     elif not quiet:
         _show(found, seconds)
+        show(*people.sentences())
         if write_mapping is not None:
             n_names = count_of(len(found.not_understood), "name")
             say(f"Written: {write_mapping} ({n_names} to correct; give it to --names)")
     if found.problems:
         raise FindingsError(f"fit would refuse these records: {found.problems[0]}")
+
+
+class _People:
+    """What is known of the people of the records, if anything."""
+
+    def __init__(self, covariates: "list[str] | Path | None", unknown: str) -> None:
+        from noisyor.learning.together import Together
+
+        self._together = Together(covariates=covariates, unknown_covariates=unknown)
+        self._design: Design | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the records' file that hold covariates."""
+        return self._together.bare_columns
+
+    def read(self, files: list[Path], found: "RecordCheck", reading: "ReadOptions") -> None:
+        """Read them as fit would; what it would refuse is a problem of the records."""
+        if self._together.covariates is None:
+            return
+        from noisyor.findings.findings import read_findings
+        from noisyor.findings.reading import record_format
+
+        form = record_format(reading)
+        form = replace(form, passed_over=self.columns, ignore_unknown=True)
+        try:
+            with collected_notices() as notices:
+                self._together.check_records(files)
+                findings = read_findings(files, found.structure, form)
+                self._design = self._together.design(findings, files, form)
+        except NoisyOrError as error:
+            found.problems.insert(0, str(error))
+        found.told += [each for each in notices if each not in found.told]
+
+    def facts(self) -> list[dict[str, Any]] | None:
+        """Return what each covariate is."""
+        import numpy as np
+
+        if self._design is None:
+            return None
+        found, at = [], 0
+        for each in self._design.covariates:
+            column = self._design.rows[:, at]
+            at += each.width
+            known: dict[str, Any] = {"name": each.name, "unknown": int(np.isnan(column).sum())}
+            if each.levels:
+                found.append(known | {"levels": list(each.levels)})
+            else:
+                found.append(known | {"mean": each.centre, "standard deviation": each.scale})
+        return found
+
+    def sentences(self) -> list[str]:
+        """Return the same in words."""
+        found = []
+        for each in self.facts() or []:
+            what = f"a number, {each['mean']:.4g} on average" if "mean" in each else "a category: "
+            what += some_of(each.get("levels", []))
+            unknown = f"; unknown in {each['unknown']:,} records" if each["unknown"] else ""
+            found.append(f"Covariate {quoted(each['name'])}: {what}{unknown}.")
+        return found
 
 
 _ENOUGH_TO_TRY = 5000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @options.reads_records
 def compare(
     structure: options.StructureFile,
-    records: Annotated[list[str], typer.Argument(help="Files of records; patterns are fine.")],
+    records: options.RecordFiles,
     causes: Annotated[
         str,
         typer.Option(help="The models to compare: independent, trait, joint, by commas."),

@@ -1,8 +1,9 @@
 """`noisyor convert`: a network or structure from one format into another."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -11,6 +12,7 @@ from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
 from noisyor.cli.output import show_facts
 from noisyor.io.replacing import check_writable
+from noisyor.vocabulary import read_synonyms, words_of
 
 
 class FileFormat(StrEnum):
@@ -46,28 +48,49 @@ def convert(
         FileFormat | None,
         typer.Option("--to", help="The output's format, where its ending does not tell."),
     ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="What readers say for disease and symptom, such as fault,alarm (and a third word "
+            "for record): pages and the app say so. Written to .json."
+        ),
+    ] = None,
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(
+            help="Other names of diseases and symptoms, which are found and understood too: a "
+            "table with the columns name and synonym (.csv, .parquet). Written to .json."
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Convert a network or structure into another format.
+    """Convert a network or structure into another format; or give it other words for readers.
 
     Example: noisyor convert clinic clinic.xdsl
+
+    Words: noisyor convert pumps.json named.json --words fault,alarm --synonyms synonyms.csv
     """
     from noisyor.exchange.formats import folder_files, format_of
 
     written = format_of(output, write_as.value if write_as else None)
     # A folder that is missing will be made.
     in_folder = folder_files(output) if output.is_dir() else []
-    inputs = [source] if Path(source).exists() else []
+    inputs = [each for each in (source, synonyms) if each is not None and Path(each).exists()]
     check_writable(in_folder if written == "folder" else [output], inputs=inputs)
     if is_built_in(source):
-        model: noisyor.NoisyOrNetwork | noisyor.Structure = read_network(source)
+        model: Model = read_network(source)
         read = "built-in"
     else:
         path = existing(source, "a network or structure")
         read = format_of(path, read_as.value if read_as else None)
-        model = noisyor.read_model(path, read)
-    noisyor.write_model(model, output, written)
+        model = _read(path, read, is_kept=written == "json")
+    if words is not None or synonyms is not None:
+        model = model.with_vocabulary(_vocabulary(model, words, synonyms))
+    if isinstance(model, noisyor.Estimate):
+        model.save(output)
+    else:
+        noisyor.write_model(model, output, written)
     if quiet:
         return
     structure = model if isinstance(model, noisyor.Structure) else model.structure
@@ -82,3 +105,28 @@ def convert(
         "written as": written,
     }
     show_facts(facts, as_json)
+
+
+Model: TypeAlias = "noisyor.NoisyOrNetwork | noisyor.Structure | noisyor.Estimate"
+
+
+def _read(path: Path, file_format: str, *, is_kept: bool) -> Model:
+    """Read a model; where it goes into a model file again, with how it was learned."""
+    found = noisyor.read_model(path, file_format)
+    is_network = isinstance(found, noisyor.NoisyOrNetwork)
+    if is_kept and is_network and file_format == "json":
+        from noisyor.learning.estimate import load_learned
+
+        return load_learned(path)
+    return found
+
+
+def _vocabulary(model: Model, words: str | None, synonyms: Path | None) -> "noisyor.Vocabulary":
+    """Return the words and synonyms that are given; what is not given stays."""
+    structure = model if isinstance(model, noisyor.Structure) else model.structure
+    found = structure.vocabulary
+    if words is not None:
+        found = noisyor.Vocabulary(**words_of(words), synonyms=found.synonyms)
+    if synonyms is not None:
+        found = replace(found, synonyms=tuple(read_synonyms(synonyms)))
+    return found

@@ -20,6 +20,7 @@ from noisyor.cli.inputs import (
 from noisyor.cli.output import note, progress_bar, tell
 from noisyor.cluster import Cluster, connected
 from noisyor.errors import NoisyOrError, ParameterError, StructureError
+from noisyor.gpu import check_device, check_device_name
 from noisyor.io.replacing import remove_stale
 
 if TYPE_CHECKING:
@@ -47,8 +48,16 @@ def count(
             help="Hide cells that describe fewer records than this.",
         ),
     ] = 1,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also count what pooled needs of labelled records: a table with a column of the "
+            "records' ids and one for each of some diseases, with 1, 0 or nothing (.csv, ...)."
+        ),
+    ] = None,
     groups: options.Groups = 50,
     jobs: options.Jobs = 0,
+    device: options.Device = "cpu",
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
     quiet: options.Quiet = False,
@@ -63,17 +72,22 @@ def count(
     On a cluster: noisyor count clinic.json 's3://...' -o all.moments --cluster tcp://10.0.0.1:8786
     """
     from noisyor.findings.cluster_reading import split_records
+    from noisyor.findings.label_tables import LabelTable, read_for_counting
     from noisyor.findings.reading import RecordFormat, total_records
     from noisyor.moments.counting import CountRequest, count_on_cluster
     from noisyor.moments.resuming import ResumableCount, save_somewhere
 
     files = expand_sources(records)
-    check_files([output], [structure, *local_files(files), plan], endings={output: (".moments",)})
+    inputs = [structure, *local_files(files), plan, labels]
+    check_files([output], inputs, endings={output: (".moments",)})
     _check_machine(files, on_cluster=cluster is not None, resume=resume, skip_broken=skip_broken)
     options.check_jobs(jobs, cluster)
+    (check_device if cluster is None else check_device_name)(device)
     wanted = _read_plan(plan, structure)
     form = RecordFormat(**reading)
-    request = CountRequest(wanted, form, groups)
+    read = read_for_counting if cluster is None else LabelTable.read
+    table = None if labels is None else read(labels, wanted.structure, form)
+    request = CountRequest(wanted, form, groups, table, device)
     checkpoint = output.with_name(output.name + ".partial")
     skipped: list[str] = []
     if cluster is None:

@@ -1,8 +1,11 @@
 """`noisyor demo`: what the package does, on built-in data, as a short story."""
 
+import shlex
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +13,9 @@ import typer
 
 import noisyor
 from noisyor.cli import options
-from noisyor.cli.diagnose import posterior_table
 from noisyor.cli.inputs import read_network
 from noisyor.cli.output import Advance, progress_bar, show, tell, text_table, working
+from noisyor.cli.patient import posterior_table
 from noisyor.errors import FileError
 from noisyor.io.replacing import replaced_together
 
@@ -51,7 +54,8 @@ def demo(
     learner = noisyor.NoisyOrLearner(truth.structure, method="pooled")
     with story.timed("learning"), progress_bar("learning", 2 * records, silent) as advance:
         estimate = learner.fit(findings, progress=advance).estimate_
-    facts = _compare(truth, estimate, findings, diseases)
+    with working("the same with the diseases seen, to compare", silent):
+        facts = _compare(truth, estimate, findings, diseases)
     story.tell(_closing(facts, story.seconds["learning"]), _prior_table(truth, estimate))
     story.tell(*_diagnosis(seed))
     try:
@@ -59,16 +63,33 @@ def demo(
     except OSError as error:
         raise FileError(f"--out {out} cannot be made: {error.strerror}.") from None
     page = out / "report.html"
+    # Without its counts, in which misfits would be looked for: minutes at this size.
+    learned = replace(estimate, moments=None)
     with replaced_together():
-        truth.save(out / "truth.json")
-        estimate.network.save(out / "learned.json")
-        estimate.save_summary(out / "learned.csv")
+        with working("writing the networks", silent):
+            truth.save(out / "truth.json")
+            learned.save(out / "learned.json")
+            learned.save_summary(out / "learned.csv")
         with story.timed("the report"), working("the report", silent):
-            noisyor.write_report(estimate, page, truth=truth, title="noisyor demo")
+            noisyor.write_report(learned, page, truth=truth, title="noisyor demo")
     facts |= {"seconds": story.seconds, "folder": str(out)}
     others = "learned.json, learned.csv and truth.json"
-    sentence = f"Look at {page} in a browser; beside it are {others}."
+    sentence = (
+        f"Look at {page} in a browser; beside it are {others}.\n"
+        f"Ask the learned network yourself: {_command()} app {_quoted(out / 'learned.json')}"
+    )
     tell(sentence, facts, quiet=quiet, as_json=as_json)
+
+
+def _command() -> str:
+    """Return how this command was called, which may be by a path."""
+    called = Path(sys.argv[0])
+    return _quoted(called) if called.name == "noisyor" else "noisyor"
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as it is written on a command line."""
+    return shlex.quote(str(path))
 
 
 class _Story:

@@ -17,23 +17,26 @@ from noisyor.cli.inputs import (
     expand_sources,
     is_built_in,
     local_files,
-    read_fixed,
+    read_beliefs,
     read_network,
     read_structure,
 )
-from noisyor.cli.output import note, progress_bar, say, show, show_json, text_table
+from noisyor.cli.learned import (
+    facts_of,
+    show_causes,
+    show_codes,
+    show_estimate,
+    show_misfits,
+)
+from noisyor.cli.output import note, progress_bar, say, show, show_json
 from noisyor.cluster import connected
 from noisyor.errors import FileError, ParameterError, count_of
-from noisyor.flags import REASONS, Flag
 from noisyor.io.replacing import replaced_together
 
 if TYPE_CHECKING:
     from noisyor.findings import ReadOptions
+    from noisyor.learning.codes import Codes
     from noisyor.learning.misfits import Misfits
-
-
-MOST_SHOWN = 40
-"""Rows of how diseases occur together."""
 
 
 @options.reads_records
@@ -102,22 +105,47 @@ def fit(
             "symptom, value (.csv, .parquet), or a network with --relearn."
         ),
     ] = None,
+    beliefs: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is believed of parameters: the same table with a column weight, how many "
+            "cases each value is worth."
+        ),
+    ] = None,
+    codes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Columns of the records that say of one disease whether a record has it, and can "
+            "be wrong: a table with the columns code, disease and, where they are known, "
+            "sensitivity, specificity, weight (.csv, .parquet)."
+        ),
+    ] = None,
+    sampling_fractions: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Records were chosen by a disease (case-control): DISEASE=WITH,WITHOUT, the "
+            "fractions of those with the disease and of those without that became records; can "
+            "be repeated. The prior is then that of the population."
+        ),
+    ] = None,
     relearn: Annotated[
         list[str] | None,
         typer.Option(
             help="priors, failures or leaks: what of the network --fixed is learned anew."
         ),
     ] = None,
-    diseases: Annotated[
+    labels: Annotated[
         Path | None,
         typer.Option(
-            help="For the methods observed and observed_likelihood: which diseases each record "
-            "had, a column each (.csv, .parquet)."
+            help="Which diseases records were seen to have, where that is known: a column for "
+            "each of some diseases, with 1, 0 or nothing, joined by the records' ids (.csv, "
+            ".parquet)."
         ),
     ] = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
     jobs: options.Jobs = 0,
+    device: options.Device = "cpu",
     cluster: options.OnCluster = None,
     skip_broken: options.SkipBroken = False,
     groups: options.Groups = 50,
@@ -176,50 +204,67 @@ def fit(
     For another hospital or year: noisyor fit clinic.json new.parquet -o new.json --fixed
     learned.json --relearn priors
     """
-    _check_seen(method, diseases)
+    _check_seen(method, labels)
     _check_bayesian(method, draws, pseudo_counts)
     known = options.covariates_of(covariates)
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report, draws)
     options.check_spreadsheet_safe(spreadsheet_safe, [summary, misfits])
     people = known if isinstance(known, Path) else None
-    outputs.check([*local_files(files), structure, fixed, diseases, people])
-    graph = read_structure(structure)
+    outputs.check([*local_files(files), structure, fixed, beliefs, codes, labels, people])
+    graph, known_codes = _with_codes(read_structure(structure), codes)
     learner = noisyor.NoisyOrLearner(
         graph, method=method, causes=causes, n_traits=traits,
         blocks=[options.listed(names) for names in block] if block else None, pairs=pairs,
         choice=choice.value, n_groups=groups, shrink=shrink, robust=robust,
         max_iter=max_iter, tol=tol, n_init=n_init,
         n_chains=n_chains, pseudo_counts=_read_pseudo_counts(pseudo_counts or []),
-        random_state=seed, n_jobs=jobs or None,
+        random_state=seed, n_jobs=jobs or None, device=device,
     )  # fmt: skip
     fixed_values = _read_fixed(fixed, relearn or [], graph)
+    believed = _read_beliefs(structure, beliefs, graph)
     if _are_moments(files):
         _refuse_cluster(cluster)
         moments = merged_moments(local_files(files))
         with errors_naming(files):
-            estimate = learner.fit(moments, fixed=fixed_values).estimate_
+            estimate = learner.fit(
+                moments, labels, fixed=fixed_values, beliefs=believed, codes=known_codes
+            ).estimate_
     else:
         bar = progress_bar("learning", None, quiet or as_json)
         with connected(cluster) if cluster else nullcontext() as client, bar as advance:
             estimate = learner.fit(
-                files, diseases, covariates=known, unknown_covariates=unknown_covariates,
-                fixed=fixed_values, progress=advance, client=client, skip_broken=skip_broken,
-                **reading,
+                files, labels, covariates=known, unknown_covariates=unknown_covariates,
+                fixed=fixed_values, beliefs=believed, codes=known_codes, progress=advance,
+                client=client, skip_broken=skip_broken, **reading,
             ).estimate_  # fmt: skip
     found = estimate.misfits()
+    if sampling_fractions:
+        estimate = noisyor.learning.of_population(estimate, _read_fractions(sampling_fractions))
     outputs.write(estimate, found, spreadsheet_safe)
     if as_json:
-        show_json({**_facts(estimate, found), "skipped": learner.skipped_})
+        found_codes = {"codes": list(learner.codes_)} if learner.codes_ is not None else {}
+        show_json({**facts_of(estimate, found), **found_codes, "skipped": learner.skipped_})
     elif not quiet:
         show(*understood(reading.get("notes")))
-        _show_estimate(estimate)
-        _show_causes(estimate)
-        _show_misfits(estimate, found, misfits)
-        if learner.skipped_:
-            listed = "\n".join(f"  {source}" for source in learner.skipped_)
-            say(f"Left out, of all passes, since they cannot be read:\n{listed}")
-        say(f"Written: {', '.join(str(path) for path in outputs if path)}")
+        _tell(learner, estimate, found, outputs)
+
+
+def _tell(
+    learner: "noisyor.NoisyOrLearner",
+    estimate: "noisyor.Estimate",
+    misfits: "Misfits",
+    outputs: "Outputs",
+) -> None:
+    """Say what was learned, and where it was written."""
+    show_estimate(estimate)
+    show_causes(estimate)
+    show_codes(learner.codes_)
+    show_misfits(estimate, misfits, outputs.misfits)
+    if learner.skipped_:
+        listed = "\n".join(f"  {source}" for source in learner.skipped_)
+        say(f"Left out, of all passes, since they cannot be read:\n{listed}")
+    say(f"Written: {', '.join(str(path) for path in outputs if path)}")
 
 
 class Outputs(NamedTuple):
@@ -252,7 +297,10 @@ class Outputs(NamedTuple):
         if not estimate.priors.is_learned.any():
             note("no prior was learned: the network holds neutral values only.")
         with replaced_together():
-            noisyor.write_model(estimate.network, self.network)
+            if self.network.suffix.lower() == ".json":
+                estimate.save(self.network, misfits=misfits)
+            else:
+                noisyor.write_model(estimate.network, self.network)
             if self.summary is not None:
                 estimate.save_summary(self.summary, spreadsheet_safe=spreadsheet_safe)
             if self.misfits is not None:
@@ -265,12 +313,14 @@ class Outputs(NamedTuple):
 
 def _read_fixed(
     source: str | None, relearn: list[str], structure: "noisyor.Structure"
-) -> "noisyor.Fixed | None":
+) -> "noisyor.Beliefs | None":
     """Read the values to be fixed, from a table or a network."""
     from noisyor.parameters import KINDS
 
     is_network = source is not None and (
-        is_built_in(source) or Path(source).is_dir() or source.lower().endswith(".json")
+        is_built_in(source)
+        or Path(source).is_dir()
+        or source.lower().endswith((".json", ".xdsl", ".bif", ".uai"))
     )
     unknown = [kind for kind in relearn if kind not in KINDS]
     if unknown:
@@ -278,7 +328,7 @@ def _read_fixed(
     if relearn and not is_network:
         raise ParameterError("--relearn needs --fixed with a network.")
     if source is None or not is_network:
-        return read_fixed(source, structure)
+        return read_beliefs(source, structure)
     kept = [kind for kind in KINDS if kind not in relearn]
     if not relearn or not kept:
         every = "every parameter" if kept else "nothing"
@@ -292,15 +342,65 @@ def _read_fixed(
     return noisyor.Fixed.of(network, *kept)
 
 
-def _check_seen(method: str, diseases: Path | None) -> None:
-    """Refuse diseases for a method that does not see them, and the other way round."""
-    from noisyor.learning.methods import METHODS
+def _read_beliefs(
+    source: str, table: Path | None, structure: "noisyor.Structure"
+) -> "noisyor.Beliefs | None":
+    """Read what is believed: a table, and the columns probability and weight of the structure's."""
+    from noisyor.exchange.formats import format_of
+    from noisyor.io.tables import open_table
 
-    if method in METHODS and METHODS[method].needs_labels != (diseases is not None):
-        raise ParameterError(
-            "the methods observed and observed_likelihood, and only they, learn from records in "
-            "which the diseases were seen: --diseases FILE, a column a disease, a row a record."
-        )
+    found = read_beliefs(table, structure)
+    if is_built_in(source) or format_of(source) != "edges":
+        return found
+    if not {"probability", "weight"} <= set(open_table(source).column_names):
+        return found
+    of_edges = noisyor.Beliefs.of_edges(source, structure)
+    note(
+        f"{source}: its columns probability and weight are beliefs about "
+        f"{count_of(int((of_edges.weights.failures > 0).sum()), 'edge')}; rows without a weight "
+        "say nothing but that there is an edge (inf fixes a value)."
+    )
+    return of_edges if found is None else found.and_also(of_edges)
+
+
+def _read_fractions(texts: list[str]) -> dict[Any, tuple[float, float]]:
+    """Read DISEASE=WITH,WITHOUT."""
+    found: dict[Any, tuple[float, float]] = {}
+    for text in texts:
+        name, _, pair = text.rpartition("=")
+        try:
+            with_disease, without = map(float, pair.split(","))
+        except ValueError:
+            raise ParameterError(
+                f"--sampling-fractions {text}: expected DISEASE=WITH,WITHOUT, such as flu=1,0.01."
+            ) from None
+        found[name] = with_disease, without
+    return found
+
+
+def _with_codes(
+    structure: "noisyor.Structure", table: Path | None
+) -> "tuple[noisyor.Structure, Codes | None]":
+    """Return a structure with the codes of a table, and these."""
+    from noisyor.learning.codes import Codes
+
+    if table is None:
+        return structure, None
+    codes = Codes.load(table, structure)
+    return codes.structure, codes
+
+
+def _check_seen(method: str, labels: Path | None) -> None:
+    """Refuse labels for a method that does not use them, and the other way round."""
+    from noisyor.learning.methods import METHODS, check_labels
+
+    if method in METHODS:
+        check_labels(METHODS[method], labels)
+        if METHODS[method].needs_labels and labels is None:
+            raise ParameterError(
+                f"the method {method} learns from records in which all diseases were seen: "
+                "--labels FILE, a column a disease, a row a record."
+            )
 
 
 def _refuse_cluster(cluster: str | None) -> None:
@@ -342,125 +442,3 @@ def _are_moments(files: list[Source]) -> bool:
             f"{files[are_moments.index(False)]} records; count the records first (noisyor count)."
         )
     return all(are_moments)
-
-
-# --- what was learned: facts for machines, tables for people ---
-
-
-def _facts(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]:
-    """Return what was learned, how well, and what was not."""
-    return {
-        "warning": estimate.doubt or None,
-        "method": estimate.method,
-        "records": estimate.n_records,
-        **{
-            f"{name}s": {
-                "all": len(part.values),
-                "learned": int(part.is_learned.sum()),
-                "flags": {flag.code: part.count(flag) for flag in Flag if part.count(flag)},
-            }
-            for name, part in estimate.parts.items()
-        },
-        "trace": None if estimate.trace is None else estimate.trace.facts(),
-        "draws": None if estimate.draws is None else estimate.draws.facts(),
-        "causes": _cause_facts(estimate),
-        "clean_up": [
-            {
-                "diseases": [estimate.structure.diseases[i] for i in part.diseases.tolist()],
-                "moments": part.n_moments,
-                "misfit": part.misfit,
-                "second_misfit": part.second,
-            }
-            for part in estimate.explained
-        ],
-        "misfits": {
-            "fits": misfits.fits,
-            "p_value": misfits.p_value,
-            "tests": misfits.tests,
-            "tested": misfits.n_tested,
-            "found": misfits.n_found,
-            "causes": misfits.cause_table().to_pylist(),
-        },
-    }
-
-
-def _cause_facts(estimate: "noisyor.Estimate") -> dict[str, Any] | None:
-    """Return how diseases occur together, where that was learned."""
-    learned = estimate.learned_causes
-    if learned is None:
-        return None
-    facts = {
-        "kind": learned.causes.kind,
-        "log_likelihood": learned.log_likelihood,
-        "parameters": learned.table().to_pylist(),
-    }
-    if learned.causes.effects is not None:
-        facts["prevalence"] = learned.prevalence(estimate.structure).to_pylist()
-    return facts
-
-
-def _show_estimate(estimate: "noisyor.Estimate") -> None:
-    """Say in words what was learned, how well, and what was not."""
-    import numpy as np
-
-    from noisyor.report.content import NEUTRAL
-    from noisyor.report.sections import fit_in_words, widest_in_words
-
-    rows = []
-    for name, part in estimate.parts.items():
-        errors = part.standard_errors[np.isfinite(part.standard_errors)]
-        error = f"{np.median(errors):.4f}" if errors.size else "unknown"
-        numbers = len(part.values), int(part.is_learned.sum()), int((part.flags != 0).sum())
-        rows.append([f"{name}s", *(f"{n:,}" for n in numbers), error])
-    titles = "parameter", "all", "learned", "flagged", "median standard error"
-    table = text_table(titles, rows, left=["parameter"])
-    if estimate.doubt:
-        show(estimate.doubt)
-    show(f"Learned from {count_of(estimate.n_records, 'record')} ({estimate.method}).", table)
-    for flag, reason in REASONS.items():
-        counts = {f"{name}s": part.count(flag) for name, part in estimate.parts.items()}
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n)
-        if listed:
-            show(f"- {listed}: {reason}.")
-    show(*widest_in_words(estimate.parts, estimate.structure))
-    for told in (estimate.trace, estimate.draws):
-        if told is not None:
-            show(str(told))
-    for explained in estimate.explained:
-        show(fit_in_words(explained, estimate.structure))
-    if not estimate.is_complete:
-        show(NEUTRAL)
-
-
-def _show_causes(estimate: "noisyor.Estimate") -> None:
-    """Show how diseases occur together, and depend on covariates."""
-    learned = estimate.learned_causes
-    if learned is None:
-        return
-    rows = []
-    for row in learned.table().to_pylist():
-        if row["parameter"] == "intercept":
-            continue
-        error = row["standard_error"]
-        names = row["disease"] or "", row["parameter"], row["name"]
-        rows.append([*names, f"{row['value']:.3f}", "unknown" if error is None else f"{error:.3f}"])
-    likelihood = ""
-    if learned.log_likelihood is not None:
-        likelihood = f"; log likelihood {learned.log_likelihood:,.2f}"
-    show(
-        f"How diseases occur together ({learned.causes.kind}, "
-        f"{count_of(learned.n_parameters, 'parameter')}{likelihood}):"
-    )
-    titles = "disease", "parameter", "name", "value", "standard error"
-    show(text_table(titles, rows[:MOST_SHOWN], left=titles[:3]))
-    if len(rows) > MOST_SHOWN:
-        show(f"... and {len(rows) - MOST_SHOWN:,} more; --json has all.")
-
-
-def _show_misfits(estimate: "noisyor.Estimate", misfits: "Misfits", file: Path | None) -> None:
-    """Show whether the network explains the records, and what is wrong if not."""
-    show(*misfits.sentences)
-    if misfits.fits and estimate.doubt:
-        show("That says little where so much is flagged.")
-    if misfits.n_found:
-        show(f"All pairs are in {file}." if file else "--misfits FILE lists the pairs.")

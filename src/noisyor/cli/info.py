@@ -75,13 +75,14 @@ def facts_of_moments(moments: "noisyor.Moments") -> Facts:
         "groups": moments.n_groups,
         "some findings unknown": "yes" if moments.margins is not None else "no",
         "sets hidden as too small": hidden,
+        "records labelled": 0 if moments.labelled is None else moments.labelled.n_records,
         **facts_of_plan(moments.plan),
     }
 
 
 def facts_of_plan(plan: "noisyor.MomentPlan") -> Facts:
     """Return how many sets a plan counts, and of which structure."""
-    names = "symptoms", "pairs", "triplets"
+    names = "symptoms", "pairs", "triplets", "quartets"
     return {
         **dict(zip(names, plan.sizes, strict=True)),
         "fingerprint of the plan": plan.fingerprint,

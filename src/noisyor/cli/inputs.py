@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import noisyor
 from noisyor.cli.output import note
@@ -12,6 +12,10 @@ from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
 from noisyor.io.paths import check_differ, existing_file, is_uri
 from noisyor.io.replacing import check_writable
 
+if TYPE_CHECKING:
+    from noisyor.inference import LearnedNetwork
+
+NETWORK_SOURCES = "a network file (.json, .xdsl, .bif, .uai) or a folder with edges.csv"
 BUILT_IN = ("clinic", "figure1", "figure2", "qmr_shaped")
 
 
@@ -33,7 +37,7 @@ def existing(source: str, wanted: str) -> Path:
 
 
 def read_network(source: str, seed: int = 0, *, may_draw: bool = False) -> "noisyor.NoisyOrNetwork":
-    """Read a network from a JSON file or a folder of CSV files, or make a built-in one.
+    """Read a network from a file or a folder of CSV files, or make a built-in one.
 
     Priors and leaks that a folder lacks are drawn only where that may be; a note says so.
     """
@@ -41,7 +45,7 @@ def read_network(source: str, seed: int = 0, *, may_draw: bool = False) -> "nois
         make = getattr(noisyor.datasets, source.replace("-", "_"))
         made: noisyor.NoisyOrNetwork = make() if make is noisyor.datasets.clinic else make(seed)
         return made
-    path = existing(source, "a network file (.json) or a folder with edges.csv")
+    path = existing(source, NETWORK_SOURCES)
     if path.is_dir():
         from noisyor.datasets.folders import missing_files
 
@@ -49,31 +53,72 @@ def read_network(source: str, seed: int = 0, *, may_draw: bool = False) -> "nois
         if missing and may_draw:
             note(f"{path} has no {' and no '.join(missing)}: the numbers are drawn at random.")
         return noisyor.datasets.from_folder(path, seed if may_draw else None)
-    if path.suffix.lower() != ".json":
-        raise FileError(
-            f"{source} is not a network: give a .json file that noisyor saved, or a folder with "
-            "edges.csv (disease, symptom, probability). Of other software's files (.xdsl, .bif, "
-            ".uai) `noisyor convert` makes one."
-        )
-    return noisyor.NoisyOrNetwork.load(path)
+    return _network_in(path)
+
+
+def _network_in(path: Path) -> "noisyor.NoisyOrNetwork":
+    """Read a network from a file, in any format that `convert` knows."""
+    from noisyor.exchange.formats import NETWORK_ENDINGS, STRUCTURE_ENDINGS
+
+    if path.name.lower().endswith(".json"):
+        return noisyor.NoisyOrNetwork.load(path)
+    if path.name.lower().endswith(NETWORK_ENDINGS):
+        found = noisyor.read_model(path)
+        assert isinstance(found, noisyor.NoisyOrNetwork)
+        return found
+    why = "it holds edges alone. Give" if path.name.lower().endswith(STRUCTURE_ENDINGS) else "give"
+    raise FileError(
+        f"{path} is not a network: {why} a .json file that noisyor saved, one of other software "
+        "(.xdsl, .bif, .uai), or a folder with edges.csv, priors.csv and leaks.csv."
+    )
+
+
+def read_learned(source: str, seed: int = 0) -> "noisyor.Estimate | noisyor.NoisyOrNetwork":
+    """Read an estimate, where a file says how it was learned; else a network."""
+    from noisyor.learning.estimate import load_learned
+
+    path = Path(source)
+    if is_built_in(source) or path.is_dir() or path.suffix.lower() != ".json":
+        return read_network(source, seed)
+    return load_learned(existing(source, NETWORK_SOURCES))
+
+
+def read_with_errors(
+    source: str, errors: Path | None, seed: int = 0
+) -> "noisyor.NoisyOrNetwork | LearnedNetwork":
+    """Read a network with the standard errors and flags of its file, or of a summary."""
+    if errors is None:
+        return read_learned(source, seed)
+    from noisyor.inference.intervals import NetworkWithErrors
+    from noisyor.parameters import check_summary, read_parameter_flags, read_standard_errors
+
+    network = read_network(source, seed)
+    structure = network.structure
+    flags = read_parameter_flags(errors, structure)
+    check_summary(errors, structure, network.parameters)
+    return NetworkWithErrors(network.with_flags(flags), read_standard_errors(errors, structure))
 
 
 def read_structure(source: str) -> "noisyor.Structure":
-    """Read a structure from JSON (a network's too), CSV, Parquet, a folder, or a built-in name."""
+    """Read a structure, or that of a network, from any format that `convert` knows."""
     if is_built_in(source):
         return read_network(source).structure
-    path = existing(source, "a structure or network (.json, .csv, .parquet) or a folder")
+    path = existing(source, "a structure or network (.json, .csv, .xdsl, ...) or a folder")
     if path.is_dir():
         from noisyor.datasets.folders import structure_from_folder
 
         return structure_from_folder(path)
-    is_document = path.suffix.lower() == ".json"
-    return noisyor.Structure.load(path) if is_document else noisyor.Structure.from_arrow(path)
+    if path.suffix.lower() == ".json":
+        return noisyor.Structure.load(path)
+    found = noisyor.read_model(path)
+    return found if isinstance(found, noisyor.Structure) else found.structure
 
 
-def read_fixed(table: Path | str | None, structure: "noisyor.Structure") -> "noisyor.Fixed | None":
-    """Read the parameters of --fixed, where it is given."""
-    return None if table is None else noisyor.Fixed.load(table, structure)
+def read_beliefs(
+    table: Path | str | None, structure: "noisyor.Structure"
+) -> "noisyor.Beliefs | None":
+    """Read the parameters of --fixed or --beliefs, where it is given."""
+    return None if table is None else noisyor.Beliefs.load(table, structure)
 
 
 def check_files(

@@ -13,6 +13,7 @@ from noisyor.errors import ParameterError, quoted
 
 if TYPE_CHECKING:
     from noisyor.findings.reading import ReadOptions
+    from noisyor.structure import Structure
 
 
 MOST_RECORDS = 10**12
@@ -39,7 +40,8 @@ def output_option(text: str) -> Any:
 
 
 NetworkFile = Annotated[
-    str, typer.Argument(help="A network file (JSON), a folder, or clinic, figure1, qmr_shaped, ...")
+    str,
+    typer.Argument(help="A network: .json, .xdsl, .bif, .uai, a folder, or clinic, figure1, ..."),
 ]
 NumberOfRecords = Annotated[
     int, typer.Option("--records", "-n", min=0, max=MOST_RECORDS, help="How many records.")
@@ -51,7 +53,10 @@ Seed = Annotated[
     ),
 ]
 StructureFile = Annotated[
-    str, typer.Argument(help="A structure or network: .json, .csv, .parquet, a folder.")
+    str,
+    typer.Argument(
+        help="A structure or network: .json, .csv, .parquet, .xdsl, .bif, .uai, a folder."
+    ),
 ]
 MomentFiles = Annotated[
     list[str], typer.Argument(help="Files of moments, or patterns such as 'sites/*.moments'.")
@@ -63,6 +68,18 @@ Groups = Annotated[
 ]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=0, max=1024, help="Cores to use; 0: all there are.")
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        help="Where to work: cpu, gpu (a graphics card), or auto (what is expected to be faster).",
+    ),
+]
+
+RecordFiles = Annotated[list[str], typer.Argument(help="Files of records; patterns are fine.")]
+MissingDiseases = Annotated[
+    bool, typer.Option("--diseases/--no-diseases", help="Also look for missing diseases.")
 ]
 
 OnCluster = Annotated[
@@ -147,7 +164,11 @@ RECORD_OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "unmentioned": (
         Annotated[
-            Unmentioned, _option(text="Long: what findings without a row are: absent or unknown.")
+            Unmentioned,
+            _option(
+                text="Long: what findings without a row are: absent or unknown. Wide: with "
+                "unknown, symptoms may lack a column."
+            ),
         ],
         Unmentioned.absent,
     ),
@@ -278,6 +299,14 @@ def check_spreadsheet_safe(is_wanted: bool, tables: Iterable[Path | None]) -> No
         raise ParameterError("--spreadsheet-safe is for tables that end in .csv; there is none.")
 
 
+def refuse_given(context: typer.Context, names: Iterable[str], meant_for: str) -> None:
+    """Refuse options that were given but are for something else than what is asked."""
+    for name in sorted(names):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ParameterError(f"--{name.replace('_', '-')} is for {meant_for}.")
+
+
 def check_jobs(jobs: int, cluster: str | None) -> None:
     """Refuse a number of cores where a cluster does all of the work with what it has."""
     if cluster is not None and jobs:
@@ -317,3 +346,35 @@ def person_of(texts: list[str] | None) -> dict[str, str] | None:
             raise ParameterError(f"--given {text}: {name.strip()} was given before.")
         found[name.strip()] = value.strip()
     return found
+
+
+def costs_of(texts: list[str] | None, structure: "Structure") -> dict[Any, float] | None:
+    """Return what findings cost, from texts like X-ray=40."""
+    found = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            found[structure.match_symptom(name)] = float(number)
+        except ValueError:
+            raise ParameterError(
+                f"--cost {text}: expected a finding of the network and a number, such as X-ray=40."
+            ) from None
+    return found or None
+
+
+def utilities_of(
+    texts: list[str] | None, structure: "Structure"
+) -> dict[Any, tuple[float, float]] | None:
+    """Return what wrong decisions cost, from texts like pneumonia=50,5."""
+    found = {}
+    for text in texts or ():
+        name, _, pair = text.rpartition("=")
+        try:
+            missed, alarm = map(float, pair.split(","))
+        except ValueError:
+            raise ParameterError(
+                f"--utility {text}: expected a disease of the network and two numbers, the loss "
+                "where it is missed and that of a false alarm, such as pneumonia=50,5."
+            ) from None
+        found[structure.match_disease(name)] = missed, alarm
+    return found or None

@@ -1,8 +1,6 @@
 """What commands print: tables on standard output, notes and progress on standard error."""
 
 import io
-import json
-import math
 import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -13,6 +11,8 @@ import typer
 
 from noisyor.cli.interrupts import check_interrupted
 from noisyor.errors import printable
+from noisyor.io.json_text import json_text
+from noisyor.kernels import IS_COMPILING
 
 Facts = Mapping[str, Any]
 Advance = Callable[[int], None]
@@ -94,16 +94,7 @@ def show_json(facts: Facts | list[Any]) -> None:
     """Print facts for machines, with keys that are easy to type: spaces become underscores."""
     if isinstance(facts, Mapping):
         facts = {name.replace(" ", "_"): value for name, value in facts.items()}
-    typer.echo(json.dumps(_finite(facts)))
-
-
-def _finite(value: Any) -> Any:
-    """Return facts with null for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json_text(facts))
 
 
 def note(message: str) -> None:
@@ -132,8 +123,12 @@ def progress_bar(
 ) -> Iterator[Advance]:
     """Show a bar with rate and remaining time on a terminal; nothing where there is none."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TimeRemainingColumn
     from rich.text import Text
+
+    class Description(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(titled(task.description))
 
     class Rate(ProgressColumn):
         def render(self, task: Any) -> Text:
@@ -141,7 +136,7 @@ def progress_bar(
             return Text(f"{task.completed:,.0f} {unit} {speed}")
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn())
+    columns = (Description(), BarColumn(), Rate(), TimeRemainingColumn())
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
         task = bar.add_task(title, total=total)
@@ -157,10 +152,26 @@ def progress_bar(
 def working(title: str, quiet: bool = False) -> Iterator[None]:
     """Show on a terminal that something is being done whose length is not known."""
     from rich.console import Console
+    from rich.text import Text
+
+    class Status:
+        def __rich__(self) -> Text:
+            return Text(titled(title))
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield
         return
-    with console.status(title):
+    with console.status(Status()):
         yield
+
+
+def titled(title: str) -> str:
+    """Return the title of some work, with the reason why the first time takes longer.
+
+    >>> titled("learning")
+    'learning'
+    """
+    if not IS_COMPILING.is_set():
+        return title
+    return f"{title} (compiling, only the first time: up to half a minute)"

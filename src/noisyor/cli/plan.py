@@ -13,7 +13,7 @@ from noisyor.cli.inputs import (
     check_files,
     errors_naming,
     expand_files,
-    read_fixed,
+    read_beliefs,
     read_network,
     read_structure,
 )
@@ -54,6 +54,14 @@ def plan(
     summary: Annotated[
         Path | None, typer.Option(help="With --network: a row per parameter (.csv, .parquet).")
     ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help="With --network: how many records would have to be labelled, with which "
+            "diseases, so that nothing is flagged; found by learning from samples.",
+        ),
+    ] = False,
     fixed: options.FixedTable = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
@@ -68,38 +76,50 @@ def plan(
     Before there is data: noisyor plan clinic.json --network guess.json --records 100000
     --precision 0.02
     """
-    from noisyor.io.tables import write_table
-    from noisyor.learning import predict_precision
+    from noisyor.learning import plan_labels, predict_precision
 
-    if output is None and network is None:
-        raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")
-    if summary is not None and network is None:
-        raise ParameterError("--summary is for predictions: give a --network to predict from.")
-    if fixed is not None and output is None:
-        raise ParameterError("--fixed changes what to count: say where to write that (-o FILE).")
+    _check_asked(output, network, summary, fixed, labels)
     inputs = [structure, network, fixed]
     check_files([output, summary], inputs, tables=[summary], endings={output: (".plan",)})
     graph = read_structure(structure)
-    found = predicted = None
+    found = predicted = labelling = None
     if output is not None:
         learner = noisyor.NoisyOrLearner(graph, method=method, pairs=pairs, choice=choice.value)
-        found = learner.find_plan(fixed=read_fixed(fixed, graph))
+        found = learner.find_plan(fixed=read_beliefs(fixed, graph))
     if network is not None:
         guess = read_network(network, seed)
         if guess.structure != graph:
             raise FileError(f"{network} has another structure than the one to be planned for.")
         predicted = predict_precision(guess, records, rng=seed)
+        labelling = plan_labels(guess, records, rng=seed) if labels else None
     with replaced_together():
         if found is not None and output is not None:
             found.save(output)
         if predicted is not None and summary is not None:
-            write_table(summary, predicted.summary(precision))
+            predicted.summary(precision).save(summary)
     if found is not None and not quiet and not as_json:
         say(f"Planned into {output}: {found}")
     if predicted is not None and as_json:
-        show_json(_facts(predicted, precision))
+        facts = {} if labelling is None else {"labels": labelling.facts()}
+        show_json({**_facts(predicted, precision), **facts})
     elif predicted is not None and not quiet:
         _show(predicted, precision)
+        if labelling is not None:
+            show(str(labelling))
+
+
+def _check_asked(
+    output: Path | None, network: str | None, summary: Path | None, fixed: Path | None, labels: bool
+) -> None:
+    """Refuse options that do not go together."""
+    if output is None and network is None:
+        raise ParameterError("say where to write what to count (-o FILE), or give --network GUESS.")
+    if summary is not None and network is None:
+        raise ParameterError("--summary is for predictions: give a --network to predict from.")
+    if labels and network is None:
+        raise ParameterError("--labels is for predictions: give a --network to predict from.")
+    if fixed is not None and output is None:
+        raise ParameterError("--fixed changes what to count: say where to write that (-o FILE).")
 
 
 def _quantiles(predicted: "Precision", wanted: float) -> dict[str, tuple[list[float], list[int]]]:
@@ -179,7 +199,7 @@ def plan_triplets(
     counted = merged_moments(files)
     with errors_naming(files):
         structure = counted.plan.structure
-        fixed_values = read_fixed(fixed, structure)
+        fixed_values = read_beliefs(fixed, structure)
         schedule = noisyor.find_schedule(structure, pairs=pairs, fixed=fixed_values)
         found = choose(counted, schedule, fixed=fixed_values)
     found.save(output)

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+import noisyor
 from noisyor.cli import options
-from noisyor.cli.inputs import check_files, read_network
+from noisyor.cli.inputs import check_files, read_learned, read_network
 from noisyor.cli.output import tell, working
 
 
@@ -16,7 +17,8 @@ def report(
     summary: Annotated[
         Path | None,
         typer.Option(
-            help="The summary that fit wrote (.csv, .parquet): standard errors, depths, flags."
+            help="The summary that fit wrote (.csv, .parquet), for a network whose file does not "
+            "say how it was learned, such as one of version 0.1.0."
         ),
     ] = None,
     misfits: Annotated[
@@ -26,6 +28,14 @@ def report(
     truth: Annotated[
         str | None,
         typer.Option(help="The network that the records were sampled from, to compare with."),
+    ] = None,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(help="What the network diagnoses against labels: evaluate wrote it (.json)."),
+    ] = None,
+    suggestions: Annotated[
+        Path | None,
+        typer.Option(help="Changes of the structure: suggest wrote them (.csv, .parquet)."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="What the page is called.")] = None,
     seed: Annotated[
@@ -38,20 +48,22 @@ def report(
 
     The page is a single file, which needs no server and no connection.
 
-    Example: noisyor report learned.json --summary learned.csv -o report.html
+    Example: noisyor report learned.json -o report.html
     """
     from noisyor.report.content import content_of
+    from noisyor.report.opening import sentences
     from noisyor.report.page import check_ending, write_page
-    from noisyor.report.sections import sentences
 
     check_ending(output)
-    check_files([output], inputs=[network, summary, misfits, truth])
+    check_files([output], inputs=[network, summary, misfits, truth, evaluation, suggestions])
     with working("writing the page", quiet or as_json):
         content = content_of(
-            read_network(network, seed),
+            _source(network, summary, seed),
             errors=summary,
             misfits=misfits,
             truth=None if truth is None else read_network(truth, seed),
+            evaluation=evaluation,
+            suggestions=suggestions,
             title=title,
         )
         size = write_page(content, output)
@@ -66,6 +78,17 @@ def report(
         "learned": content.n_learned if knows else None,
         "flagged": content.n_flagged if knows else None,
         "misfits": None if found is None else found.n_found,
+        "suggestions": None if content.suggestions is None else len(content.suggestions),
     }
     written = f"Written: {output} ({size / 1e6:.2f} MB)"
-    tell("\n".join([*sentences(content), written]), facts, quiet=quiet, as_json=as_json)
+    structure = content.structure
+    say = structure.vocabulary.translator([*structure.diseases, *structure.symptoms])
+    said = [*map(say, sentences(content)), written]
+    tell("\n".join(said), facts, quiet=quiet, as_json=as_json)
+
+
+def _source(
+    network: str, summary: Path | None, seed: int
+) -> "noisyor.Estimate | noisyor.NoisyOrNetwork":
+    """Return what is reported on: a summary that is given counts for more than the file."""
+    return read_learned(network, seed) if summary is None else read_network(network, seed)

@@ -8,6 +8,7 @@ import typer
 from noisyor.cli import options
 from noisyor.cli.output import progress_bar, show_facts, tell
 from noisyor.errors import FileError
+from noisyor.gpu import check_device, why_no_card
 
 
 def reproduce(
@@ -58,7 +59,11 @@ def reproduce(
         }
         show_facts(listed, as_json)
         return
-    names = EXPERIMENTS if what == "all" else (what,)
+    names: list[str] = [*EXPERIMENTS] if what == "all" else [what]
+    if what == "all" and why_no_card() is not None:
+        names.remove("gpu")
+    elif what == "gpu":
+        check_device("gpu")
     for name in names:
         experiment_named(name)
     if structures is not None and not structures.is_dir():

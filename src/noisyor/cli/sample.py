@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, read_network
 from noisyor.cli.output import Advance, progress_bar, tell
@@ -29,7 +30,8 @@ def sample(
         typer.Option(help="Also write which diseases each record had: .parquet or .csv."),
     ] = None,
     save_network: Annotated[
-        Path | None, typer.Option(help="Also write the network that was sampled, as JSON.")
+        Path | None,
+        typer.Option(help="Also write the network that was sampled (.json, .xdsl, .bif, .uai)."),
     ] = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -38,12 +40,13 @@ def sample(
 
     Example: noisyor sample clinic --records 10000 --seed 1 -o records.parquet
     """
+    from noisyor.exchange.formats import NETWORK_ENDINGS
     from noisyor.findings.blocks import Block, pack
     from noisyor.findings.writing import RecordWriter
     from noisyor.io.tables import table_kind
 
     outputs = [output, diseases, save_network]
-    check_files(outputs, tables=[output, diseases], endings={save_network: (".json",)})
+    check_files(outputs, tables=[output, diseases], endings={save_network: NETWORK_ENDINGS})
     source = read_network(network, seed, may_draw=True)
     bar = partial(progress_bar, total=records, quiet=quiet or as_json)
     with replaced_together():
@@ -59,7 +62,7 @@ def sample(
                 writer = RecordWriter(source.structure.diseases)
                 writer.write(diseases, table_kind(diseases), _advancing(blocks, advance))
         if save_network is not None:
-            source.save(save_network)
+            noisyor.write_model(source, save_network)
     facts = {
         "records": records,
         "seed": seed,

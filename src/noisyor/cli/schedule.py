@@ -9,7 +9,7 @@ import typer
 
 import noisyor
 from noisyor.cli import options
-from noisyor.cli.inputs import check_files, read_fixed, read_network, read_structure
+from noisyor.cli.inputs import check_files, read_beliefs, read_network, read_structure
 from noisyor.cli.output import show, show_json, text_table
 from noisyor.errors import ParameterError, quoted, some_of
 
@@ -68,7 +68,7 @@ def _facts(found: "noisyor.Schedule", asked: "SampleComplexity | None") -> dict[
         "edges_per_round": found.edges_per_round,
         "pairs_per_round": found.pairs_per_round,
         "priors_learned": int((found.prior_depths >= 0).sum()),
-        "plan": dict(zip(("symptoms", "pairs", "triplets"), found.plan().sizes, strict=True)),
+        "plan": dict(zip(("symptoms", "pairs", "triplets"), found.plan().sizes[:3], strict=True)),
         "unlearned": [part._asdict() | {"edges": len(part.edges)} for part in found.unlearned()],
     }
     if asked is not None:
@@ -149,6 +149,10 @@ def identify(
         ),
     ] = None,
     fixed: options.FixedTable = None,
+    labelled: Annotated[
+        str | None,
+        typer.Option(help="Diseases that were seen in some records, separated by commas."),
+    ] = None,
     table: Annotated[
         tuple[int, int] | None,
         typer.Option(help="Print the paper's Table 1 for up to N diseases and M symptoms."),
@@ -168,7 +172,6 @@ def identify(
 
     The paper's Table 1: noisyor identify --table 7 7
     """
-    from noisyor.io.tables import write_table
 
     if (structure is None) == (table is None):
         raise ParameterError("give a structure, or --table N M for fully connected ones; not both.")
@@ -179,12 +182,13 @@ def identify(
         return
     check_files([output], inputs=[structure, fixed], tables=[output])
     graph = read_structure(str(structure))
-    fixed_values = read_fixed(fixed, graph)
+    fixed_values = read_beliefs(fixed, graph)
     result = noisyor.check_identifiability(
-        graph, causes=causes, max_order=max_order, fixed=fixed_values
-    )
+        graph, causes=causes, max_order=max_order, fixed=fixed_values,
+        labelled=options.listed(labelled) if labelled else (),
+    )  # fmt: skip
     if output is not None:
-        write_table(output, result.verdicts())
+        result.verdicts().save(output)
     if as_json:
         show_json(_verdict_facts(result))
     elif not quiet:
@@ -247,9 +251,10 @@ def _verdict_facts(result: "Known") -> dict[str, Any]:
 
 
 def _show_verdicts(result: "Known") -> None:
-    titles = "parameter", "fixed", "certified", "local", "not identifiable"
     verdicts = result.verdicts().select(["parameter", "verdict"]).to_pylist()
     counts = Counter((row["parameter"], row["verdict"]) for row in verdicts)
+    known = [word for word in ("believed", "labelled") if any(word in each for each in counts)]
+    titles = "parameter", "fixed", *known, "certified", "local", "not identifiable"
     kinds = list(dict.fromkeys(row["parameter"] for row in verdicts))
     rows = ([f"{kind}s", *(f"{counts[kind, each]:,}" for each in titles[1:])] for kind in kinds)
     table = text_table(titles, rows, left=["parameter"])
@@ -265,7 +270,10 @@ def _show_verdicts(result: "Known") -> None:
     )
     for group in result.swaps:
         names = some_of([result.structure.diseases[i] for i in group], most=5)
-        show(f"{names} have the same symptoms: which of them is which, no record says.")
+        show(
+            f"{names} have the same symptoms: which of them is which, no record says; labels do "
+            "(--labelled)."
+        )
     for tradeoff in result.tradeoffs[:MOST_SHOWN]:
         names = some_of(_names(result, tradeoff), most=8)
         ways = "one way" if tradeoff.freedom == 1 else f"{tradeoff.freedom} ways"

@@ -57,7 +57,6 @@ def skills(
     """
     from noisyor.findings.findings import read_findings
     from noisyor.findings.reading import record_format
-    from noisyor.io.tables import write_table
 
     files, tables = expand_sources(answers), [items, persons]
     options.check_spreadsheet_safe(spreadsheet_safe, tables)
@@ -70,7 +69,7 @@ def skills(
     with replaced_together():
         for path, table in zip(tables, (found.items, found.persons), strict=True):
             if path is not None:
-                write_table(path, table, spreadsheet_safe=spreadsheet_safe)
+                table.save(path, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         show_json(_facts(found))
     elif not quiet:

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation
-from noisyor.em.expected import Expected, RecordTotals, inside, maximise
+from noisyor.em.expected import BetaPriors, Expected, RecordTotals, inside, maximise
 from noisyor.em.runs import Limits, Run
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 
 # --- plain EM ---
 
@@ -67,17 +68,22 @@ class ExactAscent:
     """Climbs the exact likelihood of some findings."""
 
     def __init__(
-        self, expectation: ExactExpectation, fixed: Fixed, progress: Callable[[int], None]
+        self, expectation: ExactExpectation, fixed: Beliefs, progress: Callable[[int], None]
     ) -> None:
         self._expectation = expectation
         self._structure = expectation.structure
         self._fixed = fixed
+        self._beliefs = BetaPriors.none(self._structure).believing(fixed)
         self._progress = progress
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
-        """Do an E-step."""
+        """Do an E-step; what is believed counts as so many cases."""
         self._progress(int(self._expectation.totals.n_records))
-        return self._expectation.expect(network)
+        found = self._expectation.expect(network)
+        if not self._fixed.has_weighted:
+            return found
+        density = self._beliefs.log_density(network, ~self._fixed.mask.vector)
+        return Expected(found.trials.believing(self._fixed), found.log_likelihood + density)
 
     def by_leaps(self, start: NoisyOrNetwork, limits: Limits) -> Run:
         """Climb by EM steps and leaps."""
@@ -108,6 +114,7 @@ class ExactAscent:
         """Return where the likelihood's derivatives and the records' information point at."""
         position = _position(network)
         information = self._expectation.information(network)
+        information.flat[:: len(position) + 1] += self._beliefs.derivatives(network)[1]
         diagonal = np.diag(information)
         ridge = 1e-9 * diagonal.max(initial=1e-300)
         information.flat[:: len(position) + 1] += damping * diagonal + ridge

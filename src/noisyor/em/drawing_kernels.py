@@ -7,14 +7,14 @@ gone through one after the other, and each is drawn given that none, or one, has
 records are drawn together.
 """
 
-import numba
 import numpy as np
 
-from noisyor.em import candidate_kernels
+from noisyor.em import candidate_kernels, state_kernels
 from noisyor.em.candidate_kernels import OpenRecord, SampledRecords
 from noisyor.em.expected import ExpectedCounts
 from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.gibbs_kernels import Random, next_uniform, random_of
+from noisyor.kernels import kernel
 
 MOST_JOINT = 6
 """Diseases of a record that are drawn jointly..."""
@@ -22,7 +22,7 @@ LARGEST_BLOCK = 4
 """... and how many parents of a finding are at a time, where there are more."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_records(
     net: FlatNetwork, records: SampledRecords, weights: Integers, seed: int, counts: ExpectedCounts
 ) -> None:
@@ -61,7 +61,7 @@ def draw_records(
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def list_parents(
     net: FlatNetwork,
     symptoms: Listed,
@@ -85,13 +85,18 @@ def list_parents(
     return n_found
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_listed(
-    net: FlatNetwork, records: SampledRecords, weights: Integers, n_listed: Integers
+    net: FlatNetwork,
+    records: SampledRecords,
+    weights: Integers,
+    n_listed: Integers,
+    n_seen: Integers,
 ) -> Integers:
     """Add up in how many records each disease has a symptom that is present or unknown.
 
-    Returns how many diseases have a symptom that is present, record by record.
+    Or a label; apart, those in which it was seen without such a symptom. Returns how many diseases
+    have a symptom that is present, record by record.
     """
     workspace = candidate_kernels.new_open_record(net)
     n_explaining = np.zeros(len(weights), dtype=np.int64)
@@ -101,7 +106,9 @@ def count_listed(
         symptoms, is_unknown = records.listed[here], records.is_unknown[here]
         n_explaining[record] = list_parents(net, symptoms, is_unknown, False, is_listed, workspace)
         list_parents(net, symptoms, is_unknown, True, is_listed, workspace)
-        n_listed += weights[record] * is_listed
+        candidate_kernels.read_labels(records.seen, record, workspace.labels)
+        n_seen += weights[record] * (~is_listed & (workspace.labels == 1))
+        n_listed += weights[record] * (is_listed | (workspace.labels != 0))
         is_listed[:] = False
     return n_explaining
 
@@ -109,7 +116,7 @@ def count_listed(
 # --- diseases ---
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def weigh_states(net: FlatNetwork, log_odds: Floats, workspace: OpenRecord) -> Floats:
     """Return the probabilities of all states of the chosen diseases, given all others.
 
@@ -126,25 +133,25 @@ def weigh_states(net: FlatNetwork, log_odds: Floats, workspace: OpenRecord) -> F
         on ^= 1 << index
         turned_on = (on >> index) & 1 == 1
         log_weight += log_odds[index] if turned_on else -log_odds[index]
-        log_weight += candidate_kernels.flip(net, index, turned_on, workspace)
+        log_weight += state_kernels.flip(net, index, turned_on, workspace)
         weights[on] = log_weight
     if n_chosen:
-        candidate_kernels.flip(net, n_chosen - 1, False, workspace)
+        state_kernels.flip(net, n_chosen - 1, False, workspace)
     weights = np.exp(weights - weights.max())
     return np.asarray(weights / weights.sum())
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def go_to(net: FlatNetwork, before: int, after: int, n_chosen: int, workspace: OpenRecord) -> None:
     """Turn the chosen diseases from one state to another."""
     for index in range(n_chosen):
         is_on = (after >> index) & 1 == 1
         if ((before >> index) & 1 == 1) != is_on:
-            candidate_kernels.flip(net, index, is_on, workspace)
+            state_kernels.flip(net, index, is_on, workspace)
             workspace.is_on[workspace.chosen[index]] = is_on
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_copies(
     net: FlatNetwork,
     symptoms: Listed,
@@ -155,7 +162,7 @@ def draw_copies(
     counts: ExpectedCounts,
 ) -> None:
     """Draw the states of equal records, all chosen diseases jointly, and their causes."""
-    log_odds = candidate_kernels.list_entries(net, n_chosen, workspace)
+    log_odds = state_kernels.list_entries(net, n_chosen, workspace)
     probabilities = weigh_states(net, log_odds, workspace)
     left, share, before = n_copies, 1.0, 0
     for state in range(len(probabilities)):
@@ -174,7 +181,7 @@ def draw_copies(
             count_causes(net, symptoms, n, workspace, random, counts)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_blocks(
     net: FlatNetwork,
     symptoms: Listed,
@@ -196,7 +203,7 @@ def draw_blocks(
             workspace.chosen[index] = chosen
             if workspace.is_on[chosen]:
                 before |= 1 << index
-        log_odds = candidate_kernels.list_entries(net, n_chosen, workspace)
+        log_odds = state_kernels.list_entries(net, n_chosen, workspace)
         go_to(net, before, 0, n_chosen, workspace)
         probabilities = weigh_states(net, log_odds, workspace)
         point, state = next_uniform(random), 0
@@ -209,7 +216,7 @@ def draw_blocks(
 # --- causes ---
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_cases(
     net: FlatNetwork, disease: int, n: int, workspace: OpenRecord, counts: ExpectedCounts
 ) -> None:
@@ -221,7 +228,7 @@ def count_cases(
             counts.unknown[edge] += n
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def count_causes(
     net: FlatNetwork,
     symptoms: Listed,
@@ -252,7 +259,7 @@ def count_causes(
                 absent /= net.failures[edge]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_binomial(n: int, p: float, random: Random) -> int:
     """Return how many of n trials succeed: one by one where they are few, else by their gaps."""
     if n == 0 or not p > 0.0:

@@ -17,14 +17,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from noisyor.em.candidate_kernels import SampledRecords
+from noisyor.beliefs import Beliefs
+from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.drawing_kernels import MOST_JOINT, count_listed, draw_records
 from noisyor.em.expected import BetaPriors, ExpectedCounts, RecordTotals, Trials, inside
 from noisyor.em.hamiltonian import Hamiltonian, SummedPosterior
+from noisyor.em.seen import distinct_seen
 from noisyor.findings import Findings
-from noisyor.inference.flat import Floats, Integers, Records, distinct_records, flatten
+from noisyor.inference.flat import Floats, Integers, Records, flatten
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Parameters
 
 
 class DrawnRecords:
@@ -35,23 +37,30 @@ class DrawnRecords:
         self.totals = RecordTotals.of(findings)
         any_values = Parameters.full(self.structure, 0.5)
         flat = flatten(NoisyOrNetwork(self.structure, *any_values))
-        distinct = distinct_records(findings)
+        distinct, _, seen = distinct_seen(findings)
         weights = distinct.weights.astype(np.int64)
-        n_listed = np.zeros(self.structure.n_diseases, dtype=np.int64)
-        sampled = self._with_states(distinct)
-        n_explaining = count_listed(flat, sampled, weights, n_listed)
+        n_listed, n_seen = np.zeros((2, self.structure.n_diseases), dtype=np.int64)
+        sampled = self._with_states(distinct, seen)
+        n_explaining = count_listed(flat, sampled, weights, n_listed, n_seen)
+        self._n_seen = n_seen
+        """Of the others: records in which a disease was seen all of whose findings are absent."""
         self._n_unlisted = findings.n_records - n_listed
         """Records in which all findings of a disease are absent: they are drawn all at once."""
         n_copies = np.where(n_explaining > MOST_JOINT, weights, 1)
         self.weights: Integers = np.repeat(np.where(n_copies > 1, 1, weights), n_copies)
-        self._records = self._with_states(_repeated(distinct, n_copies))
+        if len(seen.known):
+            seen = Seen(*(np.repeat(each, n_copies, axis=0) for each in seen))
+        self._records = self._with_states(_repeated(distinct, n_copies), seen)
+        if len(seen.known):  # where not all diseases are drawn at once, some wait for their turn
+            is_many = np.repeat(n_explaining > MOST_JOINT, n_copies)
+            self._records.states[is_many] = seen.on[is_many]
 
-    def _with_states(self, records: Records) -> SampledRecords:
+    def _with_states(self, records: Records, seen: Seen) -> SampledRecords:
         """Return records in which no disease was drawn yet."""
         words = (self.structure.n_diseases + 63) // 64
         states = np.zeros((len(records.weights), words), dtype=np.uint64)
         return SampledRecords(
-            records.offsets, records.symptoms, ~records.is_present, 0, states, states
+            records.offsets, records.symptoms, ~records.is_present, 0, states, states, seen
         )
 
     def copied(self) -> Self:
@@ -66,6 +75,7 @@ class DrawnRecords:
         flat, counts = flatten(network), ExpectedCounts.zeros(self.structure)
         seed = int(rng.integers(2**52))
         draw_records(flat, self._records, self.weights, seed, counts)
+        counts.cases[:] += self._n_seen
         counts.cases[:] += rng.binomial(self._n_unlisted, 1.0 / (1.0 + np.exp(-flat.log_odds)))
         return Trials.of(self.structure, counts, self.totals)
 
@@ -84,7 +94,7 @@ def _repeated(records: Records, n_copies: Integers) -> Records:
 
 
 def draw_parameters(
-    trials: Trials, priors: BetaPriors, fixed: Fixed, rng: np.random.Generator
+    trials: Trials, priors: BetaPriors, fixed: Beliefs, rng: np.random.Generator
 ) -> Parameters:
     """Draw all parameters given everything else; fixed ones stay as they are."""
 
@@ -103,7 +113,7 @@ class ParameterChain:
         records: DrawnRecords,
         start: NoisyOrNetwork,
         priors: BetaPriors,
-        fixed: Fixed,
+        fixed: Beliefs,
         rng: np.random.Generator,
         posterior: SummedPosterior | None = None,
     ) -> None:

@@ -17,20 +17,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noisyor.em.candidate_kernels import Seen
+from noisyor.em.cause_models import CauseModel
+from noisyor.em.states import (
+    FindingTables,
+    Items,
+    StateShares,
+    is_possible,
+    posterior_of_states,
+)
 from noisyor.inference.flat import Booleans, Floats, Records
 from noisyor.network import Joint, NoisyOrNetwork
 from noisyor.network.causes import trait_grid
 
-MOST_DISEASES = 8
-MOST_OPERATIONS = 2.0**34
-"""Distinct records x states x squared parameters."""
+MOST_DISEASES = 9
+MOST_OPERATIONS = 2.0**36
+"""Distinct records x states x squared numbers of failures and leaks."""
 RECORDS_AT_ONCE = 1 << 12
 
 
 def can_be_enumerated(network: NoisyOrNetwork, n_distinct: int) -> bool:
     """Return True if the second derivatives can be had of so many distinct records."""
     structure = network.structure
-    size = structure.n_edges + structure.n_symptoms + network.causes.n_parameters
+    size = structure.n_edges + structure.n_symptoms
     n_states = 2.0 ** min(structure.n_diseases, 60)
     return (
         structure.n_diseases <= MOST_DISEASES
@@ -39,49 +48,26 @@ def can_be_enumerated(network: NoisyOrNetwork, n_distinct: int) -> bool:
     )
 
 
-def observed_information(network: NoisyOrNetwork, records: Records) -> Floats:
-    """Return the negative second derivatives of the log likelihood of records, by position."""
-    items = _Items.of(network)
-    causes = _States.of(network.causes, items.states)
-    n_causes, n_items = causes.by_log.shape[1], items.slopes.shape[1]
-    size = n_causes + n_items
+def observed_information(
+    network: NoisyOrNetwork, model: CauseModel, records: Records, seen: Seen
+) -> Floats:
+    """Return the negative second derivatives of the log likelihood of records, by position.
+
+    `seen` are the diseases that were seen of each record.
+    """
+    items = Items.of(network)
+    shares = model.states(network.causes, np.zeros((1, 0)))
+    states = _States(network.causes, items.states.astype(np.float64), shares)
+    n_causes, n_items = shares.by_log.shape[2], items.slopes.shape[1]
+    size, n = n_causes + n_items, len(records.weights)
     found, counts = np.zeros((size, size)), np.zeros(len(items.states))
-    for start in range(0, len(records.weights), RECORDS_AT_ONCE):
-        wrong, right, weights = _dense(records, start, network.structure.n_symptoms)
-        found -= _of_records(items, causes, wrong, right, weights, counts)
-    found[:n_causes, :n_causes] -= causes.second(counts)
+    for start in range(0, n, RECORDS_AT_ONCE):
+        end = min(start + RECORDS_AT_ONCE, n)
+        dense = FindingTables.of(records, start, end, network.structure.n_symptoms)
+        possible = is_possible(seen, start, end, items.states)
+        found -= _of_records(items, shares, dense, possible, counts)
+    found[:n_causes, :n_causes] -= states.second(counts)
     return (found + found.T) / 2.0
-
-
-class _Items(NamedTuple):
-    """Failures and leaks, and what they mean for the findings in every state."""
-
-    states: Booleans
-    """Which diseases are present in each state; the last one changes fastest."""
-    symptoms: Any
-    """The symptom of each failure, then of each leak."""
-    log_absent: Floats
-    """Log P(symptom is absent), states x symptoms."""
-    slopes: Floats
-    """Its derivatives by the failure or leak of this column, states x columns..."""
-    curves: Floats
-    """... and second derivatives, which are by one of them at a time."""
-
-    @classmethod
-    def of(cls, network: NoisyOrNetwork) -> "_Items":
-        structure, f, leaks = network.structure, network.failures, network.leaks
-        n = structure.n_diseases
-        states = (np.arange(2**n)[:, np.newaxis] >> np.arange(n)[::-1] & 1).astype(np.bool_)
-        owners, symptoms = structure.edges.T
-        is_on = states[:, owners].astype(np.float64)
-        log_absent = np.tile(np.log1p(-leaks), (len(states), 1))
-        for edge, symptom in enumerate(symptoms.tolist()):
-            log_absent[:, symptom] += is_on[:, edge] * np.log(max(f[edge], 1e-300))
-        ones = np.ones((len(states), 1))
-        slopes = np.concatenate([is_on * (1.0 - f), -ones * leaks], axis=1)
-        curves = np.concatenate([-is_on * f * (1.0 - f), -ones * leaks * (1.0 - leaks)], axis=1)
-        everything = np.concatenate([symptoms, np.arange(structure.n_symptoms)])
-        return cls(states, everything, log_absent, slopes, curves)
 
 
 class _States(NamedTuple):
@@ -89,26 +75,14 @@ class _States(NamedTuple):
 
     causes: Any
     states: Floats
-    logs: Floats
-    by_log: Floats
-    """Derivatives of the logarithms, states x parameters."""
-
-    @classmethod
-    def of(cls, causes: Any, states: Booleans) -> "_States":
-        bits = states.astype(np.float64)
-        if isinstance(causes, Joint):
-            logs = np.log(np.maximum(causes.joint(range(causes.n_diseases)).ravel(), 1e-300))
-            return cls(causes, bits, logs, _joint_scores(causes, states))
-        parts, scores = _trait_scores(causes, bits)
-        chances = parts.sum(axis=1)
-        by_log = np.einsum("ck,ckm->cm", parts, scores) / chances[:, np.newaxis]
-        return cls(causes, bits, np.log(np.maximum(chances, 1e-300)), by_log)
+    shares: StateShares
 
     def second(self, counts: Floats) -> Floats:
         """Return the sum of second derivatives of P over P, times how many are in each state."""
         if isinstance(self.causes, Joint):
+            by_log = self.shares.by_log[0]
             spread = _joint_spread(self.causes) * counts.sum()
-            return np.asarray((self.by_log * counts[:, np.newaxis]).T @ self.by_log - spread)
+            return np.asarray((by_log * counts[:, np.newaxis]).T @ by_log - spread)
         parts, scores = _trait_scores(self.causes, self.states)
         shares = counts[:, np.newaxis] * parts / parts.sum(axis=1, keepdims=True)
         found = np.einsum("ck,ckm,ckn->mn", shares, scores, scores, optimize=True)
@@ -120,15 +94,6 @@ class _States(NamedTuple):
                 here = slice(i * width, (i + 1) * width)
                 found[here, here] -= p * (1.0 - p) * square
         return np.asarray(found)
-
-
-def _joint_scores(causes: Joint, states: Booleans) -> Floats:
-    parts = []
-    for block, shares in zip(causes.blocks, causes.shares, strict=True):
-        numbers = states[:, list(block)] @ (1 << np.arange(len(block))[::-1])
-        parts.append((numbers[:, np.newaxis] == np.arange(len(shares))) - shares)
-    rest = np.flatnonzero(~causes.is_blocked)
-    return np.concatenate([*parts, states[:, rest] - causes.priors[rest]], axis=1)
 
 
 def _joint_spread(causes: Joint) -> Floats:
@@ -156,37 +121,23 @@ def _trait_scores(causes: Any, bits: Floats) -> tuple[Floats, Floats]:
     return chances, scores.reshape(*chances.shape, -1)
 
 
-def _dense(records: Records, start: int, n_symptoms: int) -> tuple[Floats, Floats, Floats]:
-    """Return which findings are present, and which absent, of some records; and their weights."""
-    end = min(start + RECORDS_AT_ONCE, len(records.weights))
-    at = slice(records.offsets[start], records.offsets[end])
-    rows = np.repeat(np.arange(end - start), np.diff(records.offsets[start : end + 1]))
-    symptoms, is_present = records.symptoms[at], records.is_present[at]
-    others_unknown = records.others_unknown[start:end]
-    present = np.zeros((end - start, n_symptoms))
-    absent = np.tile(1.0 - others_unknown[:, np.newaxis], (1, n_symptoms))
-    absent[rows, symptoms] = ~is_present & others_unknown[rows]
-    present[rows[is_present], symptoms[is_present]] = 1.0
-    return present, absent, records.weights[start:end]
-
-
 def _of_records(
-    items: _Items, causes: _States, present: Floats, absent: Floats, weights: Floats, counts: Floats
-) -> Floats:
+    items: Items, shares: StateShares, dense: FindingTables, possible: Booleans | None,
+    counts: Floats,
+) -> Floats:  # fmt: skip
     """Return second derivatives of all but the causes' own; count who is in which state."""
-    log_present = np.log(np.maximum(-np.expm1(items.log_absent), 1e-300))
-    logs = causes.logs + absent @ items.log_absent.T + present @ log_present.T
-    given = np.exp(logs - logs.max(axis=1, keepdims=True))
-    given /= given.sum(axis=1, keepdims=True)
-    n_causes, j = causes.by_log.shape[1], items.symptoms
+    present, absent, weights = dense
+    kinds = np.zeros(len(weights), dtype=np.int64)
+    given, _ = posterior_of_states(dense, kinds, items, shares, possible)
+    by_log, j = shares.by_log[0], items.symptoms
+    n_causes, all_odds = by_log.shape[1], items.odds
     size = n_causes + items.slopes.shape[1]
     found, mean = np.zeros((size, size)), np.zeros((len(weights), size))
-    mean[:, :n_causes] = given @ causes.by_log
+    mean[:, :n_causes] = given @ by_log
     same = (j[:, np.newaxis] == j).astype(np.float64)
-    for c, (log_absent, slopes, curves) in enumerate(
-        zip(items.log_absent, items.slopes, items.curves, strict=True)
+    for c, (odds, slopes, curves) in enumerate(
+        zip(all_odds, items.slopes, items.curves, strict=True)
     ):
-        odds = np.exp(log_absent) / np.maximum(-np.expm1(log_absent), 1e-300)
         firsts = absent - present * odds
         scores = firsts[:, j] * slopes
         share = weights * given[:, c]
@@ -197,7 +148,7 @@ def _of_records(
         of_items += same * np.outer(slopes, slopes) * seconds[j]
         of_items += np.diag((share @ firsts)[j] * curves)
         found[n_causes:, n_causes:] += of_items
-        cross = np.outer(causes.by_log[c], share @ scores)
+        cross = np.outer(by_log[c], share @ scores)
         found[:n_causes, n_causes:] += cross
         found[n_causes:, :n_causes] += cross.T
     return found - (mean * weights[:, np.newaxis]).T @ mean

@@ -2,25 +2,31 @@
 
 import copy
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.em.candidate_kernels import SampledRecords
-from noisyor.em.exact_kernels import cost_of_records, cut_records, expect_records, score_records
+from noisyor.em.candidate_kernels import SampledRecords, Seen
+from noisyor.em.exact_kernels import (
+    Decided,
+    WantedSums,
+    cut_records,
+    sum_records,
+)
 from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials, total_of
 from noisyor.em.runs import MAX_OPERATIONS
+from noisyor.em.seen import distinct_seen
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Words
 from noisyor.inference.flat import (
     CHUNK,
     Booleans,
+    FlatNetwork,
     Floats,
     Integers,
     Records,
-    distinct_by_kind,
     flatten,
 )
 from noisyor.names import Indices
@@ -54,6 +60,12 @@ class ScoredRows(NamedTuple):
     """Of distinct records, times the roots of their weights: their products are those of all."""
 
 
+NOTHING = WantedSums(
+    ExpectedCounts(*(np.zeros(0) for _ in range(4))), np.zeros((0, 0)), np.zeros(0)
+)
+"""Nothing but log evidences is asked for."""
+
+
 class ExactExpectation:
     """Expected counts of all records of some findings, equal ones looked at once."""
 
@@ -68,16 +80,25 @@ class ExactExpectation:
     ) -> None:
         self.structure = findings.structure
         self.totals = RecordTotals.of(findings)
-        self.records, self.kinds = distinct_by_kind(findings, kinds)
+        self.records, self.kinds, self.seen = distinct_seen(findings, kinds)
         self._n_jobs = n_jobs
         self.costs = np.empty(len(self.records.weights))
         # In a network in which everything is possible: costs do not depend on parameters.
         possible = NoisyOrNetwork(self.structure, *Parameters.full(self.structure, 0.999))
-        cost_of_records(flatten(possible), self.records, self.costs)
         words = (self.structure.n_diseases + 63) // 64
         self._cuts = np.zeros((0, words), dtype=np.uint64)
+        n = len(self.costs)
+        self._sum_records(flatten(possible), 0, n, np.empty(n), costs=self.costs)
         if not may_cut:
             self._check_costs(max_operations)
+
+    def _sum_records(
+        self, flat: FlatNetwork, first: int, last: int, evidences: Floats, **wanted: Any
+    ) -> None:
+        """Call the kernel for what is asked."""
+        sum_records(
+            flat, self.records, self._decided, first, last, evidences, NOTHING._replace(**wanted)
+        )
 
     def _check_costs(self, most: float) -> None:
         """Refuse records that take too long, saying which and why."""
@@ -113,13 +134,19 @@ class ExactExpectation:
         states = np.zeros((len(self.costs), self._cuts.shape[1]), dtype=np.uint64)
         cuts = np.zeros_like(states)
         is_unknown = ~records.is_present
-        sampled = SampledRecords(records.offsets, records.symptoms, is_unknown, 0, states, cuts)
+        sampled = SampledRecords(
+            records.offsets, records.symptoms, is_unknown, 0, states, cuts, self.seen
+        )
 
         def cut_chunk(first: int) -> None:
             cut_records(flat, records, sampled, CUT_ABOVE, numbers[first : first + CHUNK])
 
         in_threads(cut_chunk, range(0, len(numbers), CHUNK), self._n_jobs)
         self._cuts = cuts
+
+    @property
+    def _decided(self) -> Decided:
+        return Decided(self._cuts, self.seen)
 
     @property
     def cuts(self) -> Words:
@@ -134,16 +161,19 @@ class ExactExpectation:
         bits = np.unpackbits(self._cuts.view(np.uint8), axis=1, bitorder="little")
         return np.asarray(bits[:, :n_diseases].astype(np.bool_))
 
-    def thinned(self, n_records: int, seed: int) -> Self:
+    def thinned(self, n_records: int, seed: int, *, keep_labelled: bool = False) -> Self:
         """Return the expectation of about so many of the records, chosen at random.
 
-        Each distinct record keeps its share of the weight, rounded at random.
+        Each distinct record keeps its share of the weight, rounded at random; where labels are to
+        be kept, those with one keep all of it.
         """
         share = n_records / max(self.totals.n_records, 1.0)
         if share >= 1.0:
             return self
         rng = np.random.default_rng(seed)
         weights = rng.binomial(self.records.weights.astype(np.int64), share).astype(np.float64)
+        if keep_labelled and len(self.seen.known):
+            weights = np.where(self.seen.known.any(axis=1), self.records.weights, weights)
         other = copy.copy(self)
         other._keep(np.flatnonzero(weights), weights)
         return other
@@ -163,6 +193,7 @@ class ExactExpectation:
         n_records = float(new.weights.sum())
         self.records, self.totals = new, RecordTotals(n_records, n_records - n_unknown)
         self.costs, self.kinds = self.costs[chosen], self.kinds[chosen]
+        self.seen = self.seen if not len(self.seen.known) else Seen(*(w[chosen] for w in self.seen))
         self._cuts = self._cuts[chosen] if len(self._cuts) else self._cuts
 
     def count_present(self) -> Floats:
@@ -188,7 +219,7 @@ class ExactExpectation:
         def expect_chunk(first: int) -> ExpectedCounts:
             counts = ExpectedCounts.zeros(self.structure)
             last = min(first + CHUNK, n)
-            expect_records(flat, self.records, self._cuts, first, last, counts, evidences)
+            self._sum_records(flat, first, last, evidences, counts=counts)
             return counts
 
         parts = in_threads(expect_chunk, range(0, max(n, 1), CHUNK), self._n_jobs)
@@ -231,7 +262,7 @@ class ExactExpectation:
             def score_chunk(first: int, scores: Floats = scores, start: int = start) -> None:
                 last = min(first + CHUNK, n)
                 rows = scores[first - start : last - start]
-                score_records(flat, records, self._cuts, first, last, rows, evidences)
+                self._sum_records(flat, first, last, evidences, scores=rows)
 
             in_threads(score_chunk, range(start, end, CHUNK), self._n_jobs)
             yield scores, records.weights[start:end], evidences[start:end]

@@ -10,16 +10,17 @@ under a Beta prior of that mean and size, or with a size of 0. By the log odds o
 derivative of the log likelihood is successes - trials * value (Fisher's identity).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Parameters
+from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
 
 Sums = TypeVar("Sums", bound=tuple[Any, ...])
@@ -48,10 +49,16 @@ class ExpectedCounts(NamedTuple):
         return cls(*(np.zeros(size) for size in sizes))
 
 
-def total_of(parts: Sequence[Sums]) -> Sums:
+def total_of(parts: Iterable[Sums]) -> Sums:
     """Add up tuples of the same kind, in the order of the parts."""
-    kind: Any = type(parts[0])
-    return cast(Sums, kind(*(np.sum(each, axis=0) for each in zip(*parts, strict=True))))
+    following = iter(parts)
+    first = next(following)
+    total = [np.array(each) for each in first]
+    for part in following:
+        for sums, more in zip(total, part, strict=True):
+            np.add(sums, more, out=sums)
+    kind: Any = type(first)
+    return cast(Sums, kind(*total))
 
 
 class RecordTotals(NamedTuple):
@@ -82,6 +89,12 @@ class Trials(NamedTuple):
             Parameters(np.full(structure.n_diseases, totals.n_records), at_risk, totals.known),
         )
 
+    def believing(self, beliefs: Beliefs) -> "Trials":
+        """Return what was put to the test here, and in as many cases as beliefs are worth."""
+        cases = beliefs.cases
+        successes = self.successes.map(lambda k, n, mean: k + n * mean, cases, beliefs.means)
+        return Trials(successes, self.trials.map(np.add, cases))
+
     def derivatives(self, network: NoisyOrNetwork) -> Floats:
         """Return the derivatives of the log likelihood by the log odds of all parameters."""
         values = network.parameters.vector
@@ -103,6 +116,8 @@ class BetaPriors:
     means: Parameters
     sizes: Parameters
     """In cases: the two parameters of the distribution added up."""
+    believed: Parameters | None = None
+    """As many of these cases as were given as beliefs; None: none."""
 
     @classmethod
     def weak(
@@ -126,6 +141,30 @@ class BetaPriors:
             Parameters.full(structure, (share, share * size, share)),
         )
 
+    @classmethod
+    def none(cls, structure: Structure) -> "BetaPriors":
+        """Return priors that say nothing."""
+        return cls(Parameters.full(structure, 0.5), Parameters.full(structure, 0.0))
+
+    def believing(self, beliefs: Beliefs) -> "BetaPriors":
+        """Return priors in which beliefs take the place of as many cases as they are worth."""
+        if not beliefs.has_weighted:
+            return self
+        cases = beliefs.cases
+        left = self.sizes.map(lambda size, n: np.maximum(size - n, 0.0), cases)
+
+        def mean(mine: Floats, n: Floats, theirs: Floats, m: Floats) -> Floats:
+            both = (n * mine + m * theirs) / np.maximum(n + m, 1e-300)
+            return np.where(n + m > 0.0, both, mine)
+
+        return BetaPriors(
+            self.means.map(mean, left, beliefs.means, cases), left.map(np.add, cases), cases
+        )
+
+    def without_beliefs(self) -> Parameters:
+        """Return the sizes without beliefs."""
+        return self.sizes if self.believed is None else self.sizes.map(np.subtract, self.believed)
+
     def log_density(self, network: NoisyOrNetwork, is_counted: Booleans) -> float:
         """Return the log density of some of the log odds, but for a constant.
 
@@ -143,7 +182,7 @@ class BetaPriors:
 
 
 def maximise(
-    trials: Trials, network: NoisyOrNetwork, fixed: Fixed, priors: BetaPriors | None = None
+    trials: Trials, network: NoisyOrNetwork, fixed: Beliefs, priors: BetaPriors | None = None
 ) -> NoisyOrNetwork:
     """Return the network that explains expected counts best (M-step).
 
@@ -159,8 +198,8 @@ def maximise(
     values = trials.successes.map(
         share, trials.trials, priors.means, priors.sizes, network.parameters
     )
-    if not priors.sizes.vector.any():
-        values = inside(values)
+    without_prior = priors.sizes.map(lambda size: size == 0.0)
+    values = without_prior.map(np.where, inside(values), values)
     return network.with_parameters(values).with_fixed(fixed)
 
 

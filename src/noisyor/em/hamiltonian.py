@@ -10,6 +10,7 @@ log odds, made round by the information at the maximum.
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
 from noisyor.em.maximum import PenalisedLikelihood, climb_penalised
@@ -17,7 +18,6 @@ from noisyor.em.runs import Limits
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed
 
 MOST_OPERATIONS, MOST_IN_ALL = 2.0**18, 2.0**26
 """Of a record and of a pass, up to which a move is worth its time."""
@@ -36,7 +36,11 @@ class SummedPosterior:
     """The log posterior density of the free parameters' log odds, and its shape at the maximum."""
 
     def __init__(
-        self, expectation: ExactExpectation, start: NoisyOrNetwork, priors: BetaPriors, fixed: Fixed
+        self,
+        expectation: ExactExpectation,
+        start: NoisyOrNetwork,
+        priors: BetaPriors,
+        fixed: Beliefs,
     ) -> None:
         self._likelihood = PenalisedLikelihood(expectation, priors, fixed)
         run = climb_penalised(self._likelihood, start, Limits(100, 0.0), n_em_steps=5)
@@ -50,7 +54,7 @@ class SummedPosterior:
 
     @classmethod
     def of(
-        cls, findings: Findings, start: NoisyOrNetwork, priors: BetaPriors, fixed: Fixed
+        cls, findings: Findings, start: NoisyOrNetwork, priors: BetaPriors, fixed: Beliefs
     ) -> "SummedPosterior | None":
         """Return the posterior, where the records can be summed up exactly, and often."""
         if findings.structure.n_parameters > MOST_MOVED or fixed.mask.vector.all():

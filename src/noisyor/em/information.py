@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Parameters
 
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def without(is_fixed: NDArray[np.bool_], matrix: Floats) -> Floats:
 
 
 def covariance_of(
-    network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
+    network: NoisyOrNetwork, information: Floats, fixed: Beliefs, priors: BetaPriors
 ) -> Floats:
     """Return the inverse of the information and the weak priors' together, by log odds.
 
@@ -135,7 +136,7 @@ def errors_of(network: NoisyOrNetwork, covariance: Floats) -> Parameters:
 
 
 def information_errors(
-    network: NoisyOrNetwork, information: Floats, fixed: Fixed, priors: BetaPriors
+    network: NoisyOrNetwork, information: Floats, fixed: Beliefs, priors: BetaPriors
 ) -> Parameters:
     """Invert the information, by log odds, on all parameters; weak priors make errors smaller."""
     return errors_of(network, covariance_of(network, information, fixed, priors))
@@ -148,7 +149,7 @@ class DiseaseErrors(NamedTuple):
     following: Floats
     """By how much each failure changes with its disease's prior, where the records allow that."""
 
-    def together(self, shared: Floats, fixed: Fixed, diseases: NDArray[np.int64]) -> Parameters:
+    def together(self, shared: Floats, fixed: Beliefs, diseases: NDArray[np.int64]) -> Parameters:
         """Return errors that count what diseases share, given the information on all priors.
 
         None is smaller. `diseases` are those of the failures, which follow the priors.
@@ -170,13 +171,13 @@ def disease_errors(
     network: NoisyOrNetwork,
     information: DiseaseInformation,
     totals: RecordTotals,
-    fixed: Fixed,
+    fixed: Beliefs,
     share: float = 1.0,
 ) -> DiseaseErrors:
     """Invert the information on each disease; the weak priors of the M-step count as records."""
     structure = network.structure
-    f, p = network.failures, network.priors
-    weak = BetaPriors.weak(network, share)
+    f, p, cases = network.failures, network.priors, fixed.cases
+    weak = BetaPriors.weak(network, share).believing(fixed)
     mean, size = weak.means.failures, weak.sizes.failures
     of_prior = size * mean / f**2 + size * (1.0 - mean) / (1.0 - f) ** 2
     priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
@@ -188,7 +189,8 @@ def disease_errors(
         first += m * m
         matrix += np.tril(matrix, -1).T
         matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
-        matrix[-1, -1] += totals.n_records / (p[disease] * (1.0 - p[disease]))
+        n_known = totals.n_records + cases.priors[disease]
+        matrix[-1, -1] += n_known / (p[disease] * (1.0 - p[disease]))
         is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
         covariance = _inverse(without(is_fixed, matrix))
         with np.errstate(invalid="ignore"):
@@ -196,6 +198,7 @@ def disease_errors(
             following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
         failures[edges], priors[disease] = found[:-1], found[-1]
     leaks = information.leaks + totals.known / (1.0 - network.leaks) ** 2
+    leaks = leaks + cases.leaks / (network.leaks * (1.0 - network.leaks))
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = Parameters(priors, failures, 1.0 / np.sqrt(np.where(leaks > 0, leaks, np.nan)))
     return DiseaseErrors(errors, following)
@@ -210,11 +213,15 @@ def _inverse(matrix: Floats) -> Floats:
 
 
 def at_least_if_seen(
-    errors: Parameters, network: NoisyOrNetwork, totals: RecordTotals
+    errors: Parameters,
+    network: NoisyOrNetwork,
+    totals: RecordTotals,
+    believed: Parameters | None = None,
 ) -> Parameters:
     """Return errors that are not smaller than if all causes had been seen.
 
-    Where diseases are weakly identified, the information is so uncertain that they can be.
+    What is believed counts for so many cases more. Where diseases are weakly identified, the
+    information is so uncertain that errors can be too small.
     """
     cases = totals.n_records * network.priors[network.structure.edges[:, 0]]
     trials = Parameters(
@@ -222,6 +229,8 @@ def at_least_if_seen(
         np.maximum(cases, 1.0),
         np.maximum(totals.known, 1.0),
     )
+    if believed is not None:
+        trials = trials.map(np.add, believed)
     with np.errstate(invalid="ignore"):
         return errors.map(
             lambda error, value, n: np.maximum(error, np.sqrt(value * (1.0 - value) / n)),

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation, ScoredRows
 from noisyor.em.expected import BetaPriors, maximise
 from noisyor.em.information import (
@@ -29,7 +30,7 @@ from noisyor.em.information import (
 from noisyor.em.runs import Limits, Run
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 
 SETTLED, NEARLY_SETTLED = 0.002, 0.05
 """What is left to gain, by the curvature that was found, and what the last step gained. Along flat
@@ -117,7 +118,7 @@ class Begun(NamedTuple):
 class Climbable(Protocol):
     """What `climb_penalised` climbs."""
 
-    fixed: Fixed
+    fixed: Beliefs
 
     def at(self, network: NoisyOrNetwork) -> Point:
         """Look at all records."""
@@ -139,7 +140,7 @@ class PenalisedLikelihood:
         self,
         expectation: ExactExpectation,
         priors: BetaPriors,
-        fixed: Fixed,
+        fixed: Beliefs,
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.expectation = expectation
@@ -317,7 +318,7 @@ def _has_stalled(values: list[float], least: float) -> bool:
 def find_maximum(
     expectation: ExactExpectation,
     starts: Sequence[NoisyOrNetwork],
-    fixed: Fixed,
+    fixed: Beliefs,
     share: float,
     limits: Limits,
     seed: int,
@@ -325,16 +326,17 @@ def find_maximum(
 ) -> tuple[Run, BetaPriors]:
     """Return the way to the highest maximum from some starts, and the weak priors.
 
-    The starts climb over some of the records; the one that gets highest goes on over more and more
-    of them. Weak priors, which count for a `share`, are those of where it is, and stay as they are
-    for the last steps. What is returned is not below any of the starts.
+    The starts climb over some of the records, all with a label among them; the one that gets
+    highest goes on over more and more of them. Weak priors, which count for a `share`, are those of
+    where it is, and stay as they are for the last steps. What is returned is not below any of the
+    starts.
     """
 
     def likelihood_of(part: ExactExpectation, network: NoisyOrNetwork) -> PenalisedLikelihood:
         """Return what is maximised next, with priors that follow from where a network is."""
         part.cut(network)
-        unsure = PenalisedLikelihood(part, BetaPriors.weak(network, share), fixed)
-        priors = BetaPriors.weak(network, share, unsure.unknown(network))
+        unsure = PenalisedLikelihood(part, BetaPriors.weak(network, share).believing(fixed), fixed)
+        priors = BetaPriors.weak(network, share, unsure.unknown(network)).believing(fixed)
         return PenalisedLikelihood(part, priors, fixed, progress)
 
     def climbed(part: ExactExpectation, start: Begun) -> Begun:
@@ -345,18 +347,24 @@ def find_maximum(
     def first_climbed(start: NoisyOrNetwork) -> Begun:
         part.cut(start)
         # Where failures are a guess, alike for all, their spread says nothing.
-        hardly_any = BetaPriors.weak(start, FIRST_SHARE * share)
+        hardly_any = BetaPriors.weak(start, FIRST_SHARE * share).believing(fixed)
         likelihood = PenalisedLikelihood(part, hardly_any, fixed, progress)
-        near = climb_penalised(likelihood, start, Limits(EM_STEPS, 0.0), EM_STEPS)
+        near = climb_penalised(likelihood, start, Limits(n_em_steps, 0.0), n_em_steps)
         return climbed(part, climbed(part, Begun(near.network, len(near.values) - 1)))
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
-    part = expectation.thinned(FIRST_RECORDS, seed)
+    n_em_steps = min(EM_STEPS, limits.max_iter)
+    part = expectation.thinned(FIRST_RECORDS, seed, keep_labelled=True)
     found = [first_climbed(start) for start in starts]
-    heights = [part.expect(each.network).log_likelihood for each in found]
+    beliefs = BetaPriors.none(expectation.structure).believing(fixed)
+    heights = [
+        part.expect(each.network).log_likelihood
+        + beliefs.log_density(each.network, ~fixed.mask.vector)
+        for each in found
+    ]
     begun, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
     while 2 * size < expectation.totals.n_records:
-        begun = climbed(expectation.thinned(size, seed), begun)
+        begun = climbed(expectation.thinned(size, seed, keep_labelled=True), begun)
         size *= MORE_RECORDS
     likelihood = likelihood_of(expectation, begun.network)
     candidates = [begun.network, *(start.with_fixed(fixed) for start in starts)]

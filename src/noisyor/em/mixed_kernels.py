@@ -8,15 +8,17 @@ sum over k of r_k (P(d_i | k) - p_ik) times (1, traits, covariates) for a diseas
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from noisyor.em import candidate_kernels
+from noisyor.em.candidate_kernels import Labels, Seen
 from noisyor.em.exact_kernels import read_cuts
 from noisyor.findings.blocks import Words
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Integers, Records
 from noisyor.inference.mixture_kernels import Sums, add, clear, new_sums, scale
 from noisyor.inference.record_kernels import Workspace
+from noisyor.kernels import kernel
 
 
 class FlatCauses(NamedTuple):
@@ -43,6 +45,7 @@ class PeopleOfRecords(NamedTuple):
     weights: Floats
     cuts: Words
     """The diseases that are cut, a row of bits for each record, or no rows."""
+    seen: Seen
 
 
 class MixedScores(NamedTuple):
@@ -56,7 +59,7 @@ class MixedScores(NamedTuple):
     leaks: Floats
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def score_mixed(
     net: FlatNetwork,
     causes: FlatCauses,
@@ -69,9 +72,11 @@ def score_mixed(
 ) -> None:
     """Write the log evidences of records, and the derivatives by all parameters, as rows.
 
-    The priors of `net` are written over. Findings that these records do not list are absent.
+    The priors of `net` are written over: that of a disease that was seen is 1, and 0 where it was
+    seen to be absent. Findings that these records do not list are absent.
     """
     workspace = record_kernels.new_workspace(net)
+    labels = np.zeros(len(net.priors), np.int8)
     sums = new_sums(net)
     tables, logs = np.empty(causes.shifts.shape), np.log(causes.weights)
     before = -1
@@ -79,6 +84,7 @@ def score_mixed(
         evidence = record_kernels.listed(records, record)
         present = record_kernels.present_of(evidence)
         read_cuts(people.cuts, record, workspace)
+        candidate_kernels.read_labels(people.seen, record, labels)
         log_silent = record_kernels.list_absent(net, evidence, workspace)
         row = record - first
         clear(net, present, sums)
@@ -93,8 +99,8 @@ def score_mixed(
                 before = cell
             log_share = np.log(people.weights[entry])
             for k in range(len(logs)):
-                net.priors[:] = tables[k]
                 log_weight = log_silent + logs[k] + log_share
+                log_weight += clamp(tables[k], labels, net.priors)
                 log_weight += record_kernels.weigh_all(net, workspace.log_absent, workspace.on)
                 if log_weight > -np.inf:
                     log_weight += record_kernels.solve_present(net, present, workspace)
@@ -109,7 +115,7 @@ def score_mixed(
                 factor = np.exp(log_weight - top)
                 total += factor
                 add(net, present, factor, workspace, sums)
-                _add_diseases(net, causes, cell, k, factor, workspace, scores, row)
+                _add_diseases(tables[k], causes, cell, k, factor, workspace, scores, row)
         evidences[record] = top + np.log(total)
         factor = 1.0 / total if total > 0.0 else 0.0
         scale(net, present, factor, sums)
@@ -117,7 +123,7 @@ def score_mixed(
         _write_findings(net, evidence, sums, workspace, scores, row)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write_priors(causes: FlatCauses, cell: int, tables: Floats) -> None:
     """Write the priors of all components of a cell."""
     for k in range(len(tables)):
@@ -129,7 +135,22 @@ def write_priors(causes: FlatCauses, cell: int, tables: Floats) -> None:
                 tables[k, disease] = 1.0 / (1.0 + np.exp(-causes.offsets[cell, disease] - shift))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
+def clamp(priors: Floats, labels: Labels, into: Floats) -> float:
+    """Write priors, of diseases that were seen 1 or 0; return the log probability of these."""
+    log_seen = 0.0
+    for disease in range(len(priors)):
+        p = priors[disease]
+        if labels[disease] == 0:
+            into[disease] = p
+        else:
+            into[disease] = 1.0 if labels[disease] == 1 else 0.0
+            chance = p if labels[disease] == 1 else 1.0 - p
+            log_seen += np.log(chance) if chance > 0.0 else -np.inf
+    return log_seen
+
+
+@kernel
 def scale_row(scores: MixedScores, row: int, factor: float) -> None:
     """Multiply what was added up of a record's components."""
     scores.diseases[row] *= factor
@@ -137,9 +158,9 @@ def scale_row(scores: MixedScores, row: int, factor: float) -> None:
         scores.components[row] *= factor
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_diseases(
-    net: FlatNetwork,
+    priors: Floats,
     causes: FlatCauses,
     cell: int,
     k: int,
@@ -150,8 +171,8 @@ def _add_diseases(
 ) -> None:
     """Add the derivatives by the parameters of the causes in one component."""
     n_traits, n_columns = causes.traits.shape[1], causes.design.shape[1]
-    for disease in range(len(net.priors)):
-        derivative = factor * (workspace.on[disease] - net.priors[disease])
+    for disease in range(len(priors)):
+        derivative = factor * (workspace.on[disease] - priors[disease])
         into = scores.diseases[row, disease]
         into[0] += derivative
         for t in range(n_traits):
@@ -162,7 +183,7 @@ def _add_diseases(
         scores.components[row, k] += factor
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _write_findings(
     net: FlatNetwork,
     evidence: Evidence,

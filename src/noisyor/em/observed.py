@@ -4,46 +4,18 @@ Either in closed form, f = P(absent | disease) / P(absent | no disease), or by n
 of the findings on the diseases: maximum likelihood, found by EM from the closed form.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.exact_kernels import expect_seen
 from noisyor.em.expected import SMALLEST_LEAK, Expected, ExpectedCounts, RecordTotals, Trials
-from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.labels import read_labels
 from noisyor.inference.flat import flatten
-from noisyor.io.columns import DEFAULT_WORDS, Words
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters
+from noisyor.parameters import Parameters
 
 Floats = NDArray[np.float64]
-
-
-def check_diseases(
-    diseases: Any, findings: Findings, words: Words = DEFAULT_WORDS, record: str = "record"
-) -> NDArray[np.bool_]:
-    """Return the diseases of all records as booleans, or say what is wrong with them.
-
-    An array of records x diseases, or a file or table, which is joined by the records' ids.
-    """
-    if diseases is None:
-        raise ParameterError(
-            "this method learns from records in which the diseases were seen: give them, records "
-            "x diseases, as the second argument of fit."
-        )
-    is_path = isinstance(diseases, str) or hasattr(diseases, "__fspath__")
-    if is_path or hasattr(diseases, "__arrow_c_stream__"):
-        return read_labels(diseases, findings, findings.structure, words, record)
-    array = np.asarray(diseases)
-    expected = findings.n_records, findings.structure.n_diseases
-    if array.shape != expected:
-        raise ParameterError(f"diseases must be of shape {expected}, not {array.shape}.")
-    if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
-        raise ParameterError("diseases must be 0 or 1: absent or present.")
-    return array.astype(np.bool_)
 
 
 class ObservedExpectation:
@@ -86,7 +58,7 @@ class ObservedExpectation:
         log_likelihood += survived @ np.log(network.failures) + absent @ np.log1p(-network.leaks)
         return Expected(Trials.of(self.structure, counts, self.totals), float(log_likelihood))
 
-    def ratios(self, fixed: Fixed) -> tuple[NoisyOrNetwork, Parameters]:
+    def ratios(self, fixed: Beliefs) -> tuple[NoisyOrNetwork, Parameters]:
         """Return the network in closed form, and standard errors by the delta method."""
         structure, (n_records, known) = self.structure, self.totals
         j, cases, both = structure.edges[:, 1], self.at_risk, self.with_finding

@@ -9,21 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em import people_kernels
-from noisyor.em.candidate_kernels import SampledRecords
+from noisyor.em.candidate_kernels import SampledRecords, Seen
+from noisyor.em.cause_models import LogisticModel
 from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, total_of
-from noisyor.em.mixed import LogisticModel
+from noisyor.em.known_priors import KnownPriors
 from noisyor.em.mixed_kernels import PeopleOfRecords
-from noisyor.em.people_kernels import People, PeopleCounts, Population
+from noisyor.em.people_kernels import People, PeopleCounts, PeopleScores, Population
 from noisyor.em.sampled import MATRIX_PARTS, RecordSampler
 from noisyor.em.sampling_kernels import SummedBounds, Sweeps
 from noisyor.em.stochastic import Rounds
 from noisyor.findings.blocks import Block
+from noisyor.findings.labels import Labels
 from noisyor.inference.flat import Floats, flatten
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import trait_grid
-from noisyor.parallel import in_threads
-from noisyor.parameters import Fixed
+from noisyor.parallel import in_threads, one_by_one
 from noisyor.structure import Structure
 
 NEWTON_STEPS = 2
@@ -36,6 +38,8 @@ twice the work for each candidate, makes what is expected hardly less noisy."""
 SCORED_RECORDS = 50_000
 """The information on the causes comes from so many records at most."""
 SCORED_AT_ONCE = 2000
+MOST_SCORED = 1500
+"""Parameters of a network whose information, failures and leaks too, is found together."""
 
 
 class Told(NamedTuple):
@@ -57,9 +61,10 @@ class PeopleSampler(RecordSampler):
         people: PeopleOfRecords,
         *,
         least_odds: float = 1e-5,
+        labels: Labels | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(structure, blocks, least_odds, n_jobs=n_jobs)
+        super().__init__(structure, blocks, least_odds, labels=labels, n_jobs=n_jobs)
         self._model, self.design = model, design
         cells, n_nodes = people.cells[people.starts[:-1]].copy(), len(trait_grid(model.n_traits)[1])
         nodes = np.full(len(cells), n_nodes // 2, dtype=np.int64)
@@ -122,13 +127,17 @@ class PeopleSampler(RecordSampler):
             )
             return found
 
-        return total_of(in_threads(bound_block, range(len(self.blocks)), self._n_jobs))
+        return total_of(one_by_one(bound_block, self._blocks_of_every(every), self._n_jobs))
 
     def score_causes(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "CauseScores":
-        """Return the derivatives by the parameters of the causes, and the information on them."""
+        """Return the derivatives by the parameters of the causes, and the information on them.
+
+        On small networks also by failures and leaks, which come last.
+        """
         net, population = flatten(network.as_independent()), self.population(network)
         width = 1 + population.traits.shape[1] + population.design.shape[1]
-        size = self.structure.n_diseases * width
+        n_causes, n_items = self.structure.n_diseases * width, self._n_scored_items
+        size = n_causes + n_items
         n_blocks = int(np.searchsorted(self.starts, SCORED_RECORDS))
         n_blocks = max(min(n_blocks, len(self.blocks)), 1)
         sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True, MOST_ENUMERATED)
@@ -140,20 +149,32 @@ class PeopleSampler(RecordSampler):
                 n = len(people.nodes)
                 for start in range(0, n, SCORED_AT_ONCE):
                     some = slice(start, min(start + SCORED_AT_ONCE, n))
-                    rows = np.empty((2, some.stop - start, self.structure.n_diseases, width))
+                    m = some.stop - start
+                    scores = PeopleScores(
+                        np.empty((2, m, self.structure.n_diseases, width)),
+                        np.empty((2, m, n_items)),
+                    )
                     people_kernels.score_people(
                         net, population, _some_people(people, some), _some_records(records, some),
-                        sweeps, rows,
+                        sweeps, scores,
                     )  # fmt: skip
-                    one, other = rows.reshape(2, -1, size)
+                    rows = [scores.causes.reshape(2, m, n_causes), scores.items]
+                    one, other = np.concatenate(rows, axis=2)
                     total += one.sum(axis=0), other.sum(axis=0)
-                    products += one.T @ other
+                    # Of some thousand records single precision is exact enough, at half the time.
+                    products += one.astype(np.float32).T @ other.astype(np.float32)
             return CauseScores(total, products)
 
-        found = total_of(in_threads(score_part, range(MATRIX_PARTS), self._n_jobs))
+        found = total_of(one_by_one(score_part, range(MATRIX_PARTS), self._n_jobs))
         factor = float(self.starts[-1] / self.starts[n_blocks])
         symmetric = (found.information + found.information.T) / 2.0
         return CauseScores(factor * found.halves, factor * symmetric)
+
+    @property
+    def _n_scored_items(self) -> int:
+        """How many failures and leaks are looked at together with the causes."""
+        n_items = self.structure.n_edges + self.structure.n_symptoms
+        return n_items if self.structure.n_parameters <= MOST_SCORED else 0
 
 
 class CauseScores(NamedTuple):
@@ -179,16 +200,19 @@ def _some_records(records: SampledRecords, some: slice) -> SampledRecords:
     return SampledRecords(
         offsets - offsets[0], records.listed[own], records.is_unknown[own],
         records.first + some.start, records.states[some], records.candidates[some],
+        Seen(records.seen.known[some], records.seen.on[some]),
     )  # fmt: skip
 
 
 class PeopleRounds(Rounds):
     """Rounds in which the parameters of the causes are learned too."""
 
+    guarded_records = 100
+    """Fewer: the evidence of each must be bounded for all that its person can be."""
     sampler: PeopleSampler
 
     def __init__(
-        self, sampler: PeopleSampler, model: LogisticModel, fixed: Fixed, share: float = 1.0
+        self, sampler: PeopleSampler, model: LogisticModel, fixed: Beliefs, share: float = 1.0
     ) -> None:
         super().__init__(sampler, fixed, share)
         self.model = model
@@ -196,8 +220,13 @@ class PeopleRounds(Rounds):
     @property
     def n_free(self) -> int:
         """How many parameters are learned."""
-        mask = self.fixed.mask
-        return int(self.model.is_free.sum() + (~mask.failures).sum() + (~mask.leaks).sum())
+        n_causes = int(self.model.is_free.sum())
+        return n_causes + int((~self.fixed.mask.vector).sum()) - self.model.n_diseases
+
+    @property
+    def known(self) -> KnownPriors:
+        """What is known of P(disease)."""
+        return KnownPriors(self.model, self.fixed)
 
     def make(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -208,13 +237,13 @@ class PeopleRounds(Rounds):
         """
         told = self.sampler.expect_people(network, n_blocks, n_sweeps=n_sweeps, seed=seed)
         trials = Trials.of(network.structure, told.counts, self.totals(n_blocks))
-        weak = BetaPriors.weak(network.as_independent(), self.share)
+        weak = BetaPriors.weak(network.as_independent(), self.share).believing(self.fixed)
         plain = maximise(trials, network.as_independent(), self.fixed, weak)
         return self._regressed(plain.with_causes(network.causes), told.people)
 
     def _regressed(self, network: NoisyOrNetwork, told: PeopleCounts) -> NoisyOrNetwork:
         """Return the network whose causes explain the people best: a logistic regression each."""
-        model = self.model
+        model, known = self.model, self.known
         free = model.is_free.reshape(model.n_diseases, -1)
         for _ in range(NEWTON_STEPS):
             position = model.position_of(network.causes)
@@ -225,12 +254,14 @@ class PeopleRounds(Rounds):
             _, slope, curvature = model.penalty(position, self.share)
             slope = told.moments - expected + slope.reshape(expected.shape)
             hessian += np.eye(expected.shape[1]) * curvature.reshape(expected.shape)[:, np.newaxis]
+            slope, hessian = known.believe_each(network.causes, slope, hessian)
             slope = np.where(free, slope, 0.0)
             hessian *= free[:, np.newaxis] & free[:, :, np.newaxis]
             hessian += np.eye(expected.shape[1]) * ~free[:, np.newaxis]
             step = np.linalg.solve(hessian, slope[:, :, np.newaxis])[:, :, 0]
             step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-            network = network.with_causes(model.causes_at(position + step.ravel()))
+            position = known.put_into(position + step.ravel())
+            network = network.with_causes(model.causes_at(position))
         moved = self._standardised(model.position_of(network.causes), told.occupancy)
         return network.with_causes(model.causes_at(moved))
 
@@ -239,10 +270,11 @@ class PeopleRounds(Rounds):
 
         EM is slow where people's traits are well known: these then follow the parameters, and the
         parameters these. To let traits have any mean and variance in the M-step, and to scale the
-        parameters by them, takes that out (parameter expansion: Liu, Rubin and Wu 1998).
+        parameters by them, takes that out (parameter expansion: Liu, Rubin and Wu 1998). Where
+        something is known of priors, people's traits may well have another mean at the maximum.
         """
-        n_traits = self.model.n_traits
-        if not n_traits:
+        n_traits, known = self.model.n_traits, self.known
+        if not n_traits or known.has_fixed or known.has_believed:
             return position
         nodes, _ = trait_grid(n_traits)
         weights = occupancy.sum(axis=0) / occupancy.sum()
@@ -261,14 +293,15 @@ class PeopleRounds(Rounds):
     def mean(self, networks: list[NoisyOrNetwork]) -> NoisyOrNetwork:
         """Return the mean of the parameters of some networks."""
         positions = [self.model.position_of(each.causes) for each in networks]
-        causes = self.model.causes_at(np.mean(positions, axis=0))
+        causes = self.model.causes_at(self.known.put_into(np.mean(positions, axis=0)))
         return super().mean([each.as_independent() for each in networks]).with_causes(causes)
 
     def log_density(self, network: NoisyOrNetwork) -> float:
         """Return that of the weak priors, which are those around the first network for all."""
         if self._weak is None:
-            self._weak = BetaPriors.weak(network.as_independent(), self.share)
+            self._weak = BetaPriors.weak(network.as_independent(), self.share).believing(self.fixed)
         is_counted = ~self.fixed.mask.vector
         is_counted[: self.model.n_diseases] = False
         value, _, _ = self.model.penalty(self.model.position_of(network.causes), self.share)
+        value += self.known.believed(network.causes).value
         return value + self._weak.log_density(network, is_counted)

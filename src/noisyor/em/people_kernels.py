@@ -12,15 +12,18 @@ where the first product is looked up in a table; and his cell, where his covaria
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from noisyor.em import candidate_kernels
-from noisyor.em.candidate_kernels import MOST_ENUMERATED, OpenRecord, SampledRecords
+from noisyor.em import candidate_kernels, state_kernels
+from noisyor.em.candidate_kernels import CERTAIN, OpenRecord, SampledRecords
 from noisyor.em.expected import ExpectedCounts
 from noisyor.em.sampling_kernels import NOTHING, SummedBounds, Sweeps, expect_record, gather
 from noisyor.inference.flat import FlatNetwork, Floats, Integers
 from noisyor.inference.gibbs_kernels import Random, next_uniform, random_of
+from noisyor.kernels import kernel
+
+MOST_BOUNDED = 10
+"""Diseases whose states are summed up for a bound, for each value of the traits."""
 
 
 class Population(NamedTuple):
@@ -64,18 +67,7 @@ class PeopleCounts(NamedTuple):
     """Cells x nodes: how many people are there."""
 
 
-@numba.njit(nogil=True, cache=True)
-def own_network(net: FlatNetwork) -> FlatNetwork:
-    """Return a network whose odds can be written over, those of one person after the other."""
-    return FlatNetwork(
-        np.empty_like(net.priors), net.failures, net.leaks, net.child_offsets, net.edge_symptoms,
-        net.parent_offsets, net.parent_diseases, net.parent_edges, net.inverse_failures,
-        net.log_failures, net.log_absent, net.n_certain, net.log_silent, net.is_certain,
-        np.empty_like(net.log_odds), np.empty_like(net.odds),
-    )  # fmt: skip
-
-
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def set_person(
     population: Population, cell: int, node: int, silent: Floats, own: FlatNetwork
 ) -> None:
@@ -89,7 +81,7 @@ def set_person(
         )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_index(log_chances: Floats, random: Random) -> int:
     """Draw a number with chances that are given as logarithms; they are written over."""
     top, total = log_chances.max(), 0.0
@@ -102,7 +94,7 @@ def draw_index(log_chances: Floats, random: Random) -> int:
     )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_person(
     population: Population, people: People, record: int, workspace: OpenRecord, random: Random
 ) -> None:
@@ -128,7 +120,7 @@ def draw_person(
         people.cells[record] = people.possible[first + draw_index(chances, random)]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sample_people(
     net: FlatNetwork,
     population: Population,
@@ -139,7 +131,7 @@ def sample_people(
     told: PeopleCounts,
 ) -> None:
     """Sample diseases and people of each record; add the expected counts given who they are."""
-    workspace, own = candidate_kernels.new_open_record(net), own_network(net)
+    workspace, own = candidate_kernels.new_open_record(net), candidate_kernels.own_network(net)
     silent = np.exp(net.log_absent)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
@@ -158,13 +150,13 @@ def sample_people(
             counts.cases[disease] += chances[disease]
             if chances[disease] > NOTHING:
                 gather(own, disease, chances[disease], workspace, counts)
-        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
         expect_record(own, symptoms, n_chosen, sweeps, random, workspace, counts)
         add_person(population, cell, node, chances, told)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_person(
     population: Population, cell: int, node: int, chances: Floats, told: PeopleCounts
 ) -> None:
@@ -178,7 +170,7 @@ def add_person(
         told.moments[:, 1 + n_traits + column] += population.design[cell, column] * chances
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_people(
     net: FlatNetwork,
     population: Population,
@@ -192,11 +184,11 @@ def bound_people(
     As `bound_records`, added up over all that the person can be, for each of which other diseases
     are plausible.
     """
-    workspace, own = candidate_kernels.new_open_record(net), own_network(net)
+    workspace, own = candidate_kernels.new_open_record(net), candidate_kernels.own_network(net)
     odds, silent = np.empty(len(net.priors)), np.exp(net.log_absent)
     fresh = SampledRecords(
         records.offsets, records.listed, records.is_unknown, records.first,
-        np.zeros_like(records.states), records.candidates,
+        np.zeros_like(records.states), records.candidates, records.seen,
     )  # fmt: skip
     n_nodes = len(population.log_weights)
     log_silent = np.log(1.0 - net.leaks)
@@ -206,7 +198,7 @@ def bound_people(
         first, last = people.starts[record], people.starts[record + 1]
         logs = np.empty((last - first, n_nodes))
         symptoms = candidate_kernels.open_record(net, fresh, record, workspace)
-        n_chosen = min(len(odds), MOST_ENUMERATED)
+        n_chosen = min(len(odds), MOST_BOUNDED)
         for x in range(last - first):
             cell = people.possible[first + x]
             for node in range(n_nodes):
@@ -219,9 +211,11 @@ def bound_people(
                 workspace.is_on[:] = False
                 logs[x, node] = np.log(people.shares[first + x]) + population.log_weights[node]
                 logs[x, node] += population.log_well[cell, node]
-                logs[x, node] += candidate_kernels.enumerate_states(
+                logs[x, node] += state_kernels.enumerate_states(
                     own, symptoms, n_chosen, workspace, candidate_kernels.no_draws()
                 )
+                is_seen = workspace.labels[workspace.chosen[:n_chosen]] == 1
+                logs[x, node] -= CERTAIN * is_seen.sum()
         log_evidence = logs.max() + np.log(np.exp(logs - logs.max()).sum()) + log_silent.sum()
         for x in range(len(symptoms)):
             log_evidence -= log_silent[symptoms[x]]
@@ -232,31 +226,64 @@ def bound_people(
         candidate_kernels.close_record(symptoms, workspace, fresh.states[record])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+class PeopleScores(NamedTuple):
+    """Derivatives of records, in two halves of the sampling."""
+
+    causes: Floats
+    """2 x records x diseases x (1, traits, covariates): x (d - p)."""
+    items: Floats
+    """2 x records x failures and leaks, by their log odds; or no columns."""
+
+
+@kernel
+def add_items(
+    net: FlatNetwork, workspace: OpenRecord, counts: ExpectedCounts, share: float, into: Floats
+) -> None:
+    """Add a record's scores by the log odds of failures and leaks; clear its expected counts.
+
+    Successes less trials times the value (Fisher's identity), as in `Trials`.
+    """
+    n_edges = len(net.failures)
+    for disease in range(len(net.priors)):
+        for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+            at_risk = workspace.odds[disease] - counts.unknown[edge]
+            score = at_risk * (1.0 - net.failures[edge]) - counts.caused[edge]
+            into[edge] += share * score
+            counts.unknown[edge] = counts.caused[edge] = 0.0
+    for symptom in range(len(net.leaks)):
+        x = workspace.slots[symptom] - 1
+        if x < 0 or workspace.h[x] > 0.0:
+            into[n_edges + symptom] += share * (counts.leaked[symptom] - net.leaks[symptom])
+        counts.leaked[symptom] = 0.0
+
+
+@kernel
 def score_people(
     net: FlatNetwork,
     population: Population,
     people: People,
     records: SampledRecords,
     sweeps: Sweeps,
-    rows: Floats,
+    scores: PeopleScores,
 ) -> None:
-    """Write each record's expected scores by the parameters of the causes, in two halves.
+    """Write each record's expected scores, in two halves.
 
-    They are x (d - p) with x = (1, traits, covariates); `rows` is 2 x records x diseases x width.
     What is sampled in one half is independent of the other, as good as: the products of both
     have no noise of their own.
     """
-    workspace, own = candidate_kernels.new_open_record(net), own_network(net)
+    rows, items = scores
+    workspace, own = candidate_kernels.new_open_record(net), candidate_kernels.own_network(net)
     silent, n_traits = np.exp(net.log_absent), population.traits.shape[1]
     counts = ExpectedCounts(
         np.zeros(len(net.priors)), np.zeros(len(net.failures)), np.zeros(len(net.failures)),
         np.zeros(len(net.leaks)),
     )  # fmt: skip
     n_sweeps = sweeps.n_sweeps
-    gap = n_sweeps  # between the halves, so that one forgets the other
+    gap = 2  # between the halves, so that one forgets the other
     once = Sweeps(sweeps.least_odds, False, True, 1, sweeps.seed, True, sweeps.most_enumerated)
     rows[:] = 0.0
+    items[:] = 0.0
+    has_items = items.shape[2] > 0
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         for sweep in range(2 * n_sweeps + gap):
@@ -264,13 +291,21 @@ def score_people(
             draw_person(population, people, record, workspace, random)
             cell, node = people.cells[record], people.nodes[record]
             set_person(population, cell, node, silent, own)
-            candidate_kernels.screen(
-                own, symptoms, sweeps.least_odds, workspace, records.candidates[record]
-            )
-            n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
-            expect_record(own, symptoms, n_chosen, once, random, workspace, counts)
+            # Who he may be in other sweeps hardly makes other diseases possible.
+            if sweep == 0 or sweep == n_sweeps + gap or has_items:
+                candidate_kernels.screen(
+                    own, symptoms, sweeps.least_odds, workspace, records.candidates[record]
+                )
             half = 0 if sweep < n_sweeps else 1
             counted = 1.0 / n_sweeps if half == 0 or sweep >= n_sweeps + gap else 0.0
+            if has_items:
+                for disease in range(len(own.priors)):
+                    if workspace.odds[disease] > NOTHING:
+                        gather(own, disease, workspace.odds[disease], workspace, counts)
+            n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
+            expect_record(own, symptoms, n_chosen, once, random, workspace, counts)
+            if has_items:
+                add_items(own, workspace, counts, counted, items[half, record])
             into = rows[half, record]
             for i in range(len(own.priors)):
                 surprise = (workspace.odds[i] - own.priors[i]) * counted
@@ -282,7 +317,7 @@ def score_people(
             candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sum_logistic(
     population: Population, occupancy: Floats, expected: Floats, hessian: Floats
 ) -> None:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_FACTORED, covariance_of, errors_of, information_errors
 from noisyor.errors import ParameterError
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 
 STEP = 1e-4
 """By so much log odds are moved to see how the derivatives change."""
@@ -46,7 +47,7 @@ def check_robust(n_parameters: int, *, is_exact: bool) -> None:
 
 
 def robust_covariance(
-    expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Fixed, priors: BetaPriors
+    expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Beliefs, priors: BetaPriors
 ) -> RobustCovariance:
     """Return the sandwich, weak priors counting in the curvature."""
     bread = covariance_of(network, curvature_of(expectation, network, fixed), fixed, priors)
@@ -54,7 +55,7 @@ def robust_covariance(
 
 
 def robust_errors(
-    expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Fixed, found: RobustCovariance,
+    expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Beliefs, found: RobustCovariance,
     priors: BetaPriors,
 ) -> Parameters:  # fmt: skip
     """Return the sandwich's errors, none smaller than those of the information.
@@ -66,7 +67,7 @@ def robust_errors(
     return errors_of(network, found.sandwich).map(np.fmax, usual)
 
 
-def curvature_of(expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Fixed) -> Floats:
+def curvature_of(expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Beliefs) -> Floats:
     """Return the negative second derivatives of the log likelihood by the log odds.
 
     By differences of the derivatives; what is fixed has none.

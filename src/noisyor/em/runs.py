@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs
+from noisyor.drawing import axes_for, draw_trace
 from noisyor.errors import ParameterError, count_of, quoted
 from noisyor.findings import Findings
+from noisyor.gpu import check_device_name
 from noisyor.immutable import EqualByValue
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import as_seed
 from noisyor.parallel import n_threads
-from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -45,6 +47,10 @@ class EMSettings:
         Exact methods refuse records that need more: exact inference is exponential.
     robust
         Standard errors that hold even if the network does not describe the records.
+    device
+        Where diseases are sampled: "cpu"; "gpu", the graphics card; or "auto".
+    standard_errors
+        False: none are looked for where records are sampled; of a start nobody wants them.
     """
 
     max_iter: int | None = None
@@ -54,6 +60,8 @@ class EMSettings:
     n_jobs: int | None = None
     max_operations: float = MAX_OPERATIONS
     robust: bool = False
+    device: str = "cpu"
+    standard_errors: bool = True
 
     def __post_init__(self) -> None:
         _check_number("max_iter", 1 if self.max_iter is None else self.max_iter, Integral, 1)
@@ -61,6 +69,7 @@ class EMSettings:
         _check_number("tol", 0.0 if self.tol is None else self.tol, Real, 0, below=1)
         _check_number("max_operations", self.max_operations, Real, 1)
         n_threads(self.n_jobs)
+        check_device_name(self.device)
         # Kernels count on from a thousand times the seed.
         object.__setattr__(self, "rng", as_seed(self.rng) % 2**52)
 
@@ -96,7 +105,7 @@ class Run(NamedTuple):
     is_settled: bool
     """True if it ended because nothing changed any more, not because of its last step."""
     n_before: int = 0
-    """Steps over a part of the records, before these."""
+    """Steps before these, that led to their start."""
     steps: list[int] | None = None
     """After how many steps each value was found; None: 0, 1, 2 and so on."""
 
@@ -114,7 +123,7 @@ class Trace(EqualByValue):
     is_settled: bool
     """True if the run that was kept ended because nothing changed any more."""
     n_before: int = 0
-    """Steps over a part of the records, before these."""
+    """Steps before these, that led to their start."""
     steps: Integers | None = None
     """After how many steps each value was found; None: 0, 1, 2 and so on."""
 
@@ -122,6 +131,14 @@ class Trace(EqualByValue):
     def n_steps(self) -> int:
         """Steps of the run that was kept, over all records."""
         return len(self.values) - 1 if self.steps is None else int(self.steps[-1])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how it rose step by step, and where other starts ended; return the axes."""
+        steps = np.arange(len(self.values)) if self.steps is None else self.steps
+        with axes_for(ax, 5.6, 3.4) as axes:
+            draw_trace(axes, steps, self.values, self.ends, label=self.quantity,
+                       is_settled=bool(self.is_settled))  # fmt: skip
+        return axes
 
     def facts(self) -> dict[str, object]:
         """Return what is to be known of it, for JSON."""
@@ -137,9 +154,9 @@ class Trace(EqualByValue):
     def __str__(self) -> str:
         steps = f"after {count_of(self.n_steps, 'step')}"
         if self.n_before:
-            steps += f" over all records, and {self.n_before:,} over a part of them"
-        ending = "" if self.is_settled else ", still rising"
-        text = f"The {self.quantity} is {self.values[-1]:,.2f} {steps}{ending}."
+            steps += f" over all records, and {self.n_before:,} before them to come near"
+        ending = "settled" if self.is_settled else "has not settled"
+        text = f"The {self.quantity} {ending} at {self.values[-1]:,.2f} {steps}."
         worst = float(self.ends.min())
         if len(self.ends) > 1 and worst < self.ends.max() - 0.01:
             text += f" {len(self.ends)} starts ended between {worst:,.2f} and that."
@@ -159,7 +176,7 @@ def best_run(runs: list[Run], quantity: str) -> tuple[NoisyOrNetwork, Trace]:
 
 
 def random_starts(
-    findings: Findings, structure: Structure, fixed: Fixed, settings: EMSettings
+    findings: Findings, structure: Structure, fixed: Beliefs, settings: EMSettings
 ) -> list[NoisyOrNetwork]:
     """Return networks with random parameters; leaks are a part of what is seen."""
     known = np.maximum(findings.n_records - findings.count_unknown(), 1)

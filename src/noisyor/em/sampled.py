@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from noisyor.em import sampling_kernels
-from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords
+from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords, Seen
 from noisyor.em.expected import ExpectedCounts, total_of
 from noisyor.em.sampling_kernels import (
     DiseaseInformation,
@@ -22,10 +22,12 @@ from noisyor.em.sampling_kernels import (
     SummedBounds,
     Sweeps,
 )
+from noisyor.em.seen import seen_of
 from noisyor.findings.blocks import Block
+from noisyor.findings.labels import Labels, SeenCounts
 from noisyor.inference.flat import Floats, Integers, flatten
 from noisyor.network import NoisyOrNetwork
-from noisyor.parallel import in_threads
+from noisyor.parallel import one_by_one
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
@@ -37,17 +39,22 @@ GATHERED: dict[type, Any] = {
 }
 """What adds up each kind of sums."""
 
-SUMMED_PARTS, MATRIX_PARTS = 64, 4
+SUMMED_PARTS, MATRIX_PARTS = 64, 16
 """Sums over blocks are made in so many parts, whatever the number of threads: so they are equal.
 Matrices of all parameters are large, so there are fewer of them."""
+SAMPLED_AT_ONCE = 1024
+"""Blocks are split into such of so many records, which many threads can share evenly."""
 
 
-def with_children(structure: Structure) -> Structure:
+def with_children(structure: Structure, seen: SeenCounts | None = None) -> Structure:
     """Return the structure without diseases that cause nothing: no record says anything of them.
 
-    They must not take part in sampling, where they would change what is drawn for the others.
+    They must not take part in sampling, where they would change what is drawn for the others. Those
+    that have labels are kept.
     """
     has_children = np.diff(structure.child_offsets) > 0
+    if seen is not None:
+        has_children = has_children | seen.is_labelled
     if has_children.all() or not has_children.any():
         return structure
     return structure.subset(diseases=np.flatnonzero(has_children).tolist())
@@ -61,6 +68,12 @@ class Sampler(Protocol):
     """The first record of each block, and their number."""
     known: Floats
     """Records in which each symptom is known."""
+    seen: SeenCounts | None = None
+    """How often diseases were seen; None: there are no labels."""
+
+    def labelled(self) -> "Sampler | None":
+        """Return a sampler of the labelled records alone, where these are known to be some."""
+        return None
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -68,8 +81,13 @@ class Sampler(Protocol):
         """Sample the diseases of the first blocks; return the expected counts."""
         ...
 
-    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
-        """Return the information that the records bring on each disease and each leak."""
+    def inform(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
+    ) -> DiseaseInformation:
+        """Return the information that the records bring on each disease and each leak.
+
+        As if all were such as those of every so many blocks.
+        """
         ...
 
     def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
@@ -96,17 +114,19 @@ class Sampler(Protocol):
         return Scores(np.asarray(found.total + n_records * nothing), information)
 
     def share_findings(
-        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
     ) -> SharedScores:
         """Return what diseases and findings that are present add to what diseases share."""
         ...
 
-    def share(self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int) -> Floats:
+    def share(
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
+    ) -> Floats:
         """Return the information on the priors of all diseases together.
 
         The failures of a disease follow its prior: a change of it changes each by so much.
         """
-        found = self.share_findings(network, following, n_sweeps, seed)
+        found = self.share_findings(network, following, n_sweeps, seed, every)
         total = Parameters.split(self.structure, found.total)
         followed = following * total.failures
         by_disease = np.bincount(self.structure.edges[:, 0], followed, self.structure.n_diseases)
@@ -131,26 +151,29 @@ class RecordSampler(Sampler):
         blocks: Sequence[Block],
         least_odds: float = 1e-5,
         *,
+        labels: Labels | None = None,
         first_record: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.least_odds = least_odds
         """Diseases with smaller odds are not candidates of a record."""
         self.structure = structure
-        self.blocks = blocks
-        self._first_record = first_record
+        self.blocks = [each for block in blocks for each in block.split(SAMPLED_AT_ONCE)]
+        self.clamped = seen_of(labels, structure)
+        self.seen = None if labels is None else labels.counts()
+        self.first_record = first_record
         """The number of the first of these records among all: what is sampled depends on it."""
         self._n_jobs = n_jobs
-        self.starts = np.cumsum([0, *(block.n_records for block in blocks)])
+        self.starts = np.cumsum([0, *(block.n_records for block in self.blocks)])
         self.known = np.full(structure.n_symptoms, float(self.starts[-1]))
-        for block in blocks:
+        for block in self.blocks:
             if block.unknown is not None:
                 self.known -= np.bitwise_count(block.unknown).sum(axis=1)
         words = (structure.n_diseases + 63) // 64
         self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)
         self.candidates = np.zeros_like(self.states)
-        self.is_started = np.zeros(len(blocks), dtype=np.bool_)
-        self.negligible_cases = [np.zeros(structure.n_diseases) for _ in blocks]
+        self.is_started = np.zeros(len(self.blocks), dtype=np.bool_)
+        self.negligible_cases = [np.zeros(structure.n_diseases) for _ in self.blocks]
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -171,7 +194,7 @@ class RecordSampler(Sampler):
                 self.is_started[k] = True
             return counts
 
-        return total_of(in_threads(expect_part, self._parts(n_blocks), self._n_jobs))
+        return total_of(one_by_one(expect_part, self._parts(n_blocks), self._n_jobs))
 
     def _parts(self, n_blocks: int) -> list[range]:
         """Split the first blocks into parts that are summed up one by one."""
@@ -180,9 +203,11 @@ class RecordSampler(Sampler):
         bounds = np.linspace(0, n_blocks, n_parts + 1).astype(int).tolist()
         return [range(first, last) for first, last in itertools.pairwise(bounds)]
 
-    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
+    def inform(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
+    ) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
-        return self._gathered(DiseaseInformation, network, n_sweeps, seed)
+        return self._gathered(DiseaseInformation, network, n_sweeps, seed, every)
 
     def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
         """Return lower bounds of the log evidences of every so many records."""
@@ -193,7 +218,12 @@ class RecordSampler(Sampler):
             sampling_kernels.bound_records(net, self._records(k), every, found)
             return found
 
-        return total_of(in_threads(bound_block, range(len(self.blocks)), self._n_jobs))
+        return total_of(one_by_one(bound_block, self._blocks_of_every(every), self._n_jobs))
+
+    def _blocks_of_every(self, n: int) -> list[int]:
+        """Return the blocks that have one of every so many records, of which there is one."""
+        ends = -(-(self.first_record + self.starts) // n)  # multiples of n before each
+        return np.flatnonzero(np.diff(ends)).tolist() or [0]
 
     def share_enumerated(self) -> float:
         """Return the share of the records whose candidates are few enough to be summed up."""
@@ -205,10 +235,10 @@ class RecordSampler(Sampler):
         return self._gathered(Scores, network, n_sweeps, seed)
 
     def share_findings(
-        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
     ) -> SharedScores:
         """Return what diseases and findings that are present add to what diseases share."""
-        return self._gathered(SharedScores, network, n_sweeps, seed, more=(following,))
+        return self._gathered(SharedScores, network, n_sweeps, seed, every, more=(following,))
 
     def _gathered(
         self,
@@ -216,19 +246,26 @@ class RecordSampler(Sampler):
         network: NoisyOrNetwork,
         n_sweeps: int,
         seed: int,
+        every: int = 1,
         more: tuple[Any, ...] = (),
     ) -> Sums:
-        """Return what is gathered over all blocks."""
+        """Return what is gathered over every so many blocks, as if all were such as these."""
         net, gather = flatten(network), GATHERED[kind]
         sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed)
 
+        chosen = range(0, len(self.blocks), every)
+
         def gather_part(first: int) -> Sums:
             found = kind.zeros(self.structure)
-            for k in range(first, len(self.blocks), MATRIX_PARTS):
+            for k in chosen[first::MATRIX_PARTS]:
                 gather(net, self._records(k), sweeps, *more, found)
             return found
 
-        return total_of(in_threads(gather_part, range(MATRIX_PARTS), self._n_jobs))
+        total = total_of(one_by_one(gather_part, range(MATRIX_PARTS), self._n_jobs))
+        if every == 1:
+            return total
+        n_chosen = sum(self.blocks[k].n_records for k in chosen)
+        return kind(*(self.starts[-1] / max(n_chosen, 1) * each for each in total))
 
     def copied(self) -> "RecordSampler":
         """Return a sampler that goes on from here and leaves this one as it is."""
@@ -242,6 +279,6 @@ class RecordSampler(Sampler):
         """Return a block of records with what is kept of them."""
         rows = slice(self.starts[k], self.starts[k + 1])
         return SampledRecords(
-            *self.blocks[k].listed(), self._first_record + int(self.starts[k]), self.states[rows],
-            self.candidates[rows],
+            *self.blocks[k].listed(), self.first_record + int(self.starts[k]), self.states[rows],
+            self.candidates[rows], Seen(self.clamped.known[rows], self.clamped.on[rows]),
         )  # fmt: skip

@@ -4,11 +4,15 @@ A step takes a sampler and gives a new one, so that it can be done again if its 
 what travels are networks and sums.
 """
 
+import copy
+import functools
+import operator
 import sys
 from typing import Any
 
 import numpy as np
 
+from noisyor.cluster import Cluster
 from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SharedScores, SummedBounds
@@ -16,9 +20,12 @@ from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords, Reading, job_blocks
+from noisyor.findings.label_tables import LabelTable
+from noisyor.findings.labels import SeenCounts
 from noisyor.findings.notes import Notes
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
+from noisyor.structure import Structure
 
 SAMPLES_WIDE_ONLY = (
     "records with a row per finding cannot stay on a cluster's workers yet: learn with "
@@ -29,22 +36,43 @@ SAMPLES_WIDE_ONLY = (
 class ClusterSampler(Sampler):
     """Samplers on workers, one for each job's records; they count as blocks."""
 
-    def __init__(self, records: ClusterRecords) -> None:
+    def __init__(self, records: ClusterRecords, labels: LabelTable | None = None) -> None:
         if records.is_long:
             raise ParameterError(SAMPLES_WIDE_ONLY)
-        self.structure = with_children(records.reading.structure)
-        self._cluster = cluster = records.cluster
+        cluster = records.cluster
+        shared = records.shared, cluster.share(labels)
         with records.passing():
-            found = [cluster.keep(_load, records.shared, *job.arguments) for job in records.jobs]
+            found = [cluster.keep(_load, *shared, *job.arguments) for job in records.jobs]
             totals = cluster.fetch([cluster.keep(RecordTotals.of, each) for each in found])
         records.end_pass(sum(int(each.n_records) for each in totals))
+        if labels is not None:
+            counts = cluster.fetch([cluster.keep(_counts_of, each) for each in found])
+            self.seen = functools.reduce(operator.add, counts)
+        self.structure = with_children(records.reading.structure, self.seen)
+        self._found = found if labels is not None else []
+        self._begin(cluster, found, totals)
+
+    def _begin(self, cluster: Cluster, found: list[Any], totals: list[RecordTotals]) -> None:
+        """Start a sampler for the records of each job that has some."""
+        self._cluster = cluster
         filled = [each for each in zip(found, totals, strict=True) if each[1].n_records]
         if not filled:
             raise ParameterError("there is nothing to learn from: there are no records.")
         self.starts = np.concatenate([[0], np.cumsum([int(each.n_records) for _, each in filled])])
         self.known: Floats = np.sum([each.known for _, each in filled], axis=0)
-        firsts = zip(filled, self.starts[:-1].tolist(), strict=True)
-        self._samplers = [cluster.keep(_start, each, first) for (each, _), first in firsts]
+        structure, firsts = cluster.share(self.structure), self.starts[:-1].tolist()
+        self._samplers = [
+            cluster.keep(_start, structure, each, first)
+            for (each, _), first in zip(filled, firsts, strict=True)
+        ]
+
+    def labelled(self) -> "ClusterSampler":
+        """Return a sampler of the labelled records alone, of which there must be some."""
+        cluster, other = self._cluster, copy.copy(self)
+        found = [cluster.keep(_labelled, each) for each in self._found]
+        totals = cluster.fetch([cluster.keep(RecordTotals.of, each) for each in found])
+        other._begin(cluster, found, totals)
+        return other
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -54,9 +82,11 @@ class ClusterSampler(Sampler):
         options |= {"n_sweeps": n_sweeps, "seed": seed}
         return ExpectedCounts(*self._stepped("expect", network, options, n_blocks))
 
-    def inform(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> DiseaseInformation:
+    def inform(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
+    ) -> DiseaseInformation:
         """Return the information that the records bring on each disease and each leak."""
-        options = {"n_sweeps": n_sweeps, "seed": seed}
+        options = {"n_sweeps": n_sweeps, "seed": seed, "every": every}
         return DiseaseInformation(*self._stepped("inform", network, options, is_kept=False))
 
     def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
@@ -74,10 +104,10 @@ class ClusterSampler(Sampler):
         return Scores(*self._stepped("score_findings", network, options))
 
     def share_findings(
-        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int
+        self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
     ) -> SharedScores:
         """Return what diseases and findings that are present add to what diseases share."""
-        options = {"following": following, "n_sweeps": n_sweeps, "seed": seed}
+        options = {"following": following, "n_sweeps": n_sweeps, "seed": seed, "every": every}
         return SharedScores(*self._stepped("share_findings", network, options))
 
     def _stepped(
@@ -100,17 +130,28 @@ class ClusterSampler(Sampler):
 # --- what workers do ---
 
 
-def _load(reading: Reading, *arguments: Any) -> Findings:
+def _load(reading: Reading, labels: LabelTable | None, *arguments: Any) -> Findings:
     # What is to be noted of the records was noted when they were counted.
-    return Findings(reading.structure, job_blocks(reading, Notes(), *arguments))
+    findings = Findings(reading.structure, job_blocks(reading, Notes(), *arguments))
+    return findings if labels is None else labels.put_to(findings)
 
 
-def _start(findings: Findings, first_record: int) -> RecordSampler:
-    structure = with_children(findings.structure)
+def _counts_of(findings: Findings) -> SeenCounts:
+    assert findings.labels is not None
+    return findings.labels.counts()
+
+
+def _labelled(findings: Findings) -> Findings:
+    assert findings.labels is not None
+    return findings.chosen(findings.labels.is_labelled)
+
+
+def _start(structure: Structure, findings: Findings, first_record: int) -> RecordSampler:
     least_odds = StochasticSettings.of(structure).least_odds
     return RecordSampler(
-        structure, findings.blocks, least_odds, first_record=first_record, n_jobs=1
-    )
+        structure, findings.blocks, least_odds, labels=findings.labels,
+        first_record=first_record, n_jobs=1,
+    )  # fmt: skip
 
 
 def _step(

@@ -2,18 +2,29 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from noisyor.em import candidate_kernels
-from noisyor.em.candidate_kernels import MOST_ENUMERATED, OpenRecord, SampledRecords
+from noisyor.em import candidate_kernels, state_kernels
+from noisyor.em.candidate_kernels import (
+    CERTAIN,
+    MOST_ENUMERATED,
+    OpenRecord,
+    SampledRecords,
+)
 from noisyor.em.expected import ExpectedCounts
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.gibbs_kernels import Random, random_of
+from noisyor.kernels import kernel
 from noisyor.structure import Structure
 
 NOTHING = 1e-7
 """Probabilities that are not worth the time to count them."""
+
+
+@kernel
+def add_to(sums: Floats, index: int, value: float) -> None:
+    """Add to one of some sums; on a card, where many threads do so at once, another function."""
+    sums[index] += value
 
 
 # --- the expectations of EM ---
@@ -35,7 +46,7 @@ class Sweeps(NamedTuple):
     """Records with more candidates are sampled."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sample_records(
     net: FlatNetwork,
     records: SampledRecords,
@@ -50,24 +61,39 @@ def sample_records(
     workspace = candidate_kernels.new_open_record(net)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
-        symptoms = candidate_kernels.open_record(net, records, record, workspace)
-        if sweeps.is_start:
-            candidate_kernels.explain(net, symptoms, workspace)
-        if sweeps.must_screen:
-            candidate_kernels.screen(
-                net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
-            )
-            for disease in range(len(net.priors)):
-                odds = workspace.odds[disease]
-                negligible_cases[disease] += odds
-                if odds > NOTHING:
-                    gather(net, disease, odds, workspace, counts)
-        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
-        expect_record(net, symptoms, n_chosen, sweeps, random, workspace, counts)
-        candidate_kernels.close_record(symptoms, workspace, records.states[record])
+        sample_record(net, records, record, sweeps, random, workspace, counts, negligible_cases)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
+def sample_record(
+    net: FlatNetwork,
+    records: SampledRecords,
+    record: int,
+    sweeps: Sweeps,
+    random: Random,
+    workspace: OpenRecord,
+    counts: ExpectedCounts,
+    negligible_cases: Floats,
+) -> None:
+    """Do so with one record."""
+    symptoms = candidate_kernels.open_record(net, records, record, workspace)
+    if sweeps.is_start:
+        candidate_kernels.explain(net, symptoms, workspace)
+    if sweeps.must_screen:
+        candidate_kernels.screen(
+            net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
+        )
+        for disease in range(len(net.priors)):
+            odds = workspace.odds[disease]
+            add_to(negligible_cases, disease, odds)
+            if odds > NOTHING:
+                gather(net, disease, odds, workspace, counts)
+    n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
+    expect_record(net, symptoms, n_chosen, sweeps, random, workspace, counts)
+    candidate_kernels.close_record(symptoms, workspace, records.states[record])
+
+
+@kernel
 def expect_record(
     net: FlatNetwork,
     symptoms: Listed,
@@ -83,7 +109,7 @@ def expect_record(
     """
     if n_chosen <= sweeps.most_enumerated:
         draws = random if sweeps.must_draw else random[:0]
-        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, draws)
+        state_kernels.enumerate_states(net, symptoms, n_chosen, workspace, draws)
         gather_sums(net, symptoms, n_chosen, workspace, counts)
         for index in range(n_chosen):
             workspace.odds[workspace.chosen[index]] = workspace.probabilities[index]
@@ -92,16 +118,16 @@ def expect_record(
         for disease in workspace.chosen[:n_chosen]:
             probability = candidate_kernels.probability_of(net, disease, workspace)
             if sweep == sweeps.n_sweeps - 1:
-                counts.cases[disease] += probability
+                add_to(counts.cases, disease, probability)
                 workspace.odds[disease] = probability
                 gather(net, disease, probability, workspace, counts)
             candidate_kernels.draw(net, disease, probability, random, workspace)
     for x in range(len(symptoms)):
         if workspace.h[x] > 0.0:
-            counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.w[x]
+            add_to(counts.leaked, symptoms[x], net.leaks[symptoms[x]] * workspace.w[x])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather(
     net: FlatNetwork, disease: int, chance: float, workspace: OpenRecord, counts: ExpectedCounts
 ) -> None:
@@ -110,31 +136,31 @@ def gather(
         x = workspace.slots[net.edge_symptoms[edge]] - 1
         if x >= 0:
             if workspace.h[x] == 0.0:
-                counts.unknown[edge] += chance
+                add_to(counts.unknown, edge, chance)
             else:
                 f, absent = net.failures[edge], workspace.absent[x]
                 with_disease = absent if workspace.is_on[disease] else absent * f
-                counts.caused[edge] += chance * (1.0 - f) / (1.0 - with_disease)
+                add_to(counts.caused, edge, chance * (1.0 - f) / (1.0 - with_disease))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather_sums(
     net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, counts: ExpectedCounts
 ) -> None:
     """Add the expected counts over all states of the candidates."""
     for c in range(n_chosen):
         disease, probability = workspace.chosen[c], workspace.probabilities[c]
-        counts.cases[disease] += probability
+        add_to(counts.cases, disease, probability)
         for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
             x = workspace.slots[net.edge_symptoms[edge]] - 1
             if x >= 0 and workspace.h[x] == 0.0:
-                counts.unknown[edge] += probability
+                add_to(counts.unknown, edge, probability)
         for entry in range(workspace.entry_offsets[c], workspace.entry_offsets[c + 1]):
             edge = workspace.entry_edges[entry]
-            counts.caused[edge] += (1.0 - net.failures[edge]) * workspace.with_disease[entry]
+            add_to(counts.caused, edge, (1.0 - net.failures[edge]) * workspace.with_disease[entry])
     for x in range(len(symptoms)):
         if workspace.h[x] > 0.0:
-            counts.leaked[symptoms[x]] += net.leaks[symptoms[x]] * workspace.inverses[x]
+            add_to(counts.leaked, symptoms[x], net.leaks[symptoms[x]] * workspace.inverses[x])
 
 
 # --- bounds of the likelihood ---
@@ -153,7 +179,7 @@ class SummedBounds(NamedTuple):
         return cls(np.zeros(1), np.zeros(1))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bound_records(
     net: FlatNetwork, records: SampledRecords, every: int, bounded: SummedBounds
 ) -> None:
@@ -165,7 +191,7 @@ def bound_records(
     workspace, odds = candidate_kernels.new_open_record(net), np.empty(len(net.priors))
     fresh = SampledRecords(
         records.offsets, records.listed, records.is_unknown, records.first,
-        np.zeros_like(records.states), records.candidates,
+        np.zeros_like(records.states), records.candidates, records.seen,
     )  # fmt: skip
     log_silent = np.log(1.0 - net.leaks)
     log_nothing = np.log(1.0 - net.priors).sum() + log_silent.sum()
@@ -179,9 +205,10 @@ def bound_records(
         workspace.chosen[:n_chosen] = np.argsort(-odds)[:n_chosen]
         workspace.is_on[:] = False
         log_evidence = log_nothing
-        log_evidence += candidate_kernels.enumerate_states(
+        log_evidence += state_kernels.enumerate_states(
             net, symptoms, n_chosen, workspace, candidate_kernels.no_draws()
         )
+        log_evidence -= CERTAIN * (workspace.labels[workspace.chosen[:n_chosen]] == 1).sum()
         for x in range(len(symptoms)):
             log_evidence -= log_silent[symptoms[x]]
             if workspace.h[x] > 0.0:
@@ -208,7 +235,7 @@ class DiseaseInformation(NamedTuple):
         return cls(np.zeros((sizes * sizes).sum()), np.zeros(structure.n_symptoms))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather_information(
     net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, information: DiseaseInformation
 ) -> None:
@@ -224,7 +251,7 @@ def gather_information(
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         symptoms = candidate_kernels.open_record(net, records, record, workspace)
-        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
         for _ in range(n_sweeps):
             for disease in workspace.chosen[:n_chosen]:
                 probability = candidate_kernels.probability_of(net, disease, workspace)
@@ -244,7 +271,7 @@ def gather_information(
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def inform(
     net: FlatNetwork,
     disease: int,
@@ -284,7 +311,7 @@ class Scores(NamedTuple):
         return cls(np.zeros(size), np.zeros((size, size)))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather_scores(
     net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, scores: Scores
 ) -> None:
@@ -308,14 +335,14 @@ def gather_scores(
         for disease in range(len(net.priors)):
             if workspace.odds[disease] > NOTHING:  # too small for the products, not for the sums
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
-        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
         expect_scores(net, symptoms, n_chosen, n_sweeps, random, workspace, halves)
         n_touched = list_touched(net, symptoms, n_chosen, workspace, touched)
         add_products(touched[:n_touched], halves, total, products)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def expect_scores(
     net: FlatNetwork, symptoms: Listed, n_chosen: int, n_sweeps: int, random: Random,
     workspace: OpenRecord, halves: Floats,
@@ -323,7 +350,7 @@ def expect_scores(
     """Write down a record's expected scores, twice: by two halves of the sweeps, or summed up."""
     if n_chosen <= MOST_ENUMERATED:
         no_draws = candidate_kernels.no_draws()
-        candidate_kernels.enumerate_states(net, symptoms, n_chosen, workspace, no_draws)
+        state_kernels.enumerate_states(net, symptoms, n_chosen, workspace, no_draws)
         score_sums(net, symptoms, n_chosen, workspace, halves[0])
         halves[1] = halves[0]
         return
@@ -340,7 +367,7 @@ def expect_scores(
             half[first_leak + symptoms[x]] += (workspace.h[x] + 1.0) / (1.0 - leak) / n_sweeps
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_scores(
     net: FlatNetwork, disease: int, probability: float, workspace: OpenRecord, scores: Floats
 ) -> None:
@@ -352,7 +379,7 @@ def add_scores(
     scores[disease] += probability / (p * (1.0 - p))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def score_sums(
     net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, scores: Floats
 ) -> None:
@@ -374,7 +401,7 @@ def score_sums(
         scores[n_edges + n_diseases + symptoms[x]] = inverse / (1.0 - net.leaks[symptoms[x]])
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def list_touched(
     net: FlatNetwork, symptoms: Listed, n_chosen: int, workspace: OpenRecord, touched: Integers
 ) -> int:
@@ -392,7 +419,7 @@ def list_touched(
     return n_touched
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_products(touched: Integers, halves: Floats, total: Floats, products: Floats) -> None:
     """Add a record's scores and their products to the sums, and wipe them out."""
     for a in touched:
@@ -419,7 +446,7 @@ class SharedScores(NamedTuple):
         return cls(np.zeros(structure.n_parameters), np.zeros((n, n)))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather_shared(
     net: FlatNetwork, records: SampledRecords, sweeps: Sweeps, following: Floats,
     scores: SharedScores,
@@ -441,7 +468,7 @@ def gather_shared(
         for disease in range(n_diseases):
             if workspace.odds[disease] > NOTHING:
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
-        n_chosen = candidate_kernels.list_candidates(records.candidates[record], workspace)
+        n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
         expect_scores(net, symptoms, n_chosen, sweeps.n_sweeps, random, workspace, halves)
         chosen = workspace.chosen[:n_chosen]
         for half in range(2):

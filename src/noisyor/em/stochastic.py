@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
 from noisyor.em.information import MOST_TOGETHER, covariance_of, scale_of, without
 from noisyor.em.runs import Run
 from noisyor.em.sampled import Sampler
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Parameters, from_log_odds, log_odds
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
 
 BOUNDED = "penalised log likelihood, bounded from below on some of the records,"
 """What is climbed, in words."""
-GUARDED_RECORDS = 400
-"""The records on whose evidence it is decided which network is returned."""
 LITTLE = 0.05
 """Rounds end when they gain less than this part of half the number of parameters, which is what a
 maximum is above the true network."""
@@ -45,7 +44,7 @@ class StochasticSettings:
     warm_up_records: int = 100_000
     """With more records some rounds are made over so many of them first..."""
     warm_up_rounds: int = 5
-    rounds_after: int = 5
+    rounds_after: int = 4
     """... and fewer over all records."""
     sweeps: int = 2
     """How often each disease is drawn in a round."""
@@ -54,6 +53,8 @@ class StochasticSettings:
     least_odds: float = 1e-5
     """Odds below which a disease is not a candidate of a record."""
     information_sweeps: int = 4
+    informed_records: int = 250_000
+    """Of more records standard errors come from about so many: they need not be exact."""
 
     @classmethod
     def of(cls, structure: Structure, max_iter: int | None = None) -> "StochasticSettings":
@@ -103,7 +104,10 @@ def is_small(structure: Structure) -> bool:
 class Rounds:
     """Rounds of EM over the records of a sampler: an E-step by sampling, then the M-step."""
 
-    def __init__(self, sampler: Sampler, fixed: Fixed, share: float = 1.0) -> None:
+    guarded_records = 400
+    """The records on whose evidence it is decided which network is returned."""
+
+    def __init__(self, sampler: Sampler, fixed: Beliefs, share: float = 1.0) -> None:
         self.sampler, self.fixed, self.share = sampler, fixed, share
         self._weak: BetaPriors | None = None
 
@@ -125,7 +129,9 @@ class Rounds:
             network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
         )
         trials = Trials.of(network.structure, counts, self.totals(n_blocks))
-        return maximise(trials, network, self.fixed, BetaPriors.weak(network, self.share))
+        return maximise(
+            trials, network, self.fixed, BetaPriors.weak(network, self.share).believing(self.fixed)
+        )
 
     def prepared(self, start: NoisyOrNetwork) -> NoisyOrNetwork:
         """Return a start with what is fixed, and all else off 0 and 1."""
@@ -139,7 +145,7 @@ class Rounds:
     def log_density(self, network: NoisyOrNetwork) -> float:
         """Return that of the weak priors, which are those around the first network for all."""
         if self._weak is None:
-            self._weak = BetaPriors.weak(network, self.share)
+            self._weak = BetaPriors.weak(network, self.share).believing(self.fixed)
         return self._weak.log_density(network, ~self.fixed.mask.vector)
 
 
@@ -151,7 +157,7 @@ class Guard:
 
     def __init__(self, rounds: Rounds, start: NoisyOrNetwork, tol: float) -> None:
         self._rounds, self._tol, self.n_before = rounds, tol, 0
-        self._every = max(int(rounds.sampler.starts[-1]) // GUARDED_RECORDS, 1)
+        self._every = max(int(rounds.sampler.starts[-1]) // rounds.guarded_records, 1)
         self.networks, self.values, self.steps = [start], [self.value_of(start)], [0]
 
     def value_of(self, network: NoisyOrNetwork) -> float:
@@ -234,7 +240,7 @@ def fisher_scoring(
     sampler: Sampler,
     start: NoisyOrNetwork,
     seed: int,
-    fixed: Fixed,
+    fixed: Beliefs,
     share: float = 1.0,
     settings: ScoringSettings = ScoringSettings(),
     see: Callable[[NoisyOrNetwork, int], Any] = lambda *_: None,
@@ -263,7 +269,7 @@ def fisher_scoring(
             is_exact = sampler.share_enumerated() > settings.exact_share
         scores = sampler.score(network, settings.sweeps, seed + 700 + step)
         scale = scale_of(network)
-        gradient, curvature = BetaPriors.weak(network, share).derivatives(network)
+        gradient, curvature = BetaPriors.weak(network, share).believing(fixed).derivatives(network)
         fresh = scale[:, np.newaxis] * scores.information * scale
         length = damping if is_exact else 1.0 / max(1, step - settings.full_steps + 2)
         weight = 1.0 if is_exact else max(length / 2.0, 1.0 / (step + 1))
@@ -280,16 +286,18 @@ def fisher_scoring(
             break
     network = network_at(position)
     see(network, step % settings.screen_every + 1)
-    weak = BetaPriors.weak(network, share)
+    weak = BetaPriors.weak(network, share).believing(fixed)
     return network, covariance_of(network, information, fixed, weak)
 
 
 def sampled_covariance(
-    sampler: Sampler, network: NoisyOrNetwork, seed: int, fixed: Fixed, share: float
+    sampler: Sampler, network: NoisyOrNetwork, seed: int, fixed: Beliefs, share: float
 ) -> Floats:
     """Return the covariance by log odds at a network, from sampled diseases."""
     n_blocks, n_sweeps, scale = len(sampler.starts) - 1, ScoringSettings.sweeps, scale_of(network)
     sampler.expect(network, n_blocks, must_screen=True, n_sweeps=n_sweeps, seed=seed)
     information = sampler.score(network, n_sweeps, seed).information
     information = scale[:, np.newaxis] * information * scale
-    return covariance_of(network, information, fixed, BetaPriors.weak(network, share))
+    return covariance_of(
+        network, information, fixed, BetaPriors.weak(network, share).believing(fixed)
+    )

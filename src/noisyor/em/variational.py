@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.em import variational_kernels
 from noisyor.em.expected import (
     SMALLEST,
@@ -25,12 +26,12 @@ from noisyor.em.expected import (
     Trials,
     total_of,
 )
+from noisyor.em.seen import distinct_seen
 from noisyor.em.variational_kernels import SharedFindings, Strengths
 from noisyor.findings import Findings
-from noisyor.inference.flat import CHUNK, FlatNetwork, distinct_records, flatten
+from noisyor.inference.flat import CHUNK, FlatNetwork, flatten
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
-from noisyor.parameters import Fixed
 
 
 class VariationalExpectation:
@@ -40,7 +41,7 @@ class VariationalExpectation:
         self.structure = findings.structure
         self.totals = RecordTotals.of(findings)
         self._present = findings.count_present().astype(np.float64)
-        self._records = distinct_records(findings)
+        self._records, _, self._seen = distinct_seen(findings)
         self._shared = self._lay_out()
         # With fewer findings and parents, starting threads takes longer than the work.
         self._n_jobs = n_jobs if len(self._shared.edges) >= 100_000 else 1
@@ -79,7 +80,7 @@ class VariationalExpectation:
 
         def raise_bounds(first: int) -> tuple[float, ExpectedCounts]:
             counts, last = ExpectedCounts.zeros(self.structure), min(first + CHUNK, n)
-            work = flat, self._records, self._shared, first, last
+            work = flat, self._records, self._seen, self._shared, first, last
             return variational_kernels.bound_records(*work, 2, counts), counts
 
         found = in_threads(raise_bounds, range(0, n, CHUNK), self._n_jobs)
@@ -87,7 +88,9 @@ class VariationalExpectation:
         trials = Trials.of(self.structure, total_of(parts), self.totals)
         return Expected(trials, float(sum(bounds)))
 
-    def maximise(self, expected: Expected, network: NoisyOrNetwork, fixed: Fixed) -> NoisyOrNetwork:
+    def maximise(
+        self, expected: Expected, network: NoisyOrNetwork, fixed: Beliefs
+    ) -> NoisyOrNetwork:
         """Do an M-step."""
         structure, shared = self.structure, self._shared
         known, flat = self.totals.known, flatten(network)

@@ -6,12 +6,14 @@ that its parents answer for, mu the posteriors of diseases (see variational.py).
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from noisyor.em import candidate_kernels
+from noisyor.em.candidate_kernels import CERTAIN, Seen
 from noisyor.em.expected import SMALLEST, SMALLEST_LEAK, ExpectedCounts
 from noisyor.inference.bound_kernels import log_present, share_out
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Records
+from noisyor.kernels import kernel
 
 NEWTON_STEPS, CLOSE = 60, 1e-10
 """For one parameter: steps at most, and the relative change after which no other is made."""
@@ -43,10 +45,11 @@ class Strengths(NamedTuple):
     theta0: Floats
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def bound_records(
     net: FlatNetwork,
     records: Records,
+    seen: Seen,
     shared: SharedFindings,
     first: int,
     last: int,
@@ -58,10 +61,12 @@ def bound_records(
     n_diseases = len(net.priors)
     log_odds, posteriors = np.empty(n_diseases), np.empty(n_diseases)
     constant = np.log1p(-net.priors).sum() + net.log_silent.sum()
+    labels = np.zeros(n_diseases, np.int8)
     for record in range(first, last):
         here = range(records.offsets[record], records.offsets[record + 1])
-        base = constant
-        log_odds[:] = net.log_odds
+        candidate_kernels.read_labels(seen, record, labels)
+        base = constant - CERTAIN * (labels == 1).sum()
+        log_odds[:] = net.log_odds + CERTAIN * labels
         for x in here:
             j = records.symptoms[x]
             base -= net.log_silent[j]
@@ -87,7 +92,7 @@ def bound_records(
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def find_posteriors(
     net: FlatNetwork,
     records: Records,
@@ -126,7 +131,7 @@ def find_posteriors(
     return float(bound)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x: int) -> None:
     """Give more of a finding to the parents that gain most by it."""
     entries = shared.order[shared.finding_offsets[x] : shared.finding_offsets[x + 1]]
@@ -140,7 +145,7 @@ def share_finding(net: FlatNetwork, records: Records, shared: SharedFindings, x:
         shared.shares[entries[e]] = max(shares[e], 1e-12)  # a share of 0 could never grow again
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def raise_edges(
     net: FlatNetwork,
     shared: SharedFindings,
@@ -173,7 +178,7 @@ def raise_edges(
         strengths.theta[edge] = theta
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def raise_leaks(
     net: FlatNetwork,
     shared: SharedFindings,
@@ -207,7 +212,7 @@ def raise_leaks(
         strengths.theta0[j] = theta0
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def newton(value: float, derivative: float, curvature: float, smallest: float) -> float:
     """Return Newton's next value, within bounds and not less than a tenth of the last one."""
     new = value - derivative / curvature if curvature < 0.0 else smallest

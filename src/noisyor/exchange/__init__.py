@@ -2,5 +2,14 @@
 
 from noisyor.exchange.formats import read_model, write_model
 from noisyor.exchange.objects import from_pgmpy, from_pyagrum, to_pgmpy, to_pyagrum
+from noisyor.exchange.uai import read_uai_case
 
-__all__ = ["from_pgmpy", "from_pyagrum", "read_model", "to_pgmpy", "to_pyagrum", "write_model"]
+__all__ = [
+    "from_pgmpy",
+    "from_pyagrum",
+    "read_model",
+    "read_uai_case",
+    "to_pgmpy",
+    "to_pyagrum",
+    "write_model",
+]

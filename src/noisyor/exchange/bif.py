@@ -23,7 +23,7 @@ from noisyor.errors import FileError, quoted
 from noisyor.exchange.nodes import (
     STATES,
     Node,
-    check_layers,
+    check_parents,
     identifiers,
     names_or_identifiers,
     present_state,
@@ -249,7 +249,7 @@ def read_bif(path: PathLike) -> NoisyOrNetwork:
     for key, name, kind in zip(keys, names, kinds, strict=True):
         is_disease = {"disease": True, "symptom": False}.get(kind)
         nodes.append(Node(key, name, blocks[key].location, blocks[key].parents, is_disease))
-    check_layers(nodes)
+    check_parents(nodes)
     present = {
         key: present_state(variables[key].states, variables[key].location, name)
         for key, name in zip(keys, names, strict=True)

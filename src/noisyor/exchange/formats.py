@@ -26,7 +26,7 @@ from noisyor.io.paths import PathLike, as_path
 from noisyor.io.replacing import check_writable
 from noisyor.io.tables import open_table, write_table
 from noisyor.network import NoisyOrNetwork
-from noisyor.structure import FORMATS, NETWORK_FORMAT, Structure
+from noisyor.structure import FORMATS, NETWORK_FORMAT, USUAL_WORDS, Structure
 
 Model = NoisyOrNetwork | Structure
 
@@ -41,7 +41,7 @@ def read_model(path: PathLike, file_format: str | None = None) -> Model:
         with edges.csv, priors.csv and leaks.csv.
     file_format
         One of json, edges, folder, xdsl, bif, uai and q-matrix; by default the ending tells. A
-        Q-matrix is a .csv too, so its format has to be given.
+        Q-matrix is a .csv too: it is known by its first column, if that is called item.
 
     Examples
     --------
@@ -125,7 +125,12 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
             return name
     if not file.suffix:
         return "folder"
-    endings = [ending for known in MODEL_FORMATS.values() for ending in known.endings]
+    endings = [
+        ending
+        for known in MODEL_FORMATS.values()
+        for ending in known.endings
+        if not ending.endswith(PACKED)
+    ]
     raise FileError(
         f"{path}: the ending {quoted(file.suffix)} is unknown; use {', '.join(endings)} or a "
         f"folder, or give the format: {', '.join(MODEL_FORMATS)}."
@@ -138,8 +143,12 @@ def _read_json(path: PathLike) -> Model:
 
 
 def _read_edges(path: PathLike) -> Structure:
-    ignored = {"probability", "failure"} & set(open_table(path).column_names)
-    if ignored:
+    columns = open_table(path).column_names
+    if columns and columns[0].casefold() == "item" and not {"disease", "symptom"} & set(columns):
+        give_notice(f"{path} is read as a Q-matrix: its first column holds items.", stacklevel=2)
+        return read_q_matrix(path)
+    ignored = {"probability", "failure"} & set(columns)
+    if ignored and "weight" not in columns:  # with weights they are beliefs, which learning reads
         give_notice(
             f"{path}: the column {quoted(min(ignored))} is not read: edges alone give a structure. "
             "A folder with edges.csv, priors.csv and leaks.csv gives a network.",
@@ -192,6 +201,8 @@ def _losses(model: Model, chosen: str) -> list[str]:
             lost.append(f"the flags of {n_flagged:,} parameters")
     if chosen == "uai":
         lost.append("names")
+    if chosen != "json" and structure.vocabulary != USUAL_WORDS:
+        lost.append("the reader's words and synonyms")
     if chosen == "edges" and childless + parentless:
         lost.append(f"the names without edges ({some_of(childless + parentless)})")
     if isinstance(model, NoisyOrNetwork) and chosen in ("bif", "uai"):
@@ -215,7 +226,11 @@ class ModelFormat(NamedTuple):
     """Endings that files of it have."""
 
 
-TABLE_ENDINGS = ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq"
+TEXTS, PACKED = (".csv", ".tsv", ".txt", ".tab"), (".gz", ".bz2", ".zst", ".xz", ".zip")
+TABLE_ENDINGS = (
+    *TEXTS, ".parquet", ".pq", ".xlsx", ".xlsm", *(text + end for text in TEXTS for end in PACKED),
+)  # fmt: skip
+"""Of tables that can be read."""
 MODEL_FORMATS = {
     "json": ModelFormat(None, _read_json, lambda model, path: model.save(path), (".json",)),
     "edges": ModelFormat(Structure, _read_edges, _write_edges, TABLE_ENDINGS),
@@ -227,3 +242,5 @@ MODEL_FORMATS = {
 }
 NETWORK_ENDINGS = ".json", ".xdsl", ".bif", ".uai"
 """Of files that have all of a network."""
+STRUCTURE_ENDINGS = TABLE_ENDINGS
+"""Of files that have a structure alone."""

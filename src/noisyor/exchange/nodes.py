@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -44,7 +45,10 @@ class Node:
 
 
 def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
-    """Make a network: first the diseases, then the symptoms, each in the order of the nodes."""
+    """Make a network: first the diseases, then the symptoms, each in the order of the nodes.
+
+    The nodes stand in two layers: `divorced.collapsed` has taken out what can be taken out.
+    """
     check_layers(nodes)
     has_children = {parent for node in nodes for parent in node.parents}
     diseases: list[Node] = []
@@ -67,8 +71,8 @@ def network_from_nodes(nodes: Sequence[Node], source: str) -> NoisyOrNetwork:
         raise FileError(f"{source}: {error}") from None
 
 
-def check_layers(nodes: Sequence[Node]) -> None:
-    """Raise an error unless all parents exist, differ, and have no parents themselves."""
+def check_parents(nodes: Sequence[Node]) -> None:
+    """Raise an error unless all parents exist and differ, and no node is above itself."""
     known = {node.key: node for node in nodes}
     for node in nodes:
         name, location = node.name, node.location
@@ -80,15 +84,31 @@ def check_layers(nodes: Sequence[Node]) -> None:
                     f"{location}: node {quoted(name)} has the parent {quoted(parent)}, which is "
                     f"not a node{hint}"
                 )
-            if known[parent].parents:
-                raise ExchangeError(
-                    f"{location}: node {quoted(name)} has the parent "
-                    f"{quoted(known[parent].name)}, which has "
-                    "parents itself. A bipartite network has two layers, with edges only from "
-                    "diseases to symptoms."
-                )
         if len(set(node.parents)) < len(node.parents):
             raise ExchangeError(f"{location}: node {quoted(name)} names a parent twice.")
+    try:
+        TopologicalSorter({node.key: node.parents for node in nodes}).prepare()
+    except CycleError as error:
+        above, below = error.args[1][:2]
+        raise _third_layer(known[below], known[above]) from None
+
+
+def check_layers(nodes: Sequence[Node]) -> None:
+    """Raise an error where a parent has parents itself."""
+    known = {node.key: node for node in nodes}
+    for node in nodes:
+        for parent in node.parents:
+            if known[parent].parents:
+                raise _third_layer(node, known[parent])
+
+
+def _third_layer(node: Node, parent: Node) -> ExchangeError:
+    return ExchangeError(
+        f"{node.location}: node {quoted(node.name)} has the parent {quoted(parent.name)}, which "
+        "has parents itself. A bipartite network has two layers, with edges only from diseases to "
+        "symptoms. A node between them is taken out only where it has one child, whose failure "
+        "is 0."
+    )
 
 
 def present_state(states: Sequence[str], location: str, name: str) -> int:

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ExchangeError, quoted
-from noisyor.exchange.nodes import Node, check_layers, network_from_nodes
+from noisyor.exchange.divorced import two_layers
+from noisyor.exchange.nodes import Node, check_parents, network_from_nodes
 from noisyor.network import NoisyOrNetwork
 
 Floats = NDArray[np.float64]
@@ -101,12 +102,12 @@ def network_from_tables(
     nodes: Sequence[Node], table_of: Callable[[str], Floats], source: str
 ) -> NoisyOrNetwork:
     """Make a network of nodes, given by their keys, whose parameters stand in tables."""
-    check_layers(nodes)
+    check_parents(nodes)
     found = []
     for node in nodes:
         probability, failures = table_parameters(table_of(node.key), node.location, node.name)
         found.append(replace(node, probability=probability, failures=failures))
-    return network_from_nodes(found, source)
+    return network_from_nodes(two_layers(found, source), source)
 
 
 def table_parameters(table: Floats, location: str, name: str) -> tuple[float, tuple[float, ...]]:

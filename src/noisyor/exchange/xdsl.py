@@ -40,10 +40,11 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from noisyor.errors import ExchangeError, FileError, quoted
+from noisyor.exchange.divorced import two_layers
 from noisyor.exchange.nodes import (
     Node,
     check_binary,
-    check_layers,
+    check_parents,
     identifiers,
     names_or_identifiers,
     network_from_nodes,
@@ -192,9 +193,10 @@ def read_xdsl(path: PathLike) -> NoisyOrNetwork:
         raise FileError(f"{path} is XML, but not XDSL: it has no <smile> with <nodes>.")
     nodes = _nodes(root, str(path))
     _refuse_pyagrum(root, nodes, str(path))
-    check_layers([Node(node.key, node.name, node.location, node.parents) for node in nodes])
+    check_parents([Node(node.key, node.name, node.location, node.parents) for node in nodes])
     present = _present_states(nodes)
-    return network_from_nodes([_read_node(node, present) for node in nodes], str(path))
+    found = two_layers([_read_node(node, present) for node in nodes], str(path))
+    return network_from_nodes(found, str(path))
 
 
 def _refuse_pyagrum(root: Element, nodes: list[XdslNode], path: str) -> None:

@@ -16,7 +16,6 @@ from noisyor.schedule import find_schedule
 
 LASTS = "an hour and a half"
 LARGE = ("qmr_shaped", "orphanet570")
-WEAK = "health_knowledge_graph"
 SEEN = ("observed", "observed_likelihood")
 METHODS = ("refined", "pooled", "sequential")
 ROUNDS = tuple(f"refined, {n} rounds" for n in (1, 2, 4, 6, 10, 20))
@@ -28,7 +27,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     found = []
     for n_records in sizes:
         is_long = n_records > 100_000
-        for name in settings.available(*LARGE, *(() if is_long else (WEAK,))):
+        for name in settings.available(*LARGE):
             for seed in settings.seeds(settings.pick(5, 1)):
                 few = ("sequential", "observed_likelihood") if is_long and seed else ()
                 chosen = [method for method in (*SEEN, *METHODS) if method not in few]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from noisyor.drawing import STYLE
 from noisyor.experiments.results import Results
 
 COLOURS = {
@@ -22,11 +23,6 @@ LABELS = {
     "observed_likelihood": "diseases seen: maximum likelihood",
     "sequential": "sequential (the paper's)",
 }
-STYLE: Any = {
-    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.color": "#e8e8e8", "grid.linewidth": 0.6, "axes.axisbelow": True, "lines.linewidth": 1.6,
-    "svg.fonttype": "none", "svg.hashsalt": "noisyor",
-}  # fmt: skip
 
 
 @contextmanager
@@ -59,10 +55,12 @@ def curve(
     *,
     label: str = "",
     spread: Sequence[float] | None = None,
+    is_below: bool = False,
 ) -> None:
     """Draw a method's curve with markers, and standard deviations as a shade.
 
-    Methods that do not compete, because they see the diseases, or nothing, have dashes.
+    Methods that do not compete, because they see the diseases, or nothing, have dashes. A curve
+    below the others is so wide that it is seen at both sides of one that runs over it.
     """
     xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     known = np.isfinite(ys)
@@ -71,7 +69,8 @@ def curve(
     xs, ys = xs[known], ys[known]
     colour, label = COLOURS.get(method, "#000000"), label or LABELS.get(method, method)
     style = "--" if method in ("observed", "observed_likelihood", "uniform") else "-"
-    axis.plot(xs, ys, style, color=colour, marker="o", markersize=3, label=label)
+    wide: Any = {"linewidth": 5.0, "zorder": 1.5} if is_below else {}
+    axis.plot(xs, ys, style, color=colour, marker="o", markersize=3, label=label, **wide)
     if spread is not None:
         margin = np.nan_to_num(np.asarray(spread, dtype=float))[known]
         low = np.maximum(ys - margin, ys / 10.0)
@@ -84,6 +83,7 @@ def curves(axis: Any, results: Results, network: str, methods: Iterable[str], wh
     for method in methods:
         curve(axis, at, [results.mean(network, n, method, what) for n in at], method)
     axis.set(yscale="log", title=network)
+    plain_numbers(axis.yaxis)
     records_axis(axis, at)
 
 
@@ -94,15 +94,29 @@ def records_axis(axis: Any, at: Sequence[int]) -> None:
     axis.minorticks_off()
 
 
-def names_of_curves(axis: Any) -> set[str]:
-    """Return the names of all curves."""
-    return {line.get_label() for line in axis.get_lines() if not line.get_label().startswith("_")}
+def plain_numbers(axis: Any) -> None:
+    """Write 0.05 and not a power of ten beside the marks of a logarithmic axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
-def label_curves(axis: Any, names: set[str] | None = None) -> None:
+def legend_of_all(axes: Sequence[Any]) -> None:
+    """Name the curves of all panels once, above them."""
+    named: dict[str, Any] = {}
+    for axis in axes:
+        lines, names = axis.get_legend_handles_labels()
+        named |= dict(zip(names, lines, strict=True))
+    axes[0].figure.legend(
+        named.values(), named, loc="outside upper center", ncols=4, frameon=False, fontsize=9
+    )
+
+
+def label_curves(axis: Any) -> None:
     """Write the names of curves at their right ends, in their colours, one above the other."""
-    wanted = names_of_curves(axis) if names is None else names
-    lines = [line for line in axis.get_lines() if line.get_label() in wanted]
+    lines = [line for line in axis.get_lines() if not line.get_label().startswith("_")]
     if not lines:
         return
     axis.figure.canvas.draw()
@@ -119,6 +133,8 @@ def label_curves(axis: Any, names: set[str] | None = None) -> None:
         )  # fmt: skip
 
 
-def note(axis: Any, text: str, point: tuple[float, float], offset: tuple[int, int]) -> None:
+def note(
+    axis: Any, text: str, point: tuple[float, float], offset: tuple[int, int], side: str = "left"
+) -> None:
     """Write a small text beside a point."""
-    axis.annotate(text, point, offset, fontsize=8, textcoords="offset points")
+    axis.annotate(text, point, offset, fontsize=8, textcoords="offset points", ha=side)

@@ -21,14 +21,23 @@ from noisyor.errors import NoisyOrWarning, ParameterError
 from noisyor.experiments.provenance import Provenance, sentence_of, write_text
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
-from noisyor.experiments.tables import filled
+from noisyor.experiments.tables import filled, markdown_table
 
-PAPER = ("table1", "figure3", "figure4", "timings")
-EXPERIMENTS = (
-    *PAPER, "scoreboard", "accuracy", "maximum", "draws", "together", "sequential",
-    "identifiability", "robustness", "misfits", "baselines", "diagnosis", "speed",
-)  # fmt: skip
-TIMED = ("timings", "baselines", "diagnosis", "speed")
+QUESTIONS = {
+    "Does it do what the paper says?": ("table1", "figure3", "figure4", "timings", "sequential"),
+    "Does it learn well?": ("scoreboard", "accuracy", "labels", "together", "baselines"),
+    "Does it know what it does not know?": (
+        "maximum", "draws", "identifiability", "robustness", "misfits",
+    ),
+    "Can the structure itself be found?": ("discovery",),
+    "Does it diagnose?": ("diagnosis", "app"),
+    "Is it fast?": ("speed", "first-minute", "cores", "gpu"),
+}  # fmt: skip
+"""Which experiments answer which question of a reader."""
+EXPERIMENTS = tuple(name for names in QUESTIONS.values() for name in names)
+IN_SHORT = "**In short:**"
+"""Begins the paragraph of a page that stands in the index too."""
+TIMED = ("timings", "baselines", "diagnosis", "app", "speed", "first-minute", "cores", "gpu")
 """These are measured one cell at a time: side by side they would disturb each other."""
 
 
@@ -38,7 +47,7 @@ def experiment_named(name: str) -> ModuleType:
         raise ParameterError(
             f"there is no experiment {name!r}; known: {', '.join(EXPERIMENTS)}, all."
         )
-    return importlib.import_module(f"noisyor.experiments.{name}")
+    return importlib.import_module(f"noisyor.experiments.{name.replace('-', '_')}")
 
 
 def summary_of(name: str) -> str:
@@ -85,24 +94,33 @@ def made_page(name: str, results: Results, provenance: str, folder: Path) -> str
     text = (Path(__file__).parent / "pages" / f"{name}.md").read_text(encoding="utf-8")
     title, *paragraphs = filled(text, results, experiment.page(results))
     images = [f"![{picture}]({picture}.png)" for picture in pictures]
-    return "\n\n".join(filter(None, [title, *images, *paragraphs, provenance])) + "\n"
+    short = [paragraphs.pop(0)] if paragraphs[0].startswith(IN_SHORT) else []
+    parts = [title, *short, *images, *paragraphs, provenance]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def made_index(folder: Path) -> str:
-    """Return a page that leads to all pages of a folder."""
+    """Return a page that leads to all pages of a folder: what each found, in a sentence."""
     parts = [
         "# Results",
-        "Everything here was measured and written by a command, which each page names at its end, "
-        "with the machine. The numbers stand in a CSV file beside the page.",
+        "What was found, in a sentence each. Every page was measured and written by a command, "
+        "which it names at its end, with the machine; the numbers stand in a CSV file beside it.",
     ]
-    found = [name for name in EXPERIMENTS if (folder / f"{name}.md").exists()]
-    for title, is_paper in (("The paper's experiments", True), ("This package", False)):
-        names = [name for name in found if (name in PAPER) == is_paper]
-        lines = [f"- [{name}]({name}.md): {summary_of(name)}" for name in names]
-        if not is_paper and (folder / "attacks.md").exists():
-            lines.append("- [attacks](attacks.md): Attacks: what was tried, and what broke.")
-        parts += [f"## {title}", "\n".join(lines)] if lines else []
+    for question, names in (QUESTIONS | {"Does it hold?": ("attacks",)}).items():
+        pages = [folder / f"{name}.md" for name in names]
+        rows = [_row_of_index(page) for page in pages if page.exists()]
+        if rows:
+            parts.append(f"## {question}")
+            parts.append(markdown_table([["page", "what was found"], *rows]))
     return "\n\n".join(parts) + "\n"
+
+
+def _row_of_index(page: Path) -> list[str]:
+    """Return a link to a page, and what it says in short."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    said = next((line for line in lines if line.startswith(IN_SHORT)), "")
+    said = said.removeprefix(IN_SHORT).strip()
+    return [f"[{lines[0].removeprefix('# ')}]({page.name})", said[:1].upper() + said[1:]]
 
 
 def missing_cells(name: str, folder: Path, settings: ExperimentSettings) -> list[Cell]:

@@ -65,7 +65,8 @@ def draw(results: Results, folder: Path) -> list[str]:
             for method in METHODS:
                 means = [results.mean(NETWORK, n, method, quantity) for n in at]
                 spread = [results.spread(NETWORK, n, method, quantity) for n in at]
-                curve(left, at, means, method, spread=spread)
+                # Exact EM ends where maximum likelihood does.
+                curve(left, at, means, method, spread=spread, is_below=method == "exact_em")
                 seconds = [results.median(NETWORK, n, method, "seconds") for n in at]
                 if method not in ("observed", "uniform"):
                     curve(right, at, seconds, method)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs
 from noisyor.experiments.measures import timed
 from noisyor.experiments.results import Floats, Quantities
 from noisyor.findings import Findings
@@ -20,7 +21,6 @@ from noisyor.learning.decompose import Influences, failures_of, priors_of
 from noisyor.learning.methods import METHODS
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -80,7 +80,7 @@ def clean_up_exactly(network: NoisyOrNetwork) -> tuple[Floats, Cleaned, Identifi
     """
     structure = network.structure
     schedule = find_schedule(structure)
-    components, identifiability = find_components(schedule, Fixed(structure))
+    components, identifiability = find_components(schedule, Beliefs(structure))
     plan = MomentPlan(structure, symptoms=np.arange(structure.n_symptoms))
     moments = Moments.exact(network, plan | plan_of(structure, components))
     owners = structure.edges[:, 0]

@@ -127,6 +127,12 @@ class Results:
         cells = [found for cell, found in self._values.items() if cell.run == run]
         return np.array([found[quantity] for found in cells if quantity in found])
 
+    def by_seed(self, network: str, n_records: int, method: str, quantity: str) -> dict[int, float]:
+        """Return a quantity of each sample, to be compared with that of another method."""
+        run = network, n_records, method
+        found = {cell.seed: found for cell, found in self._values.items() if cell.run == run}
+        return {seed: found[seed][quantity] for seed in sorted(found) if quantity in found[seed]}
+
     def mean(self, network: str, n_records: int, method: str, quantity: str) -> float:
         """Return the mean of a quantity over all seeds; NaN where it was not measured.
 

@@ -3,9 +3,11 @@
 import functools
 from pathlib import Path
 
+import numpy as np
+
 from noisyor import datasets
 from noisyor.evaluation import evaluate
-from noisyor.experiments.drawing import curves, label_curves, names_of_curves, picture
+from noisyor.experiments.drawing import curves, legend_of_all, picture
 from noisyor.experiments.learners import fit_sample
 from noisyor.experiments.measures import coverage, mean_errors
 from noisyor.experiments.results import Cell, Quantities, Results, cells_of
@@ -95,20 +97,32 @@ def draw(results: Results, folder: Path) -> list[str]:
     names = results.networks()
     n_rows = -(-len(names) // 4)
     in_a_row = -(-len(names) // n_rows)
-    size = 2.7 * in_a_row + 1.2, 2.9 * n_rows
+    size = 2.7 * in_a_row, 2.9 * n_rows + 0.5
     with picture(folder / "scoreboard", len(names), size, n_rows) as axes:
         for axis, name in zip(axes, names, strict=True):
             curves(axis, results, name, METHODS, "failures")
         for first in range(0, len(names), in_a_row):
             axes[first].set_ylabel("mean error of failures")
-            # Each curve has its name once, as far to the right as it occurs.
-            named: set[str] = set()
-            for axis in reversed(axes[first : first + in_a_row]):
-                label_curves(axis, names_of_curves(axis) - named)
-                named |= names_of_curves(axis)
+        legend_of_all(axes)
     return ["scoreboard"]
 
 
 def page(results: Results) -> dict[str, object]:
-    """Return the runs of each network."""
-    return {"networks": {n: results.runs(*METHODS, network=n) for n in results.networks()}}
+    """Return the runs of each network, and on how many of them `refined` is best."""
+    names = results.networks()
+    return {
+        "networks": {name: results.runs(*METHODS, network=name) for name in names},
+        "n_networks": len(names),
+        "n_best": sum(_best_of(results, name) == "refined" for name in names),
+    }
+
+
+def _best_of(results: Results, network: str) -> str:
+    """Return the method that errs least with most records, of those that see no disease."""
+    most = results.sizes(network)[-1]
+    errors = {
+        method: results.mean(network, most, method, "failures")
+        for method in METHODS
+        if method != "observed"
+    }
+    return min(errors, key=lambda method: np.nan_to_num(errors[method], nan=np.inf))

@@ -103,7 +103,7 @@ def _file(network: NoisyOrNetwork, n_records: int, layout: Any, folder: Path) ->
     findings = network.sample(n_records, rng=1)
     path = folder / "records.parquet"
     writing = seconds(findings.to_parquet, path, layout=layout)
-    work = IN_A_PROCESS.format(f"Findings.from_arrow({str(path)!r}, structure)")
+    work = IN_A_PROCESS.format(f"Findings.read({str(path)!r}, structure)")
     reading, peak = in_new_process(work)
     size = path.stat().st_size / 1e6
     return {"write, s": writing, "read, s": reading, "MB": size, "peak memory, MB": peak}
@@ -167,7 +167,10 @@ def _words_per_second() -> float:
         return cores * len(pairs) * 128 / best_of(30, work)
 
 
-def _write(path: Path, network: NoisyOrNetwork, n_records: int, seed: int, layout: Any) -> None:
+def write_records(
+    path: Path, network: NoisyOrNetwork, n_records: int, seed: int, layout: Any
+) -> None:
+    """Sample records into a Parquet file, some at a time."""
     blocks = (each.block for each in network.iter_sample(n_records, rng=seed))
     RecordWriter(network.structure.symptoms, layout=layout).write(path, "parquet", blocks)
 
@@ -175,7 +178,7 @@ def _write(path: Path, network: NoisyOrNetwork, n_records: int, seed: int, layou
 def _count_file(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> Quantities:
     """Count a long file in a process of its own, compiled code included."""
     records, plan = folder / "records.parquet", folder / "moments.plan"
-    _write(records, network, n_records, 1, "long")
+    write_records(records, network, n_records, 1, "long")
     plan_named(name, network.structure).save(plan)
     work = f"count_moments({str(records)!r}, MomentPlan.load({str(plan)!r}))"
     elapsed, peak = in_new_process(IN_A_PROCESS.format(work))
@@ -201,7 +204,7 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
     plan = MomentPlan.all_pairs(network.structure)
     files = [folder / f"{number}.parquet" for number in range(N_FILES)]
     for number, file in enumerate(files):
-        _write(file, network, n_records // N_FILES, number, "wide")
+        write_records(file, network, n_records // N_FILES, number, "wide")
     with (
         # Its pages are for this machine alone.
         cluster_of(

@@ -23,7 +23,7 @@ PAPER = np.array([
 ])  # fmt: skip
 """As printed: rows are diseases, columns symptoms, from 1."""
 HIGHEST_ORDER = 5
-FILLS = {-1: "#eeeeee", 3: "#0072B2", 4: "#56B4E9", 5: "#F0E442"}
+FILLS = {3: "#0072B2", 4: "#56B4E9", 5: "#F0E442", -1: "#eeeeee"}
 
 
 def cells(settings: ExperimentSettings) -> list[Cell]:
@@ -50,7 +50,7 @@ def draw(results: Results, folder: Path) -> list[str]:
     """Draw the table in shades: which order is needed where."""
     orders = _orders(results)
     n = len(orders)
-    with picture(folder / "table1", 1, (4.4, 4.0)) as (axis,):
+    with picture(folder / "table1", 1, (4.4, 4.5)) as (axis,):
         for (i, j), order in np.ndenumerate(orders):
             axis.bar(j + 1, 0.94, 0.94, i + 0.53, color=FILLS[int(order)])
             text, colour = ("-", "#999999") if order < 0 else (str(order), "black")
@@ -59,6 +59,10 @@ def draw(results: Results, folder: Path) -> list[str]:
         axis.set(xlabel="symptoms", ylabel="diseases", xlim=(0.4, n + 0.6), ylim=(n + 0.6, 0.4))
         axis.set(xticks=range(1, n + 1), yticks=range(1, n + 1))
         axis.grid(False)
+        for number, fill in FILLS.items():
+            label = f"order {number} identifies" if number > 0 else "none does (-)"
+            axis.bar([0], [0], color=fill, label=label)
+        axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
     return ["table1"]
 
 

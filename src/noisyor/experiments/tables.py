@@ -1,5 +1,6 @@
 """Tables of results in Markdown."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -54,17 +55,41 @@ def table(results: Results, template: str, runs: Iterable[Run]) -> str:
     return markdown_table(list(zip(*columns, strict=True)))
 
 
+class NotMeasuredError(Exception):
+    """A text names a cell that was not measured."""
+
+
+class TextValues(dict[str, Any]):
+    """The values of a text; `network; records; method; quantity` is a mean over samples."""
+
+    def __init__(self, results: Results, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._results = results
+
+    def __missing__(self, name: str) -> float:
+        network, _, rest = name.partition("; ")
+        n_records, *names = rest.split("; ")
+        if len(names) != 2:
+            raise KeyError(name)
+        mean = self._results.mean(network, int(n_records), *names)
+        if not np.isfinite(mean):
+            raise NotMeasuredError(name)
+        return mean
+
+
 def filled(text: str, results: Results, values: Mapping[str, Any]) -> list[str]:
     """Return the paragraphs of a page with their values.
 
     A paragraph whose last line ends with `each NAME` is the template of a table, and the value of
-    that name the runs in it; or runs by network, for a table under a heading for each of them.
+    that name the runs in it; or runs by network, for a table under a heading for each of them. A
+    paragraph that names a cell (see `TextValues`) is left out where that cell was not measured.
     """
-    parts = []
+    parts, known = [], TextValues(results, values)
     for part in text.strip().split("\n\n"):
         template, _, name = part.rpartition(" each ")
         if not template.endswith("|"):
-            parts.append(part.format_map(values))
+            with contextlib.suppress(NotMeasuredError):
+                parts.append(part.format_map(known))
         elif isinstance(values[name], dict):
             for title, runs in values[name].items():
                 parts += [f"## {title}", table(results, template, runs)]

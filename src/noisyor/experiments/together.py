@@ -8,11 +8,11 @@ strong trait in common.
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from noisyor import datasets
 from noisyor.comparison import compare_models
-from noisyor.em.mixed import Cells, LogisticModel
+from noisyor.em.cause_models import LogisticModel, marginals_of
+from noisyor.em.cells import Cells
 from noisyor.em.people import PeopleSampler
 from noisyor.em.sampled import RecordSampler
 from noisyor.experiments.drawing import COLOURS, picture
@@ -25,11 +25,8 @@ from noisyor.findings import Findings
 from noisyor.inference import posteriors
 from noisyor.learner import NoisyOrLearner
 from noisyor.learning import Estimate
-from noisyor.learning.learned_causes import LearnedCauses, marginals_of
-from noisyor.learning.together import Together, learn_together
 from noisyor.network import Covariate, Effects, NoisyOrNetwork, Trait
 from noisyor.network.design import Design, make_design
-from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 LASTS = "an hour"
@@ -46,6 +43,8 @@ STRONGEST, AGE_EFFECT = 2.4, 0.4
 """Loadings reach up to the one; effects of age, in its standard deviation, are about the other."""
 N_BOUNDED, N_TEST, N_BINS = 1000, 5000, 10
 """Records whose evidence is bounded; records that calibration is measured with, in so many bins."""
+MOST_CANDIDATES, N_LOOKS = 7, 3
+"""Plausible diseases of records whose evidence is taken for its bound, looked at so many times."""
 SHOWN_FINDINGS = 6
 """Findings that are known of each of these, so that there is something left to doubt."""
 
@@ -66,6 +65,8 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
         return _measure_ecpe(cell.method, settings)
     network, rng = network_named(cell.network, cell.seed), np.random.default_rng(cell.seed)
     ages = rng.choice(AGES, cell.n_records)
+    import pandas as pd
+
     people = pd.DataFrame({"age": ages})
     known = {} if network.causes.effects is None else {"covariates": people}
     records, diseases = network.sample(
@@ -75,11 +76,10 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     seen = fit(records, structure, "observed", diseases=diseases)
     plain, plainly = timed(fit, records, structure, "refined")
     design = make_design(people, records)
-    estimate, found = timed(
-        learn_together, records, plain, Together("trait"), design, fixed=Fixed(structure)
-    )
-    found["seconds"] += plainly["seconds"]  # what is learned with independent diseases is the start
-    found["seconds plain"], found["megabytes plain"] = plainly["seconds"], plainly["megabytes"]
+    learner = NoisyOrLearner(structure, causes="trait")
+    learner, found = timed(learner.fit, records, covariates=people)
+    estimate = learner.estimate_
+    found |= {f"{name} plain": value for name, value in plainly.items()}
     for name, each in (("seen", seen), ("plain", plain), ("trait", estimate)):
         found[f"error failure {name}"] = float(
             np.abs(each.failures.values - network.failures).mean()
@@ -149,7 +149,7 @@ def _held_causes(estimate: Estimate, network: NoisyOrNetwork) -> Quantities:
     """Count the intervals of loadings, effects of age and prevalence by age that hold the truth."""
     learned = estimate.learned_causes
     assert learned is not None
-    loadings, coefficients = _truth(learned, network)
+    loadings, coefficients = _truth(network)
     table = learned.table().to_pandas()
     found: Quantities = {}
     for kind, truth in (("loading", loadings), ("effect", coefficients)):
@@ -169,14 +169,14 @@ def _held_causes(estimate: Estimate, network: NoisyOrNetwork) -> Quantities:
     return found
 
 
-def _truth(learned: LearnedCauses, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
+def _truth(network: NoisyOrNetwork) -> tuple[Floats, Floats]:
     """Return loadings and effects of age as they should have been learned."""
-    n, causes, effects = network.structure.n_diseases, network.causes, learned.causes.effects
+    n, causes = network.structure.n_diseases, network.causes
     loadings, coefficients = np.zeros(n), np.zeros(n)
     if isinstance(causes, Trait):
         loadings = causes.loadings[:, 0]
-    if causes.effects is not None and effects is not None:
-        coefficients = causes.effects.coefficients[:, 0] * effects.covariates[0].scale / SCALE
+    if causes.effects is not None:
+        coefficients = causes.effects.coefficients[:, 0] / SCALE
     return loadings, coefficients
 
 
@@ -185,18 +185,33 @@ def _gain(
 ) -> Quantities:
     """Return what the trait gains on independence, in log likelihood and by BIC.
 
-    Evidences are bounded from below on some of the records, for both networks in the same way.
+    Of some of the records, and of these of those for which few diseases are plausible: there the
+    sums over all states of the most plausible ones, which bound evidences from below, leave out
+    next to nothing. Of the others they would leave out more with the one network than the other.
     """
-    model, cells = LogisticModel.of(network.structure.n_diseases, 1, design), Cells.of(design)
-    sampler = PeopleSampler(
-        network.structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds)
+    n, structure = records.n_records, network.structure
+    chosen = np.arange(n) % max(n // N_BOUNDED, 1) == 0
+    some, rows = records.chosen(chosen), design.rows[chosen]
+    has_few = np.ones(len(rows), dtype=np.bool_)
+    sampler = _people(some, Design(design.covariates, rows), structure)
+    for seed in range(N_LOOKS):
+        sampler.expect_people(network, len(sampler.starts), n_sweeps=2, seed=seed)
+        has_few &= np.bitwise_count(sampler.candidates).sum(axis=1) <= MOST_CANDIDATES
+    few = some.chosen(has_few)
+    with_trait = _people(few, Design(design.covariates, rows[has_few]), structure)
+    one = with_trait.bound(network, 1).total[0]
+    other = RecordSampler(structure, few.blocks).bound(plain, 1).total[0]
+    gain, more = float(one - other) * n / len(rows), network.causes.n_parameters
+    more -= plain.causes.n_parameters
+    share = float(has_few.mean())
+    return {"gain": gain, "bic": 2.0 * gain - more * np.log(n), "share few": share}
+
+
+def _people(records: Findings, design: Design, structure: Structure) -> PeopleSampler:
+    model, cells = LogisticModel.of(structure.n_diseases, 1, design), Cells.of(design)
+    return PeopleSampler(
+        structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds)
     )
-    every, n = max(records.n_records // N_BOUNDED, 1), records.n_records
-    one = sampler.bound(network, every)
-    other = RecordSampler(network.structure, records.blocks).bound(plain, every)
-    gain = float((one.total[0] - other.total[0]) * n / one.n_records[0])
-    more = network.causes.n_parameters - plain.causes.n_parameters
-    return {"gain": gain, "bic": 2.0 * gain - more * np.log(n)}
 
 
 def _calibration(
@@ -234,6 +249,8 @@ def _measure_ecpe(kind: str, settings: ExperimentSettings) -> Quantities:
     """Learn a test of 28 items and three skills, of 2,922 persons."""
     folder = _ecpe(settings)
     assert folder is not None
+    import pandas as pd
+
     needs = pd.read_csv(folder / "q_matrix.csv", index_col="item")
     structure = Structure.from_matrix(
         needs.to_numpy().T, diseases=list(needs.columns), symptoms=list(needs.index)

@@ -3,14 +3,16 @@
 Loaded only when used: importing numba takes longer than all else in the package.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noisyor.kernels import kernel
+from noisyor.kernels.word_kernels import lowest_bit
 
 Words = NDArray[np.uint64]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def set_bits(plane: Words, symptoms: NDArray[np.int32], records: NDArray[np.int64]) -> None:
     """Set the bit of (symptom, record) for each entry; negative symptoms are passed over."""
     one = np.uint64(1)
@@ -21,7 +23,7 @@ def set_bits(plane: Words, symptoms: NDArray[np.int32], records: NDArray[np.int6
             plane[symptom, record >> 6] |= one << np.uint64(record & 63)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def copy_bits(source: Words, n_bits: int, target: Words, position: int) -> None:
     """OR the first `n_bits` of each row of `source` into `target` from bit `position` on.
 
@@ -40,30 +42,18 @@ def copy_bits(source: Words, n_bits: int, target: Words, position: int) -> None:
                 target[row, first + word + 1] |= bits >> back
 
 
-@numba.njit(nogil=True, cache=True)
-def _trailing_zeros(bits: np.uint64) -> int:
-    """Return the position of the lowest set bit, by halves."""
-    position = 0
-    for width in (32, 16, 8, 4, 2, 1):
-        mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-        if bits & mask == 0:
-            bits >>= np.uint64(width)
-            position += width
-    return position
-
-
-@numba.njit(nogil=True, cache=True)
+@kernel
 def unpack_bits(plane: Words, flags: NDArray[np.bool_]) -> None:
     """Set `flags[record, symptom]`, all False before, where the bit is set."""
     for symptom in range(plane.shape[0]):
         for word in range(plane.shape[1]):
             bits = plane[symptom, word]
             while bits != 0:
-                flags[(word << 6) + _trailing_zeros(bits), symptom] = True
+                flags[(word << 6) + lowest_bit(bits), symptom] = True
                 bits &= bits - np.uint64(1)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def list_bits(plane: Words, n_records: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the set bits as offsets per record and symptoms, record after record, both sorted."""
     offsets = np.zeros(n_records + 1, dtype=np.int64)
@@ -71,7 +61,7 @@ def list_bits(plane: Words, n_records: int) -> tuple[NDArray[np.int64], NDArray[
         for word in range(plane.shape[1]):
             bits = plane[symptom, word]
             while bits != 0:
-                offsets[(word << 6) + _trailing_zeros(bits) + 1] += 1
+                offsets[(word << 6) + lowest_bit(bits) + 1] += 1
                 bits &= bits - np.uint64(1)
     for record in range(n_records):
         offsets[record + 1] += offsets[record]
@@ -81,7 +71,7 @@ def list_bits(plane: Words, n_records: int) -> tuple[NDArray[np.int64], NDArray[
         for word in range(plane.shape[1]):
             bits = plane[symptom, word]
             while bits != 0:
-                record = (word << 6) + _trailing_zeros(bits)
+                record = (word << 6) + lowest_bit(bits)
                 symptoms[fill[record]] = symptom
                 fill[record] += 1
                 bits &= bits - np.uint64(1)

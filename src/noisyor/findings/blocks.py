@@ -62,6 +62,14 @@ class Block:
         unknown = None if self.unknown is None else unpack(self.unknown, self.n_records)
         return unpack(self.present, self.n_records), unknown
 
+    def split(self, n_records: int) -> Iterator["Block"]:
+        """Give the records without their ids in blocks of so many, a multiple of 64."""
+        for start in range(0, self.n_records, n_records):
+            stop = min(start + n_records, self.n_records)
+            words = slice(start // 64, words_for(stop))
+            unknown = None if self.unknown is None else self.unknown[:, words]
+            yield Block(stop - start, self.present[:, words], unknown)
+
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
         """List the findings that are present or unknown, record after record.
 
@@ -70,12 +78,19 @@ class Block:
         from noisyor.findings.bit_kernels import list_bits
 
         if self.unknown is None:
-            offsets, symptoms = list_bits(self.present, self.n_records)
+            offsets, symptoms = list_bits(_together(self.present), self.n_records)
             return offsets, symptoms, np.zeros(len(symptoms), dtype=np.bool_)
         offsets, symptoms = list_bits(self.present | self.unknown, self.n_records)
         records = np.repeat(np.arange(self.n_records), np.diff(offsets))
         bits = self.unknown[symptoms, records >> 6] >> (records & 63).astype(np.uint64)
         return offsets, symptoms, (bits & np.uint64(1)).astype(np.bool_)
+
+
+def _together(words: Words) -> Words:
+    """Return words that lie one after the other, of a kind for which kernels are compiled."""
+    words = np.ascontiguousarray(words)
+    words.flags.writeable = False
+    return words
 
 
 def words_for(n_records: int) -> int:

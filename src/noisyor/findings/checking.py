@@ -1,7 +1,7 @@
 """check_records: what is understood of the files of records, what is not, and what they hold."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from noisyor.errors import (
     some_of,
 )
 from noisyor.findings.blocks import Block
-from noisyor.findings.findings import Findings, open_records
+from noisyor.findings.findings import Findings, open_records, read_findings
 from noisyor.findings.labels import read_labels
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
@@ -133,7 +133,12 @@ class RecordCheck:
 
 
 def check_records(
-    source: Any, structure: Structure, *, labels: Any = None, **options: Unpack[ReadOptions]
+    source: Any,
+    structure: Structure,
+    *,
+    labels: Any = None,
+    covariates: Sequence[str] = (),
+    **options: Unpack[ReadOptions],
 ) -> RecordCheck:
     """Read records as `fit` would, and return what is understood of them and what is not.
 
@@ -143,6 +148,8 @@ def check_records(
         As for `Findings.read`.
     labels
         A table of the diseases that records were seen to have, as for the method "observed".
+    covariates
+        Columns that hold covariates, not findings: these are not looked at here.
 
     Examples
     --------
@@ -156,17 +163,17 @@ def check_records(
     1 symptom never present: 'cough'.
     """
     notes = Notes()
-    asked = record_format(options)
-    lenient: ReadOptions = {**options, "ignore_unknown": True, "notes": notes}
+    asked = replace(record_format(options), passed_over=tuple(covariates))
+    lenient = replace(asked, ignore_unknown=True, notes=notes)
     n = structure.n_symptoms
     found = RecordCheck(structure, notes, np.zeros(n + 1, dtype=np.int64))
     if isinstance(source, Findings):
         raise ParameterError("findings in memory were understood when they were read.")
     with collected_notices() as notices:
         try:
-            _tally(found, source, RecordFormat(**lenient))
+            _tally(found, source, lenient)
             if labels is not None:
-                every = Findings.read(source, structure, **lenient)
+                every = read_findings(source, structure, lenient)
                 words = Words(asked.values)
                 found.n_labels = len(read_labels(labels, every, structure, words, asked.record))
         except NoisyOrError as error:
@@ -209,7 +216,7 @@ def _unknown_columns(source: Any, structure: Structure, form: RecordFormat) -> d
             continue
         if not form.is_long(table, structure):
             columns, matcher = form.columns_of(table, structure), form.matcher(structure)
-            known = "", columns.record, table.index_name
+            known = "", columns.record, table.index_name, *form.passed_over
             names = [name for name in table.column_names if matcher.find(name) == -1]
             names = [name for name in names if name not in known and not name.startswith(UNNAMED)]
             found |= dict.fromkeys(names, 1)

@@ -1,13 +1,16 @@
 """Findings: the symptoms of records, present, absent or unknown, as bit-packed columns."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, NoReturn, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FindingsError, ParameterError, StructureError, quoted, some_of
-from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack
+from noisyor.findings.blocks import BLOCK_RECORDS, Block, BlockBuilder, pack, unpack
+from noisyor.findings.evidence import array_of
+from noisyor.findings.labels import Labels, as_labels
 from noisyor.findings.long import long_streams
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import (
@@ -21,8 +24,9 @@ from noisyor.findings.reading import (
 from noisyor.findings.wide import wide_streams
 from noisyor.findings.writing import RecordWriter, check_distinct_ids
 from noisyor.immutable import Immutable
-from noisyor.io.columns import PRESENT, UNKNOWN, ids_array
+from noisyor.io.columns import DEFAULT_WORDS, PRESENT, UNKNOWN, Words, ids_array
 from noisyor.io.paths import PathLike, check_differ
+from noisyor.io.result_tables import ResultTable
 from noisyor.io.tables import open_table
 from noisyor.structure import Structure
 
@@ -44,10 +48,14 @@ class Findings(Immutable):
     array([2, 1])
     """
 
-    def __init__(self, structure: Structure, blocks: Iterable[Block]) -> None:
+    def __init__(
+        self, structure: Structure, blocks: Iterable[Block], labels: Labels | None = None
+    ) -> None:
         self.structure = structure
         self.blocks = tuple(block for block in blocks if block.n_records)
         self.n_records = sum(block.n_records for block in self.blocks)
+        self.labels = None if labels is None else labels.of_diseases(structure.diseases)
+        """Which diseases the records were seen to have, where some were (`with_labels`)."""
         self._seal()
 
     # --- built from what users have ---
@@ -143,6 +151,11 @@ class Findings(Immutable):
         ids = [block.record_ids for block in self.blocks]
         return None if not ids or None in ids else pa.concat_arrays(ids)
 
+    def present(self, symptom: int) -> NDArray[np.bool_]:
+        """Return in which records a symptom, by its index, is present."""
+        parts = [unpack(block.present[[symptom]], block.n_records) for block in self.blocks]
+        return np.concatenate([np.zeros((0, 1), np.bool_), *parts])[:, 0]
+
     def count_present(self) -> NDArray[np.int64]:
         """Return, for each symptom, in how many records it is present."""
         return self._count([block.present for block in self.blocks])
@@ -160,12 +173,42 @@ class Findings(Immutable):
     def with_structure(self, structure: Structure) -> Self:
         """Return the same records for another structure, whose symptoms must be among these."""
         if structure.symptoms == self.structure.symptoms:
-            return type(self)(structure, self.blocks)
+            return type(self)(structure, self.blocks, self.labels)
         missing = set(structure.symptoms) - set(self.structure.symptoms)
         if missing:
             raise FindingsError(f"these findings have no symptoms {some_of(sorted(missing))}.")
         chosen = self.structure.symptom_indices(structure.symptoms)
-        return type(self)(structure, [_chosen_columns(block, chosen) for block in self.blocks])
+        blocks = [_chosen_columns(block, chosen) for block in self.blocks]
+        return type(self)(structure, blocks, self.labels)
+
+    def with_labels(
+        self,
+        labels: Any,
+        words: Words = DEFAULT_WORDS,
+        record: str = "record",
+        *,
+        complete: bool = False,
+    ) -> Self:
+        """Return the records with what is known of their diseases, which learning then uses.
+
+        Labels are 1, 0 or missing: an array of records x diseases, or a file or table with a
+        column for each of some diseases, joined by ids (`record` names their column).
+        """
+        found = as_labels(labels, self, words, record, complete=complete)
+        return type(self)(self.structure, self.blocks, found)
+
+    def chosen(self, is_chosen: NDArray[np.bool_]) -> Self:
+        """Return some of the records, with their labels."""
+        blocks, start = [], 0
+        for block in self.blocks:
+            here = is_chosen[start : start + block.n_records]
+            present, unknown = block.unpacked()
+            planes = pack(present[here]), None if unknown is None else pack(unknown[here])
+            ids = None if block.record_ids is None else block.record_ids.filter(here)
+            blocks.append(Block(int(here.sum()), *planes, ids))
+            start += block.n_records
+        labels = None if self.labels is None else self.labels.taken(is_chosen)
+        return type(self)(self.structure, blocks, labels)
 
     # --- written and converted ---
 
@@ -232,8 +275,98 @@ class Findings(Immutable):
             has_unknown=self.has_unknown,
         )
 
+    # --- some of the records ---
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Records x symptoms."""
+        return self.n_records, self.structure.n_symptoms
+
     def __len__(self) -> int:
         return self.n_records
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return some records: one by its index, a slice, indices, or a mask of booleans.
+
+        >>> from noisyor import datasets
+        >>> findings = datasets.clinic().sample(1000, rng=0)
+        >>> len(findings[:10]), len(findings[findings.to_numpy()[:, 0]]), len(findings[[3, 3, 1]])
+        (10, 128, 3)
+        """
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]  # as scikit-learn asks
+        return self._taken(_row_indices(rows, self.n_records))
+
+    def _taken(self, rows: NDArray[np.int64]) -> Self:
+        ends = np.cumsum([block.n_records for block in self.blocks], dtype=np.int64)
+        ids = self.record_ids
+        blocks = []
+        for start in range(0, len(rows), BLOCK_RECORDS):
+            part = rows[start : start + BLOCK_RECORDS]
+            present, unknown = np.zeros((2, len(part), self.structure.n_symptoms), dtype=np.bool_)
+            of_block = np.searchsorted(ends, part, side="right")
+            for number in np.unique(of_block).tolist():
+                block, here = self.blocks[number], of_block == number
+                local = part[here] - (ends[number] - block.n_records)
+                present[here] = _bits_of(block.present, local)
+                if block.unknown is not None:
+                    unknown[here] = _bits_of(block.unknown, local)
+            planes = pack(present), pack(unknown) if unknown.any() else None
+            blocks.append(Block(len(part), *planes, None if ids is None else ids.take(part)))
+        labels = None if self.labels is None else self.labels.taken(rows)
+        return type(self)(self.structure, blocks, labels)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable["Findings"]) -> Self:
+        """Return the records of several, one after the other; they keep ids if all have some.
+
+        And labels; those of records that have none are not known.
+
+        >>> from noisyor import datasets
+        >>> findings = datasets.clinic().sample(1000, rng=0)
+        >>> Findings.concatenate([findings[:300], findings[300:]]) == findings
+        True
+        """
+        listed = list(parts)
+        if not listed or not all(isinstance(each, Findings) for each in listed):
+            raise FindingsError("give a list of Findings, at least one.")
+        structure = listed[0].structure
+        if any(each.structure.symptoms != structure.symptoms for each in listed):
+            raise FindingsError("findings of different symptoms cannot stand one after the other.")
+        blocks = [block for each in listed for block in each.blocks]
+        ids = [block.record_ids for block in blocks]
+        if any(each is None for each in ids) or len({str(each.type) for each in ids}) > 1:
+            blocks = [replace(block, record_ids=None) for block in blocks]
+        blocks = [replace(block, origin=None) for block in blocks]
+        if all(each.labels is None for each in listed):
+            return cls(structure, blocks)
+        nothing = Labels.of(structure.diseases, *np.zeros((2, 1, structure.n_diseases), np.bool_))
+        labels = [
+            nothing.taken(np.zeros(each.n_records, dtype=np.int64))
+            if each.labels is None
+            else each.labels.of_diseases(structure.diseases)
+            for each in listed
+        ]
+        return cls(structure, blocks, Labels.concatenate(labels, nothing))
+
+    def head(self, n: int = 10) -> ResultTable:
+        """Return the first records as a table: what is present in each, and what is unknown."""
+        some = self[:n]
+        ids, array = some.record_ids, some.to_numpy()
+        names = np.array(self.structure.symptoms, dtype=object)
+        columns = {
+            "record": np.arange(len(some)) if ids is None else ids,
+            "present": [names[row == 1].tolist() for row in array],
+        }
+        if self.has_unknown:
+            columns["unknown"] = [names[np.isnan(row)].tolist() for row in array.astype(float)]
+        return ResultTable(columns, "record")
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.head()}" if self.n_records else repr(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>{self.head()._repr_html_()}"
 
     def __eq__(self, other: object) -> bool:
         """Compare structure and findings; ids are labels and do not count."""
@@ -247,7 +380,7 @@ class Findings(Immutable):
         return np.array_equal(self.to_numpy(), other.to_numpy(), equal_nan=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, self.blocks)
+        return type(self), (self.structure, self.blocks, self.labels)
 
     __hash__ = None  # type: ignore[assignment]  # millions of records make no key
 
@@ -294,11 +427,14 @@ def read_findings(source: Any, structure: Structure, form: RecordFormat) -> Find
 
 
 def as_source(records: Any, structure: Structure) -> Any:
-    """Return arrays and sparse matrices as findings; what has names or is a path stays."""
+    """Return arrays, sparse matrices and lists of mappings as findings; tables and paths stay."""
     if hasattr(records, "tocsr"):
         return Findings.from_sparse(records, structure)
-    is_rows = isinstance(records, list | tuple) and bool(records)
-    is_rows = is_rows and isinstance(records[0], list | tuple)
+    is_list = isinstance(records, list | tuple) and bool(records)
+    is_mapping = is_list and hasattr(records[0], "items")
+    if is_mapping and not hasattr(records[0], "columns"):  # as a frame has
+        return Findings.from_numpy(array_of(records, structure), structure)
+    is_rows = is_list and isinstance(records[0], list | tuple)
     has_names = (
         hasattr(records, "__arrow_c_stream__")
         or isinstance(records, Findings)
@@ -307,6 +443,33 @@ def as_source(records: Any, structure: Structure) -> Any:
     if is_rows or (hasattr(records, "__array__") and not has_names):
         return Findings.from_numpy(records, structure)
     return records
+
+
+def _row_indices(rows: Any, n_records: int) -> NDArray[np.int64]:
+    """Return indices from 0 on, of an index, a slice, a mask, or indices that may be negative."""
+    if isinstance(rows, slice):
+        return np.arange(n_records)[rows]
+    chosen = np.atleast_1d(np.asarray(rows))
+    if chosen.ndim == 1 and chosen.dtype == np.bool_ and len(chosen) == n_records:
+        return np.flatnonzero(chosen)
+    is_empty = chosen.size == 0
+    if chosen.ndim != 1 or not (np.issubdtype(chosen.dtype, np.integer) or is_empty):
+        raise FindingsError(
+            "records are chosen by an index, a slice, a list of indices, or a mask with an entry "
+            f"for each of the {n_records:,} records."
+        )
+    wrong = (chosen < -n_records) | (chosen >= n_records)
+    if wrong.any():
+        raise IndexError(
+            f"there is no record {int(chosen[wrong][0])}: there are {n_records:,} of them."
+        )
+    return np.where(chosen < 0, chosen + n_records, chosen).astype(np.int64)
+
+
+def _bits_of(words: NDArray[np.uint64], records: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return the bits of some records, records x symptoms."""
+    bits = words[:, records >> 6] >> (records & 63).astype(np.uint64)
+    return (bits & np.uint64(1)).astype(np.bool_).T
 
 
 def _equal_blocks(one: Block, other: Block) -> bool:

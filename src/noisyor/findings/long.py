@@ -7,7 +7,7 @@ files, row groups and blocks it lies across.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -200,17 +200,18 @@ def indexed_rows(
         columns = {long.record: long.id_kind, long.symptom: ColumnKind.NAME}
         if long.state is not None:
             columns[long.state] = ColumnKind.STATE
-        row = 0
+        row, words = 0, None
         for batch in long.table.batches(columns, form.words):
             names = _names_of(batch.column(1), matcher)
-            symptoms, is_unknown = _symptom_indices(names, matcher)
+            words = _looked_up(names, matcher, words)
+            symptoms, is_unknown = _symptom_indices(names, matcher, words)
             if is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])
                 _unknown_symptom(names[at].as_py(), row + at, long, matcher)
             states = np.full(batch.num_rows, PRESENT, dtype=np.int8)
             if long.state is not None:
                 states = batch.column(2).to_numpy(zero_copy_only=False)
-            noted = _names_noted(names, symptoms, matcher)
+            noted = _names_noted(names, symptoms, words)
             n_nameless = int((symptoms < 0).sum()) - sum(noted[0].values())
             notes.rows(batch.num_rows, *noted, n_nameless, int((states == ABSENT).sum()))
             if batch.num_rows:
@@ -234,22 +235,48 @@ def _names_of(column: Any, matcher: NameMatcher) -> Any:
     return column
 
 
+class _Words(NamedTuple):
+    """The different texts of a column, looked up."""
+
+    dictionary: Any
+    index_of: NDArray[np.int32]
+    """Of each text, below 0 where it is no symptom; one more for rows without any."""
+    passed_over: set[str]
+    other_letters: dict[str, str]
+    """Symptoms that are written in other letters than the structure has."""
+
+
+def _looked_up(column: Any, matcher: NameMatcher, before: _Words | None) -> _Words | None:
+    """Return the texts of a column, if it has some: those of the batch before are mostly equal."""
+    if pa.types.is_integer(column.type):
+        return None
+    if before is not None and before.dictionary.equals(column.dictionary):
+        return before
+    words = column.dictionary.to_pylist()
+    found = [matcher.find(word) if word and word.strip() else _NO_NAME for word in words]
+    known = {word: matcher.names[at] for word, at in zip(words, found, strict=True) if at >= 0}
+    return _Words(
+        column.dictionary,
+        np.array([*found, _NO_NAME], dtype=np.int32),
+        {word for word, at in zip(words, found, strict=True) if _NO_NAME < at < 0},
+        {word: name for word, name in known.items() if word != name},
+    )
+
+
 def _symptom_indices(
-    column: Any, matcher: NameMatcher
+    column: Any, matcher: NameMatcher, words: _Words | None
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the index of each symptom, given by name or index, below 0 where there is none.
 
     Also returns which rows have a symptom that is not among the names.
     """
-    if pa.types.is_integer(column.type):
+    if words is None:
         numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
         is_outside = (numbers < 0) | (numbers >= len(matcher.names))
         is_unknown = is_outside & column.is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_outside, -1, numbers).astype(np.int32), is_unknown
-    words = column.dictionary.to_pylist()
-    found = [matcher.find(word) if word and word.strip() else _NO_NAME for word in words]
-    index_of = np.array([*found, _NO_NAME], dtype=np.int32)
-    indices = index_of[column.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)]
+    of_rows = column.indices.fill_null(len(words.index_of) - 1).to_numpy(zero_copy_only=False)
+    indices = words.index_of[of_rows]
     return np.where(indices < 0, -1, indices).astype(np.int32), indices == -1
 
 
@@ -258,23 +285,19 @@ _NO_NAME = -9
 
 
 def _names_noted(
-    column: Any, symptoms: NDArray[np.int32], matcher: NameMatcher
+    column: Any, symptoms: NDArray[np.int32], words: _Words | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return how many rows have which name that is passed over, and names in other letters."""
-    if pa.types.is_integer(column.type):
+    if words is None:
         outside = column.filter(pa.array(symptoms < 0)).drop_null()
         values = outside.value_counts().to_pylist()
         return {str(each["values"]): each["counts"] for each in values}, {}
-    words = column.dictionary.to_pylist()
-    found = {word: matcher.find(word) for word in words if word and word.strip()}
-    passed_over = {word for word, at in found.items() if at < 0}
-    other = {word: matcher.names[at] for word, at in found.items() if at >= 0}
-    other = {word: name for word, name in other.items() if word != name}
-    if not passed_over:
-        return {}, other
+    if not words.passed_over:
+        return {}, words.other_letters
     counts = column.filter(pa.array(symptoms < 0)).cast(pa.string()).value_counts().to_pylist()
     counted = {each["values"]: each["counts"] for each in counts}
-    return {word: n for word, n in counted.items() if word in passed_over}, other
+    noted = {word: n for word, n in counted.items() if word in words.passed_over}
+    return noted, words.other_letters
 
 
 # --- rows become records ---

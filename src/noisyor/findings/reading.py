@@ -84,7 +84,8 @@ class RecordFormat:
     ids_per_file
         Long: the same id in two files means two records. By default it means one.
     unmentioned
-        Long: what a finding is that no row mentions, "absent" or "unknown".
+        Long: what a finding is that no row mentions, "absent" or "unknown". Wide: with "unknown",
+        symptoms without a column are unknown in all records; otherwise they are an error.
     values
         What other words for states mean, as in {"pos": "present", "neg": "absent"}.
     invert

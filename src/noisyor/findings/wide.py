@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, ParameterError, nearest_name, quoted, some_of
-from noisyor.findings.blocks import Block, BlockBuilder, Origin, words_for
+from noisyor.findings.blocks import Block, BlockBuilder, Origin, first_bits, words_for
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import RecordFormat, RecordStream, TableNames, id_kind
 from noisyor.io.columns import UNNAMED, ColumnKind, Table
@@ -35,11 +35,6 @@ def check_options(structure: Structure, form: RecordFormat) -> None:
     """Raise an error where an option is for long records."""
     if form.n_records is not None or form.all_records is not None:
         raise ParameterError("n_records and all_records are for long records; these are wide.")
-    if form.unmentioned != "absent":
-        raise ParameterError(
-            "unmentioned is for long records; in these, which are wide, leave a cell empty where a "
-            "finding is unknown."
-        )
     if not structure.n_symptoms:
         raise FindingsError("the structure has no symptoms to read.")
 
@@ -48,8 +43,13 @@ class Matched(NamedTuple):
     """The columns of a table that are read."""
 
     record: str | None
-    symptoms: list[str]
-    """The column of each symptom."""
+    symptoms: list[str | None]
+    """The column of each symptom; None: there is none, and it is unknown in all records."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that there are."""
+        return [name for name in self.symptoms if name is not None]
 
 
 def blocks_of(
@@ -65,7 +65,7 @@ def blocks_of(
     Of a part of a table the first block is short, so that the others start where those of the
     whole table do: at multiples of 64 rows.
     """
-    columns = dict.fromkeys(matched.symptoms, ColumnKind.FLAG)
+    columns = dict.fromkeys(matched.columns, ColumnKind.FLAG)
     if matched.record is not None:
         columns = {matched.record: kind, **columns}
     builder = BlockBuilder(structure, -table.first_row % 64 or form.block_records)
@@ -93,7 +93,7 @@ def _without_empty_rows(batch: Any, matched: Matched, notes: Notes) -> Any:
     if not ids.null_count:
         return batch
     is_empty = np.array(ids.is_null())
-    for name in matched.symptoms:
+    for name in matched.columns:
         is_empty &= np.asarray(batch.column(name).is_null())
     notes.n_rows_empty += int(is_empty.sum())
     return batch.filter(pa.array(~is_empty)) if is_empty.any() else batch
@@ -123,7 +123,8 @@ def match_columns(
             given[symptom] = name
         elif name != columns.record:
             others.append((name, symptom))
-    _check_all_there(table, structure, given, others)
+    if form.unmentioned == "absent" or not given:
+        _check_all_there(table, structure, given, others)
     others = [(name, symptom) for name, symptom in others if name != table.index_name]
     unknown = [name for name, symptom in others if symptom == -1]
     unknown = [name for name in unknown if name and not name.startswith(UNNAMED)]
@@ -132,14 +133,15 @@ def match_columns(
         raise FindingsError(
             f"{table.name} has columns that are not symptoms of the structure: "
             f"{some_of(unknown)}. Remove them, or pass over them with ignore_unknown=True "
-            "(--ignore-unknown); if one holds the records' ids, say record= (--record)."
+            "(--ignore-unknown); if one holds the records' ids, say record= (--record); if some "
+            "tell of a person, as age does, name them as covariates= (--covariates)."
         )
     notes.columns_passed_over += [name for name, _ in others if name not in form.passed_over]
     if columns.record in columns.guessed:
         notes.guessed[str(columns.record)] = columns.guessed[str(columns.record)]
-    names = [given[symptom] for symptom in range(structure.n_symptoms)]
+    names = [given.get(symptom) for symptom in range(structure.n_symptoms)]
     pairs = zip(names, structure.symptoms, strict=True)
-    notes.other_names |= {name: symptom for name, symptom in pairs if name != symptom}
+    notes.other_names |= {name: symptom for name, symptom in pairs if name and name != symptom}
     return Matched(columns.record, names)
 
 
@@ -163,8 +165,9 @@ def _check_all_there(
     hint = nearest_name(missing[0], unknown)
     raise FindingsError(
         f"{table.name} has no column for the symptoms {some_of(missing)}{hint or '.'} Every "
-        "symptom of the structure needs a column; where one was never recorded, add it with empty "
-        "values, or take it out with structure.subset."
+        "symptom of the structure needs a column; where one was never recorded, say that it is "
+        "unknown with unmentioned='unknown' (--unmentioned unknown), or take it out with "
+        "structure.subset."
     )
 
 
@@ -177,6 +180,10 @@ def _append_wide(builder: BlockBuilder, batch: pa.RecordBatch, matched: Matched)
     present = np.zeros((len(matched.symptoms), words_for(n_records) * 8), dtype=np.uint8)
     unknown = None
     for number, name in enumerate(matched.symptoms):
+        if name is None:
+            unknown = np.zeros_like(present) if unknown is None else unknown
+            unknown[number].view("<u8")[:] = first_bits(n_records, words_for(n_records))
+            continue
         column = batch.column(name)
         bits, validity = column.buffers()[1], column.buffers()[0]
         _copy_bytes(present[number], bits, column.offset, n_records)

@@ -5,25 +5,28 @@ leaves, the Jacobian of the moments says whether it is *locally* identifiable: w
 change of the parameters leaves all moments as they are (Section 3.3, Table 1).
 """
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
+import pyarrow as pa
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.errors import ParameterError, quoted
 from noisyor.identifiability.dependence import DependentIdentifiability, check_dependent
 from noisyor.identifiability.jacobian import NullSpace, Unknowns, null_space
 from noisyor.identifiability.repairs import Repair, find_repairs
-from noisyor.names import Indices
+from noisyor.immutable import equal_by_entries
+from noisyor.io.result_tables import ResultTable, ShownAsTable
+from noisyor.names import Indices, Name
 from noisyor.network.causes import KINDS_OF_CAUSES
-from noisyor.parameters import KINDS, Fixed, Parameters, as_fixed
+from noisyor.parameters import KINDS, Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.schedule import FixedMasks, StepArrays
 from noisyor.structure import Structure
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-
+@equal_by_entries
 class Tradeoff(NamedTuple):
     """Parameters that can move together without any moment noticing."""
 
@@ -39,7 +42,7 @@ class Tradeoff(NamedTuple):
     """All diseases whose moments depend on these too."""
 
 
-class Identifiability:
+class Identifiability(ShownAsTable):
     """What can be known of each parameter.
 
     Attributes
@@ -66,12 +69,23 @@ class Identifiability:
     [-1]
     >>> result.tradeoffs[0].freedom
     2
+
+    >>> from noisyor import check_identifiability, datasets
+    >>> print(check_identifiability(datasets.figure2(rng=0).structure).table()[:3])
+    parameter  disease  symptom  verdict  order  tradeoff  swap
+    prior      A                 local        3
+    prior      B                 local        3
+    failure    A        a        local        3
     """
 
     def __init__(
-        self, structure: Structure, max_order: int, schedule: Schedule, fixed: Fixed
+        self, structure: Structure, max_order: int, schedule: Schedule, fixed: Beliefs
     ) -> None:
         self.structure, self.max_order = structure, max_order
+        self.labelled = np.zeros(structure.n_diseases, dtype=np.bool_)
+        """Diseases that labels tell of..."""
+        self.beliefs = fixed
+        """... and what is fixed and believed: for both `fixed` has some value."""
         self.schedule, self.fixed = schedule, fixed
         # With fixed values a schedule may do with pairs.
         learned = 2 if schedule.is_pair.all() else 3
@@ -89,6 +103,16 @@ class Identifiability:
         self.orders = Parameters(*orders)
         self.swaps = _equal_diseases(schedule, self.orders.priors, fixed)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare what was asked; the same question has the same answer."""
+        if not isinstance(other, Identifiability):
+            return NotImplemented
+        mine, theirs = ((each.structure, each.max_order, each.schedule, each.fixed)
+                        for each in (self, other))  # fmt: skip
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
     def repairs(self, tradeoff: Tradeoff) -> list[Repair]:
         """Return the smallest changes that would make a set identifiable, each verified."""
         return find_repairs(self, tradeoff, check_identifiability)
@@ -104,20 +128,23 @@ class Identifiability:
         """True if all parameters are, at least locally."""
         return self.order >= 0
 
-    def verdicts(self) -> "pa.Table":
-        """Return one row per parameter, as an Arrow table.
+    def verdicts(self) -> ResultTable:
+        """Return one row per parameter.
 
-        The columns: parameter, disease, symptom, verdict (fixed; certified: by the schedule;
-        local: from moments of the order; not identifiable), order, tradeoff (the number of the
-        set it trades off in), swap (the number of its group of diseases with the same children).
+        The columns: parameter, disease, symptom, verdict (fixed; believed; labelled; certified: by
+        the schedule; local: from moments of the order; not identifiable), order, tradeoff (the
+        number of the set it trades off in), swap (the number of its group of diseases with the same
+        children).
         """
-        import pyarrow as pa
-
         orders, certified = self.orders.vector, self.schedule.certified.vector
         verdicts = np.select(
             [orders == 0, certified, orders > 0], ["fixed", "certified", "local"],
             "not identifiable",
         )  # fmt: skip
+        is_given = orders == 0
+        verdicts[is_given & (self.beliefs.cases.vector > 0.0)] = "believed"
+        told = Parameters.of_diseases(self.structure, self.labelled, leaks=False).vector
+        verdicts[is_given & told & (self.beliefs.weights.vector == 0.0)] = "labelled"
         numbers, swaps = np.full((2, len(orders)), -1)
         indices = Parameters.split(self.structure, np.arange(len(orders)))
         for number, tradeoff in enumerate(self.tradeoffs):
@@ -126,15 +153,20 @@ class Identifiability:
         for number, diseases in enumerate(self.swaps):
             is_in = np.isin(np.arange(self.structure.n_diseases), diseases)
             swaps[Parameters.of_diseases(self.structure, is_in, leaks=False).vector] = number
-        return pa.table(
+        return ResultTable(
             {
                 **self.structure.parameter_names(),
                 "verdict": verdicts.tolist(),
                 "order": pa.array(orders, mask=orders < 0),
                 "tradeoff": pa.array(numbers, mask=numbers < 0),
                 "swap": pa.array(swaps, mask=swaps < 0),
-            }
+            },
+            ("parameter", "disease", "symptom"),
         )
+
+    def table(self) -> ResultTable:
+        """Return the verdicts."""
+        return self.verdicts()
 
     def __repr__(self) -> str:
         parts = (
@@ -148,20 +180,20 @@ class Identifiability:
 @overload
 def check_identifiability(
     structure: Structure, *, causes: Literal["independent"] = ..., max_order: int | None = None,
-    fixed: Any = None, schedule: Schedule | None = None,
+    fixed: Any = None, labelled: Iterable[Name] = ..., schedule: Schedule | None = None,
 ) -> Identifiability: ...  # fmt: skip
 
 
 @overload
 def check_identifiability(
     structure: Structure, *, causes: str, max_order: int | None = None, fixed: Any = None,
-    schedule: Schedule | None = None,
+    labelled: Iterable[Name] = ..., schedule: Schedule | None = None,
 ) -> Identifiability | DependentIdentifiability: ...  # fmt: skip
 
 
 def check_identifiability(
     structure: Structure, *, causes: str = "independent", max_order: int | None = None,
-    fixed: Any = None, schedule: Schedule | None = None,
+    fixed: Any = None, labelled: Iterable[Name] = (), schedule: Schedule | None = None,
 ) -> Identifiability | DependentIdentifiability:  # fmt: skip
     """Find out of every parameter whether it can be known, and from moments of which order.
 
@@ -177,7 +209,11 @@ def check_identifiability(
         The highest order of moments to look at, 2 to 10; by default 3, and with a joint
         distribution one more than there are diseases.
     fixed
-        Parameters whose values are fixed: a `Fixed`, or a mapping as for `NoisyOrLearner.fit`.
+        Parameters whose values are fixed or believed: `Beliefs`, or a mapping as for
+        `NoisyOrLearner.fit`.
+    labelled
+        Diseases that were seen, and seen to be absent, in some records: then all of their
+        parameters are known, whatever the structure.
     schedule
         From `find_schedule`, if it is at hand; of independent diseases.
 
@@ -206,24 +242,33 @@ def check_identifiability(
         max_order = min(max(3, structure.n_diseases + 1), 10) if causes == "joint" else 3
     if max_order not in range(2, 11):
         raise ParameterError(f"max_order must be 2 to 10, not {quoted(max_order)}.")
-    fixed = as_fixed(fixed, structure)
+    fixed = as_beliefs(fixed, structure)
+    is_labelled = np.zeros(structure.n_diseases, dtype=np.bool_)
+    is_labelled[[structure.disease_index(name) for name in labelled]] = True
     if causes != "independent":
+        if is_labelled.any():
+            raise ParameterError(
+                f"with causes={causes!r} labels are not looked at: leave them out."
+            )
         return check_dependent(structure, causes, max_order, fixed)
+    known = fixed.knowing(is_labelled)
     if max_order < 3:
-        schedule = _empty_schedule(structure, fixed)  # a schedule needs more than may be looked at
-    return Identifiability(
-        structure, max_order, schedule or find_schedule(structure, fixed=fixed), fixed
-    )
+        schedule = _empty_schedule(structure, known)  # a schedule needs more than may be looked at
+    elif schedule is None or known is not fixed:
+        schedule = find_schedule(structure, fixed=known)
+    result = Identifiability(structure, max_order, schedule, known)
+    result.labelled, result.beliefs = is_labelled, fixed
+    return result
 
 
-def _empty_schedule(structure: Structure, fixed: Fixed) -> Schedule:
+def _empty_schedule(structure: Structure, fixed: Beliefs) -> Schedule:
     none = np.empty(0, dtype=np.int64)
     sets, edge_steps = none.reshape(0, 3), np.full(structure.n_edges, -1)
     steps = StepArrays(none, none, sets, edge_steps, none.reshape(0, 2))
     return Schedule(structure, steps, pairs=True, choice="first", fixed=FixedMasks.of(fixed))
 
 
-def pieces_left(schedule: Schedule, fixed: Fixed) -> list[Unknowns]:
+def pieces_left(schedule: Schedule, fixed: Beliefs) -> list[Unknowns]:
     """Return what a schedule leaves, in parts whose moments do not depend on each other.
 
     Two diseases meet in the moments only if they share two symptoms, or one whose leak is fixed.
@@ -298,7 +343,7 @@ def _tradeoffs(piece: Unknowns, left: NullSpace) -> list[Tradeoff]:
 
 
 def _equal_diseases(
-    schedule: Schedule, prior_orders: Indices, fixed: Fixed
+    schedule: Schedule, prior_orders: Indices, fixed: Beliefs
 ) -> list[tuple[int, ...]]:
     """Return groups of diseases that no moment can distinguish: same children, nothing fixed."""
     structure = schedule.structure

@@ -11,20 +11,20 @@ function, so that the Jacobian can be had modulo a prime. The weights of the tra
 drawn at random, symmetric as they are.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from noisyor.beliefs import Beliefs
 from noisyor.errors import ParameterError, count_of, quoted
 from noisyor.identifiability.jacobian import Residues, nulls_of, subsets
 from noisyor.identifiability.repairs import Repair
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices
 from noisyor.network.causes import MOST_JOINT, N_NODES
-from noisyor.parameters import Booleans, Fixed
+from noisyor.parameters import Booleans
 from noisyor.structure import Structure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_COLUMNS = 700
 """Parameters of all kinds."""
@@ -42,7 +42,7 @@ class DependentTradeoff(NamedTuple):
     """In how many independent ways."""
 
 
-class DependentIdentifiability:
+class DependentIdentifiability(ShownAsTable):
     """What can be known of each parameter where diseases occur together.
 
     Attributes
@@ -58,9 +58,25 @@ class DependentIdentifiability:
     swaps
         Groups of diseases with the same children, whose parameters are known only up to which of
         them is which.
+
+    >>> from noisyor import check_identifiability, datasets
+    >>> print(check_identifiability(datasets.figure1(rng=0).structure, causes="joint"))
+    DependentIdentifiability(joint: 16 of 16 parameters, from moments of order 3)
+    parameter  disease  symptom  name   verdict  order  tradeoff
+    share                        none   local        3
+    share                        B      local        3
+    share                        A      local        3
+    share                        A + B  local        3
+    failure    A        a               local        3
+    failure    A        b               local        3
+    failure    A        c               local        3
+    failure    B        b               local        3
+    failure    B        c               local        3
+    failure    B        d               local        3
+    ... and 6 more rows
     """
 
-    def __init__(self, structure: Structure, causes: str, max_order: int, fixed: Fixed) -> None:
+    def __init__(self, structure: Structure, causes: str, max_order: int, fixed: Beliefs) -> None:
         self.structure, self.causes, self.max_order = structure, causes, max_order
         self.fixed = fixed
         self.names = _cause_names(structure, causes) + _item_names(structure)
@@ -78,6 +94,16 @@ class DependentIdentifiability:
         self.tradeoffs = self._tradeoffs(basis)
         self.swaps = _same_children(structure, fixed)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare what was asked; the same question has the same answer."""
+        if not isinstance(other, DependentIdentifiability):
+            return NotImplemented
+        mine, theirs = ((each.structure, each.causes, each.max_order, each.fixed)
+                        for each in (self, other))  # fmt: skip
+        return mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def order(self) -> int:
         """The smallest order of moments that shows all parameters; -1 if there is none."""
@@ -88,15 +114,13 @@ class DependentIdentifiability:
         """True if all parameters are, at least locally."""
         return self.order >= 0
 
-    def verdicts(self) -> "pa.Table":
-        """Return one row per parameter, as an Arrow table.
+    def verdicts(self) -> ResultTable:
+        """Return one row per parameter.
 
         The columns: parameter, disease, symptom, name (of a share: the diseases that are present),
         verdict (fixed; local: from moments of the order; not identifiable), order, and tradeoff
         (the number of the set it trades off in).
         """
-        import pyarrow as pa
-
         numbers = np.full(len(self.orders), -1)
         sentences = list(map(_sentence, self.names))
         for number, tradeoff in enumerate(self.tradeoffs):
@@ -104,7 +128,7 @@ class DependentIdentifiability:
         kinds, diseases, symptoms, names = zip(*self.names, strict=True)
         verdicts = np.select([self.orders == 0, self.orders > 0], ["fixed", "local"],
                              "not identifiable")  # fmt: skip
-        return pa.table(
+        return ResultTable(
             {
                 "parameter": list(kinds),
                 "disease": pa.array(diseases, pa.string()),
@@ -113,8 +137,13 @@ class DependentIdentifiability:
                 "verdict": verdicts.tolist(),
                 "order": pa.array(self.orders, mask=self.orders < 0),
                 "tradeoff": pa.array(numbers, mask=numbers < 0),
-            }
+            },
+            ("parameter", "disease", "symptom", "name"),
         )
+
+    def table(self) -> ResultTable:
+        """Return the verdicts."""
+        return self.verdicts()
 
     def repairs(self, tradeoff: DependentTradeoff) -> list[Repair]:
         """Return the fewest symptoms, up to three, of one disease alone that would show the set."""
@@ -133,7 +162,7 @@ class DependentIdentifiability:
         edges = here.edges.tolist()
         edges += [[here.disease_index(disease), here.n_symptoms + n] for n in range(count)]
         failures = [here.edges[e].tolist() for e in np.flatnonzero(mask.failures).tolist()]
-        fixed = Fixed(  # which values do not matter
+        fixed = Beliefs(  # which values do not matter
             more := Structure(here.diseases, [*here.symptoms, *new], edges),
             failures={(here.diseases[i], here.symptoms[j]): 0.5 for i, j in failures},
             leaks={here.symptoms[j]: 0.5 for j in np.flatnonzero(mask.leaks).tolist()},
@@ -166,7 +195,7 @@ class DependentIdentifiability:
 
 
 def check_dependent(
-    structure: Structure, causes: str, max_order: int, fixed: Fixed
+    structure: Structure, causes: str, max_order: int, fixed: Beliefs
 ) -> DependentIdentifiability:
     """Find out what can be known where diseases occur together; see `check_identifiability`."""
     n = structure.n_diseases
@@ -190,7 +219,7 @@ def check_dependent(
     return DependentIdentifiability(structure, causes, max_order, fixed)
 
 
-def _same_children(structure: Structure, fixed: Fixed) -> list[tuple[int, ...]]:
+def _same_children(structure: Structure, fixed: Beliefs) -> list[tuple[int, ...]]:
     groups: dict[bytes, list[int]] = {}
     for disease in range(structure.n_diseases):
         if not fixed.mask.failures[structure.edges_of(disease)].any():

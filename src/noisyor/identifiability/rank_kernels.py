@@ -7,9 +7,10 @@ tolerance is needed to tell a small number from 0.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noisyor.kernels import kernel
 
 Residues = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -40,7 +41,7 @@ class DiseaseColumns(NamedTuple):
     """Of all edges."""
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def inverse(value: np.uint64) -> np.uint64:
     """Return 1 / value, by Fermat's little theorem."""
     result, base, exponent = np.uint64(1), value, PRIME - np.uint64(2)
@@ -52,7 +53,7 @@ def inverse(value: np.uint64) -> np.uint64:
     return result
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def hashed(x: np.uint64) -> np.uint64:
     """Return a well-mixed number (splitmix64)."""
     x += np.uint64(0x9E3779B97F4A7C15)
@@ -61,7 +62,7 @@ def hashed(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_rows(
     sets: Integers, first_row: int, disease: DiseaseColumns, failures: Residues, sketch: Sketch
 ) -> None:
@@ -99,7 +100,7 @@ def add_rows(
             put(row, disease.prior_column, by_prior % PRIME, sketch)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def put(row: int, column: int, value: np.uint64, sketch: Sketch) -> None:
     """Add an entry of the Jacobian to its row, or times random numbers to some of a sketch."""
     rows = sketch.rows
@@ -113,7 +114,7 @@ def put(row: int, column: int, value: np.uint64, sketch: Sketch) -> None:
         rows[target, column] = (rows[target, column] + factor * value) % PRIME
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def eliminate(matrix: Residues, pivots: Integers) -> int:
     """Bring a matrix to row echelon form in place, with leading 1; return its rank.
 
@@ -140,7 +141,7 @@ def eliminate(matrix: Residues, pivots: Integers) -> int:
     return rank
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def take_off(row: Residues, pivot_row: Residues) -> None:
     """Subtract a row that begins with 1 from another, so that that begins with 0.
 
@@ -156,7 +157,7 @@ def take_off(row: Residues, pivot_row: Residues) -> None:
     row[0] = 0
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def reduce_upwards(matrix: Residues, pivots: Integers) -> None:
     """Bring a matrix in row echelon form to the reduced form: 0 above every leading 1."""
     for rank in range(len(pivots) - 1, -1, -1):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.errors import quoted, some_of
 from noisyor.names import Indices
-from noisyor.parameters import Fixed
 from noisyor.structure import Structure
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ class Repair(NamedTuple):
     """A change after which all parameters of a set are identifiable."""
 
     kind: str
-    """"know", "add" or "drop"."""
+    """"know", "label", "add" or "drop"."""
     parameters: tuple[Named, ...]
-    """What is to be known (disease; disease and symptom), which disease gets symptoms, or which
-    edge is dropped."""
+    """What is to be known (disease; disease and symptom), which diseases are to be seen in some
+    records, which disease gets symptoms, or which edge is dropped."""
     n_needed: int
     """Of these parameters, of symptoms for each disease, or of edges."""
 
@@ -37,6 +37,9 @@ class Repair(NamedTuple):
                 for name in self.parameters
             )
             return f"know {' and '.join(named)}"
+        if self.kind == "label":
+            named = (quoted(name[0]) for name in self.parameters)
+            return f"see in some records whether they have {' and '.join(named)} (labels)"
         if self.kind == "add":
             named = (repr(name[0]) for name in self.parameters)
             few = "a symptom" if self.n_needed == 1 else f"{self.n_needed} symptoms"
@@ -57,7 +60,7 @@ def find_repairs(
     `check` is `check_identifiability`, by which each is verified.
     """
     trial = _Trial(result, tradeoff, check)
-    found = [trial.know(), trial.add(), trial.drop()]
+    found = [trial.know(), trial.label(), trial.add(), trial.drop()]
     return [repair for repair in found if repair is not None]
 
 
@@ -93,7 +96,7 @@ class _Trial:
         here = structure or self.structure
         priors = [*self._priors, *(name[0] for name in known if len(name) == 1)]
         failures = [*self._failures, *(name for name in known if len(name) == 2)]
-        fixed = Fixed(
+        fixed = Beliefs(
             here,
             priors=dict.fromkeys(priors, 0.5),  # which value does not matter
             failures={name: 0.5 for name in failures if here.has_edge(*name)},
@@ -117,6 +120,24 @@ class _Trial:
             if self.is_repaired(known=others):
                 needed = others
         return Repair("know", tuple(needed), len(needed))
+
+    def label(self) -> Repair | None:
+        """Return the fewest diseases whose labels would do, found one after the other."""
+
+        def known(names: Sequence[str]) -> list[Named]:
+            edges = (name for name in self.edges if name[0] in names)
+            return [*((name,) for name in names), *edges]
+
+        numbers = range(1, len(self.diseases) + 1)
+        n = next((n for n in numbers if self.is_repaired(known=known(self.diseases[:n]))), None)
+        if n is None:
+            return None
+        needed = self.diseases[:n]
+        for name in self.diseases[:n]:
+            others = [other for other in needed if other != name]
+            if self.is_repaired(known=known(others)):
+                needed = others
+        return Repair("label", tuple((name,) for name in needed), len(needed))
 
     def add(self) -> Repair | None:
         """Return the fewest symptoms, up to three, that one disease, or all of them, would need."""

@@ -6,9 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, quoted
 from noisyor.inference import record_kernels
+from noisyor.inference.answers_on_card import CardSolver
 from noisyor.inference.bounds import Bounded, BoundSettings, bound_record
 from noisyor.inference.flat import Evidence, Floats, Records, flat_network
 from noisyor.inference.gibbs_kernels import Sampling, random_of, sample_record
@@ -51,6 +53,8 @@ class Request(NamedTuple):
     seed: int
     first: int
     """The number of the first record, from which each gets its random numbers."""
+    card: CardSolver | None = None
+    """What solves records with few findings, before the processor answers the others."""
 
 
 def make_request(method: str, budget: float, rng: Rng, first: int = 0) -> Request:
@@ -95,6 +99,10 @@ def answer_all(
     if rows is not None:
         make = partial(MixedAnswering, rows=rows)
     work = make(network, records, request, answers)
+    may_solve = make is Answering and not with_causes and request.method in (AUTO, EXACT)
+    if request.card is not None and may_solve:
+        operations = request.budget * OPERATIONS_PER_SECOND
+        work.is_done = request.card.solve(records, operations, answers)
 
     def answer_chunk(first: int) -> None:
         last = min(first + ANSWERED_TOGETHER, n)
@@ -118,13 +126,17 @@ class Answering:
     ) -> None:
         self._net, self._records = flat_network(network), records
         self._request, self._answers = request, answers
+        self.is_done = np.zeros(len(records.weights), dtype=np.bool_)
+        """Records that a card has answered."""
         self.is_stopped = threading.Event()
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""
         answers, request = self._answers, self._request
         if request.method in (AUTO, EXACT):
-            self._solve(first, last, request.budget * OPERATIONS_PER_SECOND)
+            for start, end in runs_of(~self.is_done[first:last]):
+                operations = request.budget * OPERATIONS_PER_SECOND
+                self._solve(first + start, first + end, operations)
         if request.method != EXACT:
             for record in range(first, last):
                 if answers.methods[record] == REFUSED and not self.is_stopped.is_set():
@@ -190,6 +202,16 @@ class Answering:
         lower = np.maximum(row - 1.96 * errors, bounded.lower)
         upper = np.minimum(row + 1.96 * errors, bounded.upper)
         return bounded._replace(probabilities=row, lower=lower, upper=upper), n_effective
+
+
+def runs_of(is_wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where runs of True begin and end.
+
+    >>> runs_of(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_wanted, [False]]).astype(np.int8)))
+    return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
 
 
 class MixedAnswering(Answering):

@@ -14,11 +14,11 @@ How these kernels are put together stands in bounds.py.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from noisyor.inference.flat import Booleans, FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.record_kernels import Workspace, is_active, weigh, weigh_all
+from noisyor.kernels import kernel
 
 LARGEST_THETA = 40.0
 """exp(-40) is less than a rounding error: a failure of 0 is not different from it."""
@@ -41,7 +41,7 @@ class Entries(NamedTuple):
     """Of each entry."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def list_entries(net: FlatNetwork, present: Listed, xi: Floats, workspace: Workspace) -> Entries:
     """List the present findings with their possible causes."""
     most = (net.parent_offsets[present + 1] - net.parent_offsets[present]).sum()
@@ -69,7 +69,7 @@ def list_entries(net: FlatNetwork, present: Listed, xi: Floats, workspace: Works
 # --- the upper bound ---
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def tighten(net: FlatNetwork, entries: Entries, workspace: Workspace) -> None:
     """Lower the upper bound in xi, finding by finding, where all are replaced.
 
@@ -94,7 +94,7 @@ def tighten(net: FlatNetwork, entries: Entries, workspace: Workspace) -> None:
             break
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def tilted(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tuple[Floats, float]:
     """Return what absent and replaced findings say of each disease, and a constant."""
     log_factors, log_sum = workspace.log_absent.copy(), 0.0
@@ -105,7 +105,7 @@ def tilted(entries: Entries, is_replaced: Booleans, workspace: Workspace) -> tup
     return log_factors, log_sum
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def looseness(net: FlatNetwork, entries: Entries, workspace: Workspace) -> Floats:
     """Return by how much the log of the bound falls if each finding alone is solved exactly."""
     n = len(entries.xi)
@@ -129,12 +129,12 @@ def looseness(net: FlatNetwork, entries: Entries, workspace: Workspace) -> Float
     return gains
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _conjugate(xi: float) -> float:
     return float(xi * np.log1p(1.0 / xi) + np.log1p(xi))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _spread(entries: Entries, x: int, on: Floats) -> tuple[float, float]:
     """Return mean and variance of what causes a finding, if the diseases were independent."""
     mean, variance = float(entries.theta0[x]), 0.0
@@ -145,7 +145,7 @@ def _spread(entries: Entries, x: int, on: Floats) -> tuple[float, float]:
     return mean, variance
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _better_xi(xi: float, mean: float, variance: float) -> float:
     """Return Newton's next xi, not too far away."""
     step = (mean - np.log1p(1.0 / xi)) / (variance + 1.0 / (xi * (1.0 + xi)))
@@ -155,7 +155,7 @@ def _better_xi(xi: float, mean: float, variance: float) -> float:
 # --- the lower bound ---
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def start_shares(entries: Entries, on: Floats) -> None:
     """Share a finding out evenly; where it has no leak, one disease must answer for all of it."""
     for x in range(len(entries.xi)):
@@ -168,7 +168,7 @@ def start_shares(entries: Entries, on: Floats) -> None:
             entries.shares[first + np.argmax(chances)] = 1.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
     """Give more of each finding to the parents that gain most by it, a few times."""
     for x in np.flatnonzero(is_replaced):
@@ -179,7 +179,7 @@ def share_all(entries: Entries, is_replaced: Booleans, on: Floats) -> None:
             share_out(entries.theta0[x], theta, posteriors, shares, 1e-6)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) -> None:
     """Move xi to where the upper bound is lowest, if posteriors stay as they are."""
     for x in np.flatnonzero(is_replaced):
@@ -188,7 +188,7 @@ def better_xi(entries: Entries, is_replaced: Booleans, on: Floats, pace: float) 
         entries.xi[x] = xi * (_better_xi(xi, mean, variance) / xi) ** pace
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def shared_factors(
     entries: Entries, is_replaced: Booleans, workspace: Workspace
 ) -> tuple[Floats, float]:
@@ -205,14 +205,14 @@ def shared_factors(
     return log_factors, log_sum
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def log_present(theta0: float, x: float) -> float:
     """Return log(1 - exp(-theta0 - x)), finite also where that is impossible."""
     present = -np.expm1(-theta0 - x)
     return float(np.log(present)) if present > 0.0 else SMALLEST_LOG
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def share_out(
     theta0: float, theta: Floats, posteriors: Floats, shares: Floats, smallest: float
 ) -> None:

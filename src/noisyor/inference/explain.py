@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from noisyor.drawing import axes_for, draw_steps, height_of
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import Request, answer_all, make_request
 from noisyor.inference.flat import Floats, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.posterior import answer_one
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.covariates import is_unknown
@@ -21,7 +23,7 @@ from noisyor.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(EqualByValue):
+class Explanation(ShownAsTable, EqualByValue):
     """Why some diseases are probable under a network.
 
     Examples
@@ -29,16 +31,47 @@ class Explanation(EqualByValue):
     >>> from noisyor import datasets, explain
     >>> explain(datasets.clinic(), present=["fever"], diseases=1).causes.column_names
     ['finding', 'cause', 'probability']
+
+    >>> from noisyor import datasets, explain
+    >>> print(explain(datasets.clinic(), ["fever", "cough"], ["runny nose"], diseases=1))
+    Explanation(of influenza)
+    disease    finding  state    log_odds  without
+    influenza  fever    present     1.736   0.2583
+    influenza  cough    present     1.073   0.4032
     """
 
-    contributions: pa.Table
+    contributions: ResultTable
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
     the disease, against not knowing it, the largest first; infinite where it makes it certain.
     Covariates have rows whose state is "covariate". Where diseases occur together, a row "together"
     says what that adds, against independent diseases that are as frequent."""
-    causes: pa.Table
+    causes: ResultTable
     """A row per present finding and possible cause (null: none of the diseases, it came by itself):
     the probability that this caused it. Several causes can act at once."""
+
+    def table(self) -> ResultTable:
+        """Return what each finding adds to each disease: the contributions."""
+        return self.contributions
+
+    def plot(self, ax: Any = None, *, disease: str | None = None) -> Any:
+        """Draw what each finding adds to one disease, by default the first; return the axes.
+
+        Each bar is against not knowing this finding alone, so that the bars need not add up.
+        """
+        names = list(dict.fromkeys(self.contributions.column("disease").to_pylist()))
+        if not names:
+            raise ParameterError("there are no findings that could be drawn.")
+        rows = self.contributions.rows(names[0] if disease is None else disease).to_pylist()
+        said = [f"no {r['finding']}" if r["state"] == "absent" else r["finding"] for r in rows]
+        with axes_for(ax, 6.4, height_of(len(rows))) as axes:
+            steps = np.array([row["log_odds"] for row in rows])
+            draw_steps(axes, said, steps, label="log odds that it adds")
+            axes.set_title(rows[0]["disease"])
+        return axes
+
+    def __repr__(self) -> str:
+        diseases = list(dict.fromkeys(self.contributions.column("disease").to_pylist()))
+        return f"Explanation(of {', '.join(diseases) or 'nothing'})"
 
 
 def explain(
@@ -71,35 +104,86 @@ def explain(
     'pneumonia'
     """
     whole = network_of(network)
-    known = whole.given(covariates)
-    structure = known.structure
-    parts = indices_of(structure, present, absent)
+    parts = indices_of(whole.structure, present, absent)
     request = make_request(method, budget, rng)
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError(
             f"causes are found by 'auto', 'exact' or 'gibbs', not {quoted(method)}."
         )
+    return _explained(whole, covariates, parts, request, diseases, None)[0]
+
+
+def explain_nearest(
+    network: NoisyOrNetwork | LearnedNetwork,
+    present: Sequence[Name],
+    absent: Sequence[Name],
+    *,
+    covariates: Mapping[str, Any] | None,
+    diseases: Sequence[Name] | int,
+    most: int,
+    budget: float,
+) -> tuple[Explanation, int]:
+    """Do as `explain`, of so many findings at most; return also of how many it says nothing.
+
+    Each finding is left out in turn, which takes long where a case is not solved exactly. Those are
+    kept that the diseases cause most often, or would have caused.
+    """
+    whole = network_of(network)
+    parts = indices_of(whole.structure, present, absent)
+    request = make_request("auto", budget, 0)
+    return _explained(whole, covariates, parts, request, diseases, most)
+
+
+def _explained(
+    whole: NoisyOrNetwork, covariates: Mapping[str, Any] | None, parts: tuple[Indices, Indices],
+    request: Request, diseases: Sequence[Name] | int, most: int | None,
+) -> tuple[Explanation, int]:  # fmt: skip
+    """Explain diseases by all findings, or the nearest ones; return how many are left out of it."""
+    known = whole.given(covariates)
+    structure = known.structure
     base = answer_one(known, parts, request, with_causes=True)
-    chosen = _chosen(known, diseases, base.probabilities[0])
+    row = base.probabilities[0]
+    chosen = _chosen(known, diseases, row)
     # The present findings, and those absent ones that a chosen disease would cause.
     is_relevant = np.isin(parts[1], structure.edges[np.isin(structure.edges[:, 0], chosen), 1])
-    left_out = np.concatenate([parts[0], parts[1][is_relevant]])
-    others = [(parts[0][parts[0] != j], parts[1][parts[1] != j]) for j in left_out.tolist()]
-    without = answer_all(known, list_records(others), request).probabilities[:, chosen]
-    change = _log_odds_change(base.probabilities[0, chosen], without)
+    all_findings = np.concatenate([parts[0], parts[1][is_relevant]])
+    findings = all_findings if most is None else _nearest(known, chosen, all_findings, most)
+    rows = _finding_rows(known, parts, request, chosen, row, findings)
+    rows += _covariate_rows(whole, covariates, parts, request, chosen, row)
+    rows += _together_rows(known, parts, request, chosen, row)
+    columns = {"disease": str, "finding": str, "state": str, "log_odds": float, "without": float}
+    explanation = Explanation(
+        _table(rows, ("disease", "finding"), columns),
+        _causes(structure, parts[0], base.caused[0], base.leaked[0]),
+    )
+    return explanation, len(all_findings) - len(findings)
+
+
+def _nearest(network: NoisyOrNetwork, chosen: Indices, findings: Indices, most: int) -> Indices:
+    """Return the findings that the chosen diseases cause most often, in their order."""
+    owners, symptoms = network.structure.edges.T
+    strengths = np.zeros(network.structure.n_symptoms)
+    is_own = np.isin(owners, chosen)
+    np.maximum.at(strengths, symptoms[is_own], 1.0 - network.failures[is_own])
+    return findings[np.sort(np.argsort(-strengths[findings], kind="stable")[:most])]
+
+
+def _finding_rows(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], request: Request, chosen: Indices,
+    row: Floats, findings: Indices,
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """Return what each of the findings adds, against not knowing it."""
+    structure = network.structure
+    others = [(parts[0][parts[0] != j], parts[1][parts[1] != j]) for j in findings.tolist()]
+    without = answer_all(network, list_records(others), request).probabilities[:, chosen]
+    change = _log_odds_change(row[chosen], without)
     rows = []
     for index, disease in enumerate(chosen.tolist()):
         for x in np.argsort(-change[:, index], kind="stable").tolist():
-            names = structure.diseases[disease], structure.symptoms[int(left_out[x])]
-            state = "present" if x < len(parts[0]) else "absent"
+            names = structure.diseases[disease], structure.symptoms[int(findings[x])]
+            state = "present" if findings[x] in parts[0] else "absent"
             rows.append((*names, state, float(change[x, index]), float(without[x, index])))
-    row = base.probabilities[0]
-    rows += _covariate_rows(whole, covariates, parts, request, chosen, row)
-    rows += _together_rows(known, parts, request, chosen, row)
-    return Explanation(
-        _table(rows, disease=str, finding=str, state=str, log_odds=float, without=float),
-        _causes(structure, parts[0], base.caused[0], base.leaked[0]),
-    )
+    return rows
 
 
 def _covariate_rows(
@@ -159,13 +243,16 @@ def _log_odds_change(row: Floats, without: Floats) -> Floats:
     return np.asarray(change)
 
 
-def _table(rows: Sequence[tuple[str | float | None, ...]], **columns: type) -> pa.Table:
+def _table(
+    rows: Sequence[tuple[str | float | None, ...]], key: tuple[str, ...], columns: dict[str, type]
+) -> ResultTable:
     types = {str: pa.string(), float: pa.float64()}
     schema = pa.schema({name: types[kind] for name, kind in columns.items()})
-    return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema)
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return ResultTable.of_rows(named, key, schema)
 
 
-def _causes(structure: Structure, present: Indices, caused: Floats, leaked: Floats) -> pa.Table:
+def _causes(structure: Structure, present: Indices, caused: Floats, leaked: Floats) -> ResultTable:
     rows: list[tuple[str | float | None, ...]] = []
     for j in present.tolist():
         here = slice(structure.parent_offsets[j], structure.parent_offsets[j + 1])
@@ -173,4 +260,5 @@ def _causes(structure: Structure, present: Indices, caused: Floats, leaked: Floa
         chances = [*caused[structure.parent_edges[here]].tolist(), float(leaked[j])]
         found = sorted(zip(chances, names, strict=True), key=lambda pair: -pair[0])
         rows += [(structure.symptoms[j], cause, chance) for chance, cause in found]
-    return _table(rows, finding=str, cause=str, probability=float)
+    columns = {"finding": str, "cause": str, "probability": float}
+    return _table(rows, ("finding", "cause"), columns)

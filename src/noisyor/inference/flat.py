@@ -1,7 +1,6 @@
 """Networks and records as the flat arrays that kernels work on."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block
-from noisyor.io.columns import ABSENT, DEFAULT_WORDS, PRESENT, UNKNOWN
+from noisyor.findings.evidence import split_states
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -231,7 +230,11 @@ def indices_of(
     if hasattr(present, "items"):
         if len(absent):
             raise ParameterError("a mapping has absent findings in it: leave out `absent`.")
-        present, absent = _split_states(present)
+        present, absent = split_states(present)
+    if hasattr(absent, "items"):
+        raise ParameterError(
+            "give a mapping of findings alone: it says what is present and absent."
+        )
     for names in present, absent:
         if isinstance(names, str) or not isinstance(names, Iterable):
             text = "the single text " if isinstance(names, str) else ""
@@ -244,30 +247,3 @@ def indices_of(
             f"{quoted(name)} is given twice: a finding is present or absent, once."
         )
     return parts
-
-
-def _split_states(states: Any) -> tuple[list[Name], list[Name]]:
-    """Return the symptoms that a mapping puts down as present, and as absent."""
-    found: dict[bool | None, list[Name]] = {True: [], False: [], None: []}
-    for name, value in states.items():
-        found[_state_of(name, value)].append(name)
-    return found[True], found[False]
-
-
-def _state_of(name: Name, value: Any) -> bool | None:
-    """Return True for present, False for absent, None for unknown."""
-    if isinstance(value, str):
-        state = DEFAULT_WORDS.state_of(value)
-        if state >= 0:
-            return {ABSENT: False, PRESENT: True, UNKNOWN: None}[state]
-    elif value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values
-        return None
-    elif isinstance(value, Real | np.bool_):
-        number = float(value)
-        if number in (0.0, 1.0) or np.isnan(number):
-            return None if np.isnan(number) else bool(number)
-    raise ParameterError(
-        f"the finding {quoted(name)} is {quoted(value)}; expected 1 or True (present), 0 or False "
-        "(absent), "
-        'None or NaN (unknown), or "present", "absent", "unknown".'
-    )

@@ -8,7 +8,6 @@ is drawn its probability is kept, not the outcome.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +15,8 @@ from noisyor.inference import record_kernels
 from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats, Integers
 from noisyor.inference.piece_kernels import Piece, parents_of
 from noisyor.inference.record_kernels import Workspace
+from noisyor.kernels import kernel
+from noisyor.kernels.array_kernels import fill, new_floats, new_integers, new_marks, new_zeros
 
 Random = NDArray[np.uint64]
 """The state of a stream of random numbers, in an array of one."""
@@ -34,16 +35,22 @@ the larger of both then covers 95% where draws are independent. Either alone wou
 and 2.365 in place of 1.8 and 2.1), but the larger of two is already wide."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def random_of(seed: int, record: int) -> Random:
     """Return the random numbers of a record: a stream of its own, whoever works on it."""
     random = np.empty(1, dtype=np.uint64)
-    random[0] = np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
-    random[0] += np.uint64(record) * np.uint64(0x2545F4914F6CDD1D)
+    start_random(random, seed, record)
     return random
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
+def start_random(random: Random, seed: int, record: int) -> None:
+    """Begin the random numbers of a record."""
+    random[0] = np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+    random[0] += np.uint64(record) * np.uint64(0x2545F4914F6CDD1D)
+
+
+@kernel
 def next_uniform(random: Random) -> float:
     """Return a number in [0, 1), by splitmix64."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -100,7 +107,7 @@ class Batches(NamedTuple):
     if_not: Floats
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sample_record(
     net: FlatNetwork, evidence: Evidence, sampling: Sampling, random: Random, workspace: Workspace
 ) -> tuple[Floats, Floats]:
@@ -144,7 +151,7 @@ def sample_record(
     return row, errors
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _summarise(batches: Batches, sampling: Sampling) -> tuple[Floats, Floats]:
     """Return the mean of each disease over all batches, and its standard error.
 
@@ -169,7 +176,7 @@ def _summarise(batches: Batches, sampling: Sampling) -> tuple[Floats, Floats]:
     return row, errors
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sample_piece(
     piece: Piece,
     diseases: Integers,
@@ -195,7 +202,7 @@ def sample_piece(
     return all_caused * (1.0 - piece.failures) / n_sweeps
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def settle_chains(piece: Piece, n_chains: int, n_sweeps: int, random: Random) -> list[Chain]:
     """Let chains forget their starts, and find out which diseases are drawn in blocks.
 
@@ -204,19 +211,21 @@ def settle_chains(piece: Piece, n_chains: int, n_sweeps: int, random: Random) ->
     other.
     """
     n_sweeps = max(n_sweeps, 10)
-    is_lively = np.zeros(len(piece.on), dtype=np.bool_)
+    is_lively = new_marks(len(piece.on))
     chains = []
     for number in range(n_chains):
         chain = new_chain(piece, number, random)
         run_chain(piece, chain, n_sweeps, random)
-        is_lively |= chain.probabilities > 0.02 * n_sweeps
+        for disease in range(len(is_lively)):
+            is_lively[disease] |= chain.probabilities[disease] > 0.02 * n_sweeps
         chains.append(chain)
     for chain in chains:
-        chain.is_lively[:] = is_lively
+        for disease in range(len(is_lively)):
+            chain.is_lively[disease] = is_lively[disease]
     return chains
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def new_chain(piece: Piece, number: int, random: Random) -> Chain:
     """Return the start of a chain: no disease is on, or all, or some at random, or as priors say.
 
@@ -224,7 +233,9 @@ def new_chain(piece: Piece, number: int, random: Random) -> Chain:
     several explanations that exclude each other.
     """
     k, m = len(piece.on), len(piece.absent)
-    order, is_on = np.arange(k), np.full(k, number % 4 == 1)
+    order, is_on, is_lively = new_integers(k), new_marks(k), new_marks(k)
+    for disease in range(k):
+        order[disease], is_on[disease], is_lively[disease] = disease, number % 4 == 1, True
     for index in range(k - 1, 0, -1):
         other = int(next_uniform(random) * (index + 1))
         order[index], order[other] = order[other], order[index]
@@ -232,22 +243,23 @@ def new_chain(piece: Piece, number: int, random: Random) -> Chain:
         for disease in range(k):
             is_on[disease] = next_uniform(random) < (0.5 if number % 4 == 2 else piece.on[disease])
     offsets, parents = parents_of(piece)
-    none = np.zeros(m, dtype=np.int64)
     return Chain(
-        is_on, np.ones(m), none, none.copy(), np.ones(k, dtype=np.bool_), order,
-        np.zeros(k), np.zeros(len(piece.failures)), np.zeros(m), np.zeros(m), np.full(k, -1),
-        offsets, parents,
+        is_on, new_floats(m), new_integers(m), new_integers(m), is_lively, order, new_zeros(k),
+        new_zeros(len(piece.failures)), new_zeros(m), new_zeros(m), new_integers(k), offsets,
+        parents,
     )  # fmt: skip
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def run_chain(piece: Piece, chain: Chain, n_sweeps: int, random: Random) -> None:
     """Draw each disease so many times; add up from nothing."""
-    block = np.empty(LARGEST_BLOCK, dtype=np.int64)
-    weights = np.empty(1 << LARGEST_BLOCK)
-    chain.probabilities[:], chain.caused[:] = 0.0, 0.0
-    chain.if_caused[:], chain.if_not[:] = 0.0, 0.0
-    chain.marks[:] = -1
+    block, weights = new_integers(LARGEST_BLOCK), new_floats(1 << LARGEST_BLOCK)
+    fill(chain.probabilities, 0.0)
+    fill(chain.caused, 0.0)
+    fill(chain.if_caused, 0.0)
+    fill(chain.if_not, 0.0)
+    for disease in range(len(chain.marks)):
+        chain.marks[disease] = -1
     for sweep in range(n_sweeps):
         _multiply(piece, chain)
         of_all = next_uniform(random) * ALL_EVERY < 1.0
@@ -258,7 +270,7 @@ def run_chain(piece: Piece, chain: Chain, n_sweeps: int, random: Random) -> None
         _add_causes(piece, chain)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def choose_block(
     piece: Piece, chain: Chain, stamp: int, of_all: bool, block: Integers, random: Random
 ) -> int:
@@ -281,7 +293,7 @@ def choose_block(
     return n
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_block(
     piece: Piece, chain: Chain, block: Integers, weights: Floats, random: Random
 ) -> None:
@@ -317,7 +329,7 @@ def draw_block(
             turn(piece, chain, block[bit])
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def turn(piece: Piece, chain: Chain, disease: int) -> float:
     """Turn a disease on or off; return by how much the log probability of the state changes."""
     is_on = not chain.is_on[disease]
@@ -341,7 +353,7 @@ def turn(piece: Piece, chain: Chain, disease: int) -> float:
     return float(change + np.log(ratio))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def turn_entry(chain: Chain, x: int, failure: float, is_on: bool) -> None:
     """Let a disease that has just been turned on or off cause a finding, or no longer."""
     step = 1 if is_on else -1
@@ -356,36 +368,41 @@ def turn_entry(chain: Chain, x: int, failure: float, is_on: bool) -> None:
         chain.silent[x] = min(chain.silent[x] / failure, 1.0)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def causing(chain: Chain, x: int) -> float:
     """Return P(a disease that is on causes the finding)."""
     return 1.0 if chain.n_sure[x] > 0 else 1.0 - chain.silent[x]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def chance_of(piece: Piece, chain: Chain, x: int) -> float:
     """Return P(the finding is present | the diseases that are on)."""
     return float(piece.present[x] + piece.absent[x] * causing(chain, x))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _multiply(piece: Piece, chain: Chain) -> None:
     """Find the products anew: many turns would let rounding errors grow."""
-    chain.silent[:], chain.n_on[:], chain.n_sure[:] = 1.0, 0, 0
-    for disease in np.flatnonzero(chain.is_on):
+    for x in range(len(chain.silent)):
+        chain.silent[x], chain.n_on[x], chain.n_sure[x] = 1.0, 0, 0
+    for disease in range(len(chain.is_on)):
+        if not chain.is_on[disease]:
+            continue
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             turn_entry(chain, piece.findings[entry], piece.failures[entry], True)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_causes(piece: Piece, chain: Chain) -> None:
     """Add what the state that is drawn says of the findings' causes."""
-    inverses = np.empty(len(piece.absent))
+    inverses = new_floats(len(piece.absent))
     for x in range(len(inverses)):
         chance = chance_of(piece, chain, x)
         inverses[x] = 1.0 / chance if chance > 0.0 else 0.0  # a start that is impossible
         chain.if_caused[x] += inverses[x]
         chain.if_not[x] += causing(chain, x) * inverses[x]
-    for disease in np.flatnonzero(chain.is_on):
+    for disease in range(len(chain.is_on)):
+        if not chain.is_on[disease]:
+            continue
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             chain.caused[entry] += inverses[piece.findings[entry]]

@@ -6,12 +6,12 @@ probability of the record in it.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Listed, Records
 from noisyor.inference.record_kernels import EXACT, REFUSED, Answers, Workspace
+from noisyor.kernels import kernel
 
 
 class Mixture(NamedTuple):
@@ -30,7 +30,7 @@ class Sums(NamedTuple):
     leaked: Floats
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_component(
     net: FlatNetwork, priors: Floats, evidence: Evidence, max_cost: float, workspace: Workspace
 ) -> tuple[float, float]:
@@ -49,7 +49,7 @@ def solve_component(
     return log_evidence, cost
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_mixed(
     net: FlatNetwork,
     mixture: Mixture,
@@ -73,7 +73,7 @@ def solve_mixed(
         record_kernels.write_answer(net, present, log_evidence, workspace, record, answers)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def average(
     net: FlatNetwork,
     mixture: Mixture,
@@ -119,13 +119,13 @@ def average(
     return float(top + np.log(total))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def new_sums(net: FlatNetwork) -> Sums:
     """Return room for sums, without values."""
     return Sums(np.empty(len(net.priors)), np.empty(len(net.failures)), np.empty(len(net.leaks)))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def clear(net: FlatNetwork, present: Listed, sums: Sums) -> None:
     """Set all that these findings have to do with to 0."""
     sums.on[:] = 0.0
@@ -135,7 +135,7 @@ def clear(net: FlatNetwork, present: Listed, sums: Sums) -> None:
             sums.caused[edge] = 0.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scale(net: FlatNetwork, present: Listed, factor: float, sums: Sums) -> None:
     """Multiply all sums."""
     sums.on[:] *= factor
@@ -145,7 +145,7 @@ def scale(net: FlatNetwork, present: Listed, factor: float, sums: Sums) -> None:
             sums.caused[edge] *= factor
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add(net: FlatNetwork, present: Listed, factor: float, workspace: Workspace, sums: Sums) -> None:
     """Add what was found in a component."""
     for disease in range(len(sums.on)):
@@ -156,7 +156,7 @@ def add(net: FlatNetwork, present: Listed, factor: float, workspace: Workspace, 
             sums.caused[edge] += factor * workspace.caused[edge]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def evidences_of(net: FlatNetwork, mixture: Mixture, evidence: Evidence, max_cost: float) -> Floats:
     """Return the log evidence of a record in each component; NaN where all is too much work."""
     workspace, left = record_kernels.new_workspace(net), max_cost

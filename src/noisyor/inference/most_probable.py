@@ -33,6 +33,7 @@ from noisyor.inference.flat import (
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.posterior import answer_one
 from noisyor.inference.record_kernels import listed, new_workspace, present_of, weigh_absent
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import Components
@@ -49,7 +50,7 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MostProbable(EqualByValue):
+class MostProbable(ShownAsTable, EqualByValue):
     """The best explanations of some findings: sets of diseases, the most probable first.
 
     Examples
@@ -58,6 +59,14 @@ class MostProbable(EqualByValue):
     >>> found = most_probable(datasets.clinic(), present=["fever", "cough"], k=2)
     >>> len(found.sets), found.is_proven
     (2, True)
+
+    >>> from noisyor import datasets, most_probable
+    >>> print(most_probable(datasets.clinic(), ["fever", "cough"], k=3))
+    MostProbable(3 sets; influenza: 0.203)
+    diseases                probability  log_joint
+    influenza                    0.2033     -4.227
+    pneumonia                   0.06479     -5.371
+    influenza, common cold      0.03106     -6.106
     """
 
     structure: Structure
@@ -80,11 +89,11 @@ class MostProbable(EqualByValue):
         proven = "" if self.is_proven else ", not proven"
         return f"MostProbable({len(self.sets)} sets; {best}: {self.probabilities[0]:.3g}{proven})"
 
-    def table(self) -> pa.Table:
-        """Return one row per set, as an Arrow table."""
+    def table(self) -> ResultTable:
+        """Return one row per set, the most probable first."""
         sets = pa.array([list(names) for names in self.sets], pa.list_(pa.string()))
         columns = {"probability": self.probabilities, "log_joint": self.log_joints}
-        return pa.table({"diseases": sets} | columns)
+        return ResultTable({"diseases": sets} | columns, "diseases")
 
 
 def most_probable(

@@ -11,10 +11,23 @@ Two ways lead to the same result:
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from noisyor.inference.flat import Floats, Integers
+from noisyor.kernels import kernel
+from noisyor.kernels.array_kernels import (
+    copy,
+    divide,
+    fill,
+    largest_of,
+    move,
+    new_floats,
+    new_integers,
+    new_marks,
+    new_table,
+    new_zeros,
+    sum_of,
+)
 
 SMALLEST_NORMAL = 2.3e-308
 """Numbers below it have few digits, and an infinite inverse: findings that are as improbable are
@@ -48,17 +61,18 @@ class Piece(NamedTuple):
     """... and if it were not caused by its leak and diseases outside of the piece."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def new_piece(n_diseases: int, n_entries: int, n_findings: int) -> Piece:
     """Return an empty piece."""
     return Piece(
-        np.empty(n_diseases), np.zeros(n_diseases + 1, np.int64), np.empty(n_entries, np.int64),
-        np.empty(n_entries), np.empty(n_findings), np.empty(n_findings), np.empty(n_diseases),
-        np.empty(n_entries), np.empty(n_findings), np.empty(n_findings),
+        new_floats(n_diseases), new_integers(n_diseases + 1), new_integers(n_entries),
+        new_floats(n_entries), new_floats(n_findings), new_floats(n_findings),
+        new_floats(n_diseases), new_floats(n_entries), new_floats(n_findings),
+        new_floats(n_findings),
     )  # fmt: skip
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def with_findings(piece: Piece, n_findings: int) -> Piece:
     """Return a piece without the room for more findings."""
     return Piece(
@@ -68,7 +82,7 @@ def with_findings(piece: Piece, n_findings: int) -> Piece:
     )  # fmt: skip
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def enumerate_piece(piece: Piece) -> float:
     """Sum over all states of the diseases; return the log probability of the findings.
 
@@ -78,12 +92,17 @@ def enumerate_piece(piece: Piece) -> float:
     added up by itself: 1 - silent would lose the digits of a small one.
     """
     k, m = len(piece.on), len(piece.absent)
-    silent, causing, weights = np.ones((k + 1, m)), np.zeros((k + 1, m)), np.ones(k + 1)
+    silent, causing, weights = new_table(k + 1, m), new_table(k + 1, m), new_floats(k + 1)
+    fill(silent[0], 1.0)
+    fill(causing[0], 0.0)
+    weights[0] = 1.0
     scales = _scales(piece)
-    present = np.empty(m)
+    present = new_floats(m)
     total, state = 0.0, 0
-    piece.posteriors[:], piece.caused[:] = 0.0, 0.0
-    piece.if_caused[:], piece.if_not[:] = 0.0, 0.0
+    fill(piece.posteriors, 0.0)
+    fill(piece.caused, 0.0)
+    fill(piece.if_caused, 0.0)
+    fill(piece.if_not, 0.0)
     first = 0  # the first disease whose digit has changed
     while True:
         for disease in range(first, k):
@@ -104,20 +123,22 @@ def enumerate_piece(piece: Piece) -> float:
             first -= 1
     if total < SMALLEST_NORMAL:
         return -np.inf
-    piece.posteriors[:] /= total
-    piece.caused[:] *= (1.0 - piece.failures) / total
-    piece.if_caused[:] /= total
-    piece.if_not[:] /= total
+    for entry in range(len(piece.caused)):
+        piece.caused[entry] *= (1.0 - piece.failures[entry]) / total
+    divide(piece.posteriors, total)
+    divide(piece.if_caused, total)
+    divide(piece.if_not, total)
     log_evidence = np.log(total)
     for x in range(m):
         log_evidence -= np.log(scales[x])
     return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _scales(piece: Piece) -> Floats:
     """Return one over what P(present) can be at most, so that products do not underflow."""
-    silent, causing = np.ones(len(piece.absent)), np.zeros(len(piece.absent))
+    silent, causing = new_floats(len(piece.absent)), new_zeros(len(piece.absent))
+    fill(silent, 1.0)
     for entry in range(len(piece.findings)):
         x = piece.findings[entry]
         causing[x] += silent[x] * (1.0 - piece.failures[entry])
@@ -127,14 +148,15 @@ def _scales(piece: Piece) -> Floats:
     return causing
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _decide(
     piece: Piece, disease: int, is_on: bool, silent: Floats, causing: Floats, weights: Floats
 ) -> None:
     """Write what findings and weight are with one more disease decided."""
     p = piece.on[disease]
     weights[disease + 1] = weights[disease] * (p if is_on else 1.0 - p)
-    silent[disease + 1], causing[disease + 1] = silent[disease], causing[disease]
+    copy(silent[disease], silent[disease + 1])
+    copy(causing[disease], causing[disease + 1])
     if is_on:
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             x, f = piece.findings[entry], piece.failures[entry]
@@ -142,7 +164,7 @@ def _decide(
             silent[disease + 1, x] *= f
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add_state(piece: Piece, state: int, weight: float, present: Floats, causing: Floats) -> None:
     k = len(piece.on)
     for x in range(len(present)):
@@ -174,33 +196,37 @@ class Order(NamedTuple):
     """The most findings that are open at once."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def find_order(piece: Piece) -> Order:
     """Choose diseases one by one, each time the one that leaves the fewest findings open."""
     k, m = len(piece.on), len(piece.absent)
     parent_offsets, parents = parents_of(piece)
-    waiting = parent_offsets[1:] - parent_offsets[:-1]
-    is_open, is_done = np.zeros(m, dtype=np.bool_), np.zeros(k, dtype=np.bool_)
-    more = piece.offsets[1:] - piece.offsets[:-1]  # findings that each disease leaves open
+    waiting, more = new_integers(m), new_integers(k)  # more: findings that a disease leaves open
+    for disease in range(k):
+        more[disease] = piece.offsets[disease + 1] - piece.offsets[disease]
     for x in range(m):
+        waiting[x] = parent_offsets[x + 1] - parent_offsets[x]
         if waiting[x] == 1:
             more[parents[parent_offsets[x]]] -= 1
-    diseases = np.empty(k, dtype=np.int64)
-    opened, closed = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    opened_offsets, closed_offsets = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
-    indices, is_free = np.full(m, -1, dtype=np.int64), np.ones(m, dtype=np.bool_)
+    is_open, is_done, is_taken = new_marks(m), new_marks(k), new_marks(m)
+    diseases, opened, closed = new_integers(k), new_integers(m), new_integers(m)
+    opened_offsets, closed_offsets = new_integers(k + 1), new_integers(k + 1)
+    indices = new_integers(m)
     width = n_opened = n_closed = 0
     for step in range(k):
-        best = np.argmin(np.where(is_done, m + 1, more))
+        best = -1
+        for disease in range(k):
+            if not is_done[disease] and (best < 0 or more[disease] < more[best]):
+                best = disease
         diseases[step], is_done[best] = best, True
         for entry in range(piece.offsets[best], piece.offsets[best + 1]):
             x = piece.findings[entry]
             if not is_open[x]:
                 is_open[x] = True
                 index = 0
-                while not is_free[index]:
+                while is_taken[index]:
                     index += 1
-                indices[x], is_free[index] = index, False
+                indices[x], is_taken[index] = index, True
                 width = max(width, index + 1)
                 opened[n_opened] = x
                 n_opened += 1
@@ -210,7 +236,7 @@ def find_order(piece: Piece) -> Order:
             x = piece.findings[entry]
             waiting[x] -= 1
             if waiting[x] == 0:
-                is_free[indices[x]] = True
+                is_taken[indices[x]] = False
                 closed[n_closed] = x
                 n_closed += 1
             elif waiting[x] == 1:  # its last parent will close it
@@ -220,16 +246,17 @@ def find_order(piece: Piece) -> Order:
     return Order(diseases, opened, opened_offsets, closed, closed_offsets, indices, width)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def parents_of(piece: Piece) -> tuple[Integers, Integers]:
     """List the diseases of each finding."""
-    offsets = np.zeros(len(piece.absent) + 1, dtype=np.int64)
+    offsets = new_integers(len(piece.absent) + 1)
+    filled = new_integers(len(piece.absent))
+    parents = new_integers(len(piece.findings))
     for x in piece.findings:
         offsets[x + 1] += 1
     for x in range(len(piece.absent)):
+        filled[x] = offsets[x]
         offsets[x + 1] += offsets[x]
-    filled = offsets[:-1].copy()
-    parents = np.empty(len(piece.findings), dtype=np.int64)
     for disease in range(len(piece.on)):
         for x in piece.findings[piece.offsets[disease] : piece.offsets[disease + 1]]:
             parents[filled[x]] = disease
@@ -237,7 +264,7 @@ def parents_of(piece: Piece) -> tuple[Integers, Integers]:
     return offsets, parents
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def eliminate_piece(piece: Piece, order: Order) -> float:
     """Eliminate disease after disease; return the log probability of the findings.
 
@@ -245,60 +272,60 @@ def eliminate_piece(piece: Piece, order: Order) -> float:
     before every disease; a second one runs back and has the probability that the others are
     explained later. Together they give all posteriors.
     """
-    before = np.empty((len(piece.on), 1 << order.width))
+    before = new_table(len(piece.on), 1 << order.width)
     log_evidence = run_ahead(piece, order, before)
     if log_evidence > -np.inf:
         _run_back(piece, order, before)
     return log_evidence
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def run_ahead(piece: Piece, order: Order, before: Floats) -> float:
     """Write the vector before every disease; return the log probability of the findings."""
     k, size = before.shape
-    ahead = np.zeros(size)
+    ahead, with_disease = new_zeros(size), new_floats(size)
     ahead[0] = 1.0
     log_evidence = 0.0
-    with_disease = np.empty(size)
     for step in range(k):
         disease = order.diseases[step]
         for x in order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]:
             _fire(ahead, order.indices[x], piece.absent[x], piece.present[x])
-        before[step] = ahead
+        copy(ahead, before[step])
         p = piece.on[disease]
-        with_disease[:] = ahead
+        copy(ahead, with_disease)
         for entry in range(piece.offsets[disease], piece.offsets[disease + 1]):
             f = piece.failures[entry]
             _fire(with_disease, order.indices[piece.findings[entry]], f, 1.0 - f)
-        ahead *= 1.0 - p
-        ahead += p * with_disease
+        move(ahead, p, with_disease)
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
             _close(ahead, order.indices[x], False)
-        total = ahead.sum()
+        total = sum_of(ahead)
         if total < SMALLEST_NORMAL:
             return -np.inf
-        ahead /= total
+        divide(ahead, total)
         log_evidence += np.log(total)
     return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _run_back(piece: Piece, order: Order, before: Floats) -> None:
     """Find posteriors and causes, from the last disease to the first."""
     k, size = before.shape
-    behind = np.zeros(size)
+    behind, reached = new_zeros(size), new_floats(size)
     behind[0] = 1.0
-    deepest = (piece.offsets[1:] - piece.offsets[:-1]).max()
-    later = np.empty((deepest + 1, size))
+    deepest = 0
+    for disease in range(k):
+        deepest = max(deepest, piece.offsets[disease + 1] - piece.offsets[disease])
+    later = new_table(deepest + 1, size)
     for step in range(k - 1, -1, -1):
         disease, p = order.diseases[step], piece.on[order.diseases[step]]
         for x in order.closed[order.closed_offsets[step] : order.closed_offsets[step + 1]]:
             _close(behind, order.indices[x], True)
         # Through the findings of the disease, if it is there, from the last to the first.
         first, last = piece.offsets[disease], piece.offsets[disease + 1]
-        later[last - first] = behind
+        copy(behind, later[last - first])
         for entry in range(last - 1, first - 1, -1):
-            later[entry - first] = later[entry - first + 1]
+            copy(later[entry - first + 1], later[entry - first])
             index = order.indices[piece.findings[entry]]
             f = piece.failures[entry]
             _fire_back(later[entry - first], index, f, 1.0 - f)
@@ -306,24 +333,23 @@ def _run_back(piece: Piece, order: Order, before: Floats) -> None:
         within = p * _dot(before[step], later[0])
         total = without + within
         piece.posteriors[disease] = within / total
-        reached = before[step].copy()
+        copy(before[step], reached)
         for entry in range(first, last):
             index, f = order.indices[piece.findings[entry]], piece.failures[entry]
             fired = _fired(reached, later[entry - first + 1], index)
             piece.caused[entry] = p * (1.0 - f) * fired / total
             _fire(reached, index, f, 1.0 - f)
-        behind *= 1.0 - p
-        behind += p * later[0]
+        move(behind, p, later[0])
         opened = order.opened[order.opened_offsets[step] : order.opened_offsets[step + 1]]
         for x in opened:
             _weigh_leak(piece, x, before[step], behind, order.indices[x])
         for x in opened:
             _fire_back(behind, order.indices[x], piece.absent[x], piece.present[x])
             _free(behind, order.indices[x])
-        behind /= behind.max()
+        divide(behind, largest_of(behind))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _dot(one: Floats, other: Floats) -> float:
     """Return the inner product; that of BLAS would start threads within threads."""
     total = 0.0
@@ -332,7 +358,7 @@ def _dot(one: Floats, other: Floats) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fire(vector: Floats, index: int, failure: float, chance: float) -> None:
     """Let a finding be explained with a chance, which is 1 - failure."""
     bit = 1 << index
@@ -342,7 +368,7 @@ def _fire(vector: Floats, index: int, failure: float, chance: float) -> None:
             vector[state] *= failure
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fire_back(vector: Floats, index: int, failure: float, chance: float) -> None:
     """Undo `_fire` for a vector that runs back: what follows from each state before it."""
     bit = 1 << index
@@ -351,7 +377,7 @@ def _fire_back(vector: Floats, index: int, failure: float, chance: float) -> Non
             vector[state] = failure * vector[state] + chance * vector[state + bit]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _close(vector: Floats, index: int, runs_back: bool) -> None:
     """Demand that a finding is explained, and give its index free; or undo that."""
     bit = 1 << index
@@ -362,15 +388,16 @@ def _close(vector: Floats, index: int, runs_back: bool) -> None:
             vector[state + out_of] = 0.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _free(vector: Floats, index: int) -> None:
     """Give the index of a finding free that is not yet open."""
     bit = 1 << index
     for first in range(bit, len(vector), 2 * bit):
-        vector[first : first + bit] = 0.0
+        for state in range(first, first + bit):
+            vector[state] = 0.0
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _fired(before: Floats, after: Floats, index: int) -> float:
     """Return how probable all is if a finding is explained at this point for certain."""
     bit, total = 1 << index, 0.0
@@ -380,7 +407,7 @@ def _fired(before: Floats, after: Floats, index: int) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _weigh_leak(piece: Piece, x: int, before: Floats, behind: Floats, index: int) -> None:
     """Find how probable all is if a finding, just opened, is caused by its leak, and if not."""
     bit, caused, not_caused, total = 1 << index, 0.0, 0.0, 0.0

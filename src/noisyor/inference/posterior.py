@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from noisyor.drawing import axes_for, check_top, draw_bars, height_of
 from noisyor.errors import FindingsError, NoisyOrError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
@@ -16,9 +17,11 @@ from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
+from noisyor.inference.answers_on_card import card_for
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
 from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices, Name
 from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.design import design_rows
@@ -27,15 +30,19 @@ from noisyor.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior(EqualByValue):
+class Posterior(ShownAsTable, EqualByValue):
     """Which diseases a patient may have, given the findings.
 
     Examples
     --------
     >>> from noisyor import datasets, posterior
     >>> found = posterior(datasets.clinic(), present=["wheezing"])
-    >>> found.table().column_names
-    ['disease', 'probability', 'lower', 'upper', 'prior']
+    >>> print(found.table()[:2].select(["disease", "probability", "prior"]))
+    disease           probability  prior
+    asthma                 0.7413   0.07
+    acute bronchitis       0.2431   0.05
+    >>> found["asthma"]["prior"]
+    0.07
     """
 
     structure: Structure
@@ -68,8 +75,9 @@ class Posterior(EqualByValue):
     n_without_error: int = 0
     """... in which so many parameters that matter here have none and were fixed."""
     flags: NDArray[np.uint16] | None = None
-    """What is doubtful of the parameters that each disease rests on here, its prior and its
-    failures of known findings: sums of `Flag`; None where the network has no flags."""
+    """What is doubtful of the parameters that each disease rests on here: its prior, its failures
+    of known findings, and the leaks of those that are present. Sums of `Flag`; None where the
+    network has no flags."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
@@ -78,8 +86,8 @@ class Posterior(EqualByValue):
             return np.zeros(len(self.probabilities), dtype=np.bool_)
         return np.asarray(self.flags != 0)
 
-    def table(self) -> pa.Table:
-        """Return one row per disease, the most probable first, as an Arrow table."""
+    def table(self) -> ResultTable:
+        """Return one row per disease, the most probable first."""
         columns = {
             "disease": np.array(self.structure.diseases, dtype=object),
             "probability": self.probabilities, "lower": self.lower, "upper": self.upper,
@@ -89,7 +97,22 @@ class Posterior(EqualByValue):
         if self.flags is not None:
             columns["flags"] = np.array([Flag(each).codes for each in self.flags.tolist()], object)
         order = np.argsort(-self.probabilities, kind="stable")
-        return pa.table({name: x[order] for name, x in columns.items() if x is not None})
+        known = {name: x[order] for name, x in columns.items() if x is not None}
+        return ResultTable(known, "disease")
+
+    def plot(self, ax: Any = None, *, top: int = 15) -> Any:
+        """Draw the most probable diseases, with intervals and priors; return the axes."""
+        order = np.argsort(-self.probabilities, kind="stable")[: check_top(top)]
+        with axes_for(ax, 6.4, height_of(len(order))) as axes:
+            draw_bars(
+                axes, [self.structure.diseases[i] for i in order.tolist()],
+                self.probabilities[order], label="probability", before=self.priors[order],
+                lower=None if self.interval_lower is None else self.interval_lower[order],
+                upper=None if self.interval_upper is None else self.interval_upper[order],
+                is_flagged=self.is_flagged[order],
+            )  # fmt: skip
+            axes.set_xlim(0.0, 1.02)
+        return axes
 
     def __repr__(self) -> str:
         top = [
@@ -100,7 +123,7 @@ class Posterior(EqualByValue):
 
 
 @dataclass(frozen=True, eq=False)
-class Posteriors(EqualByValue):
+class Posteriors(ShownAsTable, EqualByValue):
     """Which diseases many records may have.
 
     Examples
@@ -110,6 +133,14 @@ class Posteriors(EqualByValue):
     >>> found = posteriors(clinic, clinic.sample(100, rng=0))
     >>> found.probabilities.shape, bool(found.is_exact.all())
     ((100, 20), True)
+
+    >>> from noisyor import datasets, posteriors
+    >>> clinic = datasets.clinic()
+    >>> found = posteriors(clinic, clinic.sample(2, rng=0))
+    >>> print(found.table().select(["disease", "probability", "method", "log_evidence"]))
+    disease         probability  method  log_evidence
+    reflux disease     0.001333  exact         -1.784
+    common cold          0.6156  exact         -6.926
     """
 
     structure: Structure
@@ -135,6 +166,27 @@ class Posteriors(EqualByValue):
     def is_exact(self) -> NDArray[np.bool_]:
         """Whether each record was solved exactly."""
         return np.asarray(self.methods == EXACT)
+
+    def table(self) -> ResultTable:
+        """Return one row per record: its most probable disease, and how it was found."""
+        rows = np.nan_to_num(self.probabilities, nan=-1.0)
+        best = rows.argmax(axis=1) if self.structure.n_diseases else np.zeros(0, dtype=np.int64)
+        is_known = rows.max(axis=1, initial=-1.0) >= 0.0
+        names = [self.structure.diseases[i] for i in best.tolist()]
+        pairs = zip(names, is_known.tolist(), strict=True)
+        return ResultTable(
+            {
+                "record": np.arange(len(self)),
+                "disease": pa.array(
+                    [name if known else None for name, known in pairs], pa.string()
+                ),
+                "probability": pa.array(rows.max(axis=1, initial=-1.0), mask=~is_known),
+                "method": pa.array(self.method_names, pa.string()),
+                "error": pa.array(self.errors, from_pandas=True),
+                "log_evidence": pa.array(self.log_evidences, from_pandas=True),
+            },
+            "record",
+        )
 
     def __len__(self) -> int:
         return len(self.methods)
@@ -200,7 +252,7 @@ def posterior(
         raise ParameterError(f"draws must be a whole number from 0, not {quoted(draws)}.")
     answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
-    flags = known.disease_flags(np.concatenate(parts))
+    flags = known.disease_flags(np.concatenate(parts), parts[0])
     more: tuple[Any, ...] = None, None, 0
     if not isinstance(network, NoisyOrNetwork) and draws:
         more = posterior_intervals(
@@ -243,6 +295,7 @@ def posteriors(
     budget: float = 0.1,
     rng: Rng = 0,
     n_jobs: int | None = None,
+    device: str = "cpu",
     progress: Callable[[int], None] | None = None,
     covariates: Any = None,
     **options: Unpack[ReadOptions],
@@ -252,7 +305,9 @@ def posteriors(
     Records are `Findings`, an array or sparse matrix of records x symptoms, a table, a path or a
     list of paths; options as in `count_moments`. The budget is for each record; other parameters
     as in `posterior`. `covariates` is a table with a column for each, joined to the records by ids
-    where both have some. `iter_posteriors` does the same in bounded memory.
+    where both have some. With `device` "gpu" the graphics card solves records with up to 10 present
+    findings exactly, with "auto" where that is expected to be faster; others are for the processor.
+    `iter_posteriors` does the same in bounded memory.
 
     Examples
     --------
@@ -273,14 +328,20 @@ def posteriors(
     if covariates is not None:
         rows = design_rows(covariates, source, effects_of(known), form.record)
     request = make_request(method, budget, rng)
-    found = iter_posteriors(
-        known, source.blocks, request, n_jobs=n_jobs, progress=progress, rows=rows
-    )
-    none = answer_all(known, list_records([]), request)
-    parts = [Posteriors(structure, *none[:6]), *found]
+    request = request._replace(card=card_for(known, device, source.n_records, n_jobs))
+    return posteriors_of(known, source, request, n_jobs=n_jobs, progress=progress, rows=rows)
+
+
+def posteriors_of(
+    network: NoisyOrNetwork, findings: Findings, request: Request, **options: Any
+) -> Posteriors:
+    """Return the posteriors of findings that are in memory; options as in `iter_posteriors`."""
+    none = answer_all(network, list_records([]), request)
+    found = iter_posteriors(network, findings.blocks, request, **options)
+    parts = [Posteriors(network.structure, *none[:6]), *found]
     columns = [field.name for field in fields(Posteriors)][1:]
     arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
-    return Posteriors(structure, *arrays)
+    return Posteriors(network.structure, *arrays)
 
 
 def iter_posteriors(

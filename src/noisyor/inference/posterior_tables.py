@@ -13,7 +13,7 @@ from noisyor.errors import FileError, quoted
 from noisyor.findings.blocks import Block
 from noisyor.flags import Flag
 from noisyor.inference.answers import Request
-from noisyor.inference.posterior import Posteriors, iter_posteriors
+from noisyor.inference.posterior import Posterior, Posteriors, iter_posteriors
 from noisyor.network import NoisyOrNetwork
 
 
@@ -44,6 +44,21 @@ class MethodCounts:
 
     def __str__(self) -> str:
         return ", ".join(f"{n:,} {name}" for name, n in self.counts.most_common()) or "none"
+
+
+def facts_of(found: Posterior, top: int) -> dict[str, Any]:
+    """Return what a posterior says for machines, with rows of the most probable diseases."""
+    return {
+        "present": list(found.present),
+        "absent": list(found.absent),
+        "method": found.method,
+        "error": found.error,
+        "effective_sample_size": found.effective_sample_size,
+        "parameters_without_error": found.n_without_error,
+        "log_evidence": found.log_evidence,
+        "log_evidence_upper": found.log_evidence_upper,
+        "diseases": found.table().slice(0, top).to_pylist(),
+    }
 
 
 def flagged_diseases(network: NoisyOrNetwork) -> dict[str, str]:

@@ -1,15 +1,16 @@
 """States of the diseases drawn from a posterior, and what a question would say of them."""
 
-import numba
 import numpy as np
 
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Booleans, Evidence, FlatNetwork, Floats
 from noisyor.inference.gibbs_kernels import Random, next_uniform, run_chain, settle_chains
 from noisyor.inference.record_kernels import Workspace, is_active
+from noisyor.kernels import kernel
+from noisyor.kernels.array_kernels import new_floats, new_integers, new_marks, new_zeros
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_states(
     net: FlatNetwork, evidence: Evidence, n_draws: int, n_chains: int, random: Random
 ) -> Booleans:
@@ -27,16 +28,18 @@ def draw_states(
         for part in range(n_chains):
             for draw in range(part * n_draws // n_chains, (part + 1) * n_draws // n_chains):
                 run_chain(piece, chains[part], 1, random)
-                states[draw, diseases] = chains[part].is_on
+                for d in range(len(diseases)):
+                    states[draw, diseases[d]] = chains[part].is_on[d]
     for draw in range(n_draws):
-        for disease in np.flatnonzero(workspace.n_open == 0):
-            states[draw, disease] = next_uniform(random) < workspace.on[disease]
+        for disease in range(len(net.priors)):
+            if workspace.n_open[disease] == 0:
+                states[draw, disease] = next_uniform(random) < workspace.on[disease]
         for j in present:
             draw_merged(net, j, workspace, states[draw], random)
     return states
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def draw_merged(
     net: FlatNetwork, j: int, workspace: Workspace, state: Booleans, random: Random
 ) -> None:
@@ -47,7 +50,7 @@ def draw_merged(
     """
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
     # P(one of the merged diseases from here on causes it); added up, as 1 minus it would lose it.
-    causing = np.zeros(last - first + 1)
+    causing = new_zeros(last - first + 1)
     others, explained = 1.0 - net.leaks[j], net.leaks[j]
     for index in range(last - 1, first - 1, -1):
         edge, disease = net.parent_edges[index], net.parent_diseases[index]
@@ -73,7 +76,7 @@ def draw_merged(
         state[disease] = next_uniform(random) < chance
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ask(
     net: FlatNetwork, evidence: Evidence, n_draws: int, random: Random
 ) -> tuple[Floats, Floats]:
@@ -81,12 +84,14 @@ def ask(
     and P(present).
     """
     states, n_symptoms = draw_states(net, evidence, n_draws, 8, random), len(net.leaks)
-    logs, is_touched = np.empty(n_symptoms), np.zeros(n_symptoms, dtype=np.bool_)
-    touched = np.empty(n_symptoms, dtype=np.int64)
-    n_times, chances, left = np.zeros(n_symptoms), np.zeros(n_symptoms), np.zeros(n_symptoms)
+    logs, is_touched = new_floats(n_symptoms), new_marks(n_symptoms)
+    touched = new_integers(n_symptoms)
+    n_times, chances, left = new_zeros(n_symptoms), new_zeros(n_symptoms), new_zeros(n_symptoms)
     for draw in range(n_draws):
         n_touched = 0
-        for disease in np.flatnonzero(states[draw]):
+        for disease in range(len(net.priors)):
+            if not states[draw, disease]:
+                continue
             for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
                 j = net.edge_symptoms[edge]
                 if not is_touched[j]:
@@ -108,7 +113,7 @@ def ask(
     return left, chances
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def entropy(p: float) -> float:
     """Return the entropy of a yes or no, in bits."""
     if p <= 0.0 or p >= 1.0:

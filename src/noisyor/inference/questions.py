@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from noisyor.drawing import axes_for, check_top, draw_bars, height_of
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference import question_kernels
+from noisyor.inference.answers import answer_all, make_request
 from noisyor.inference.flat import Evidence, Floats, flat_network, indices_of, list_records
 from noisyor.inference.gibbs_kernels import random_of
 from noisyor.inference.intervals import LearnedNetwork, network_of
@@ -22,6 +23,7 @@ from noisyor.inference.mixture_kernels import Mixture, evidences_of
 from noisyor.inference.mixtures import conditioned
 from noisyor.inference.posterior import check_answered, posterior
 from noisyor.inference.record_kernels import IMPOSSIBLE, is_possible, listed, new_workspace
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import Components
@@ -35,7 +37,7 @@ LEAST_WEIGHT, FEWEST_DRAWS = 1e-4, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Questions(EqualByValue):
+class Questions(ShownAsTable, EqualByValue):
     """What asking for each unknown finding would say, the best question first.
 
     Examples
@@ -44,26 +46,61 @@ class Questions(EqualByValue):
     >>> asked = best_questions(datasets.clinic(), present=["fever"])
     >>> asked.table().column_names
     ['symptom', 'gain', 'probability']
+    >>> asked["cough"]["gain"] > asked["thirst"]["gain"]
+    True
+    >>> print(best_questions(datasets.clinic(), ["fever"], about="influenza").table()[:3])
+    symptom        gain  probability
+    muscle pain  0.4697       0.3233
+    chills       0.2645       0.3185
+    cough        0.1913       0.5402
     """
 
     structure: Structure
     symptoms: Indices
     gains: Floats
-    """In bits: what the answer is expected to say of the diseases."""
+    """In bits: what the answer is expected to say of the diseases; with utilities, the loss by
+    wrong decisions that it is expected to save."""
     probabilities: Floats
     """P(the finding is present)."""
+    costs: Floats | None = None
+    """What asking costs, where it was given."""
+    unit: str = "bits"
+    """Of the gains: "bits" or "loss"."""
 
-    def table(self) -> pa.Table:
-        """Return one row per unknown finding, as an Arrow table."""
+    @property
+    def gains_per_cost(self) -> Floats | None:
+        """What a question gains for what it costs, by which they are ranked; None without costs."""
+        return None if self.costs is None else self.gains / self.costs
+
+    @property
+    def ranked_by(self) -> str:
+        """The column that the rows are ordered by."""
+        return "gain" if self.costs is None else "gain_per_cost"
+
+    def table(self) -> ResultTable:
+        """Return one row per unknown finding, the best question first."""
         names = [self.structure.symptoms[j] for j in self.symptoms.tolist()]
-        return pa.table([names, self.gains, self.probabilities], ["symptom", "gain", "probability"])
+        columns = {"symptom": names, "gain": self.gains, "probability": self.probabilities}
+        if self.costs is not None:
+            columns |= {"cost": self.costs, "gain_per_cost": self.gains_per_cost}
+        return ResultTable(columns, "symptom")
+
+    def plot(self, ax: Any = None, *, top: int = 15) -> Any:
+        """Draw how much the best questions would tell; return the axes."""
+        rows = self.table()[: check_top(top)].to_pydict()
+        name, value = next(iter(rows)), self.ranked_by
+        with axes_for(ax, 6.4, height_of(len(rows[name]))) as axes:
+            label = f"{self.unit} it is expected to {'save' if self.unit == 'loss' else 'tell'}"
+            label += "" if self.costs is None else ", by its cost"
+            draw_bars(axes, rows[name], np.array(rows[value]), label=label)
+        return axes
 
     def __repr__(self) -> str:
         best = [
             f"{self.structure.symptoms[j]} {gain:.2g}"
             for j, gain in zip(self.symptoms[:3].tolist(), self.gains[:3], strict=True)
         ]
-        return f"Questions({len(self.gains):,} unknown; bits: {', '.join(best)})"
+        return f"Questions({len(self.gains):,} unknown; {self.unit}: {', '.join(best)})"
 
 
 def best_questions(
@@ -73,6 +110,8 @@ def best_questions(
     *,
     covariates: Mapping[str, Any] | None = None,
     about: Name | None = None,
+    costs: Mapping[Name, float] | None = None,
+    utilities: Mapping[Name, tuple[float, float]] | None = None,
     draws: int = 1000,
     rng: Rng = 0,
 ) -> Questions:
@@ -85,6 +124,11 @@ def best_questions(
     >>> asked = best_questions(datasets.clinic(), present=["fever", "cough"], about="influenza")
     >>> asked.table()["symptom"][0].as_py()
     'muscle pain'
+    >>> dear = best_questions(
+    ...     datasets.clinic(), ["fever", "cough"], about="influenza", costs={"muscle pain": 50}
+    ... )
+    >>> dear.table()["symptom"][0].as_py()
+    'crackles in the lungs'
 
     Parameters
     ----------
@@ -92,6 +136,13 @@ def best_questions(
         As in `posterior`.
     about
         The disease that is in question; None: all.
+    costs
+        What asking for findings costs, such as `{"X-ray": 40}`, in any unit; those that are left
+        out cost 1. Questions are ranked by their gain for the cost.
+    utilities
+        What wrong decisions cost: for diseases the loss where one is missed, and that of a false
+        alarm, such as `{"pneumonia": (50, 5)}`. Then the gain of a question is the loss that it is
+        expected to save, if each of these diseases is treated where that loses less.
     draws
         States of the diseases to draw; more of them make the gains more precise. What happens in
         fewer than one of so many states is not seen, unless `about` asks for it.
@@ -103,6 +154,12 @@ def best_questions(
         raise ParameterError(f"draws must be a whole number from 10, not {quoted(draws)}.")
     known = network_of(network).given(covariates)
     structure = known.structure
+    if utilities is not None and about is not None:
+        raise ParameterError(
+            "give about, the disease in question, or utilities, which name theirs."
+        )
+    losses = None if utilities is None else losses_of(structure, utilities)
+    prices = None if costs is None else costs_of(structure, costs)
     parts = indices_of(structure, present, absent)
     ask = Asking(known, listed(list_records([parts]), 0), draws, seed)
     whole = ask.weighed(known.components)
@@ -123,10 +180,78 @@ def best_questions(
                 probabilities += weight * chances
                 left += weight * _entropies(chances)
     gains = np.maximum(_entropies(probabilities) - left, 0.0)
-    evidence = ask.evidence
-    unknown = np.setdiff1d(np.arange(structure.n_symptoms), evidence.symptoms)
-    order = unknown[np.argsort(-gains[unknown], kind="stable")]
-    return Questions(structure, order, gains[order], probabilities[order])
+    unknown = np.setdiff1d(np.arange(structure.n_symptoms), ask.evidence.symptoms)
+    if losses is not None:
+        gains[unknown] = saved_losses(known, parts, unknown, losses)
+    ranks = gains if prices is None else gains / prices
+    order = unknown[np.argsort(-ranks[unknown], kind="stable")]
+    asked = None if prices is None else prices[order]
+    unit = "bits" if losses is None else "loss"
+    return Questions(structure, order, gains[order], probabilities[order], asked, unit)
+
+
+def costs_of(structure: Structure, costs: Mapping[Name, float]) -> Floats:
+    """Return what each symptom costs to ask for: 1 where nothing else is given."""
+    found = np.ones(structure.n_symptoms)
+    for name, cost in costs.items():
+        if not is_number(cost) or cost <= 0.0:
+            raise ParameterError(
+                f"the cost of {quoted(name)} must be a positive number, not {quoted(cost)}."
+            )
+        found[structure.symptom_index(name)] = float(cost)
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Return True if a value is a finite number from 0 on."""
+    is_real = isinstance(value, int | float | np.integer | np.floating)
+    return is_real and not isinstance(value, bool) and bool(0.0 <= value < np.inf)
+
+
+def losses_of(structure: Structure, utilities: Mapping[Name, Any]) -> dict[int, tuple[Any, ...]]:
+    """Return the losses of diseases, where one is missed and where there is a false alarm."""
+    if not isinstance(utilities, Mapping):
+        raise ParameterError(
+            'utilities must be a mapping such as {"pneumonia": (50, 5)}, not '
+            f"{type(utilities).__name__}."
+        )
+    found: dict[int, tuple[Any, ...]] = {}
+    for name, pair in utilities.items():
+        losses = tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else ()
+        if len(losses) != 2 or not all(map(is_number, losses)):
+            raise ParameterError(
+                f"the utilities of {quoted(name)} must be two numbers from 0, the loss where it is "
+                f"missed and that of a false alarm, not {quoted(pair)}."
+            )
+        found[structure.disease_index(name)] = losses
+    if not found:
+        raise ParameterError("utilities must name at least one disease.")
+    return found
+
+
+def saved_losses(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], unknown: Indices,
+    losses: Mapping[int, tuple[Any, ...]],
+) -> Floats:  # fmt: skip
+    """Return by how much knowing each symptom is expected to lower the loss of deciding.
+
+    With probability p of a disease the better decision loses min(p * missed, (1 - p) * alarm).
+    """
+    present, absent = parts
+    asked = [(np.append(present, j), absent) for j in unknown.tolist()]
+    asked += [(present, np.append(absent, j)) for j in unknown.tolist()]
+    answers = answer_all(network, list_records([parts, *asked]), make_request("auto", 0.1, 0))
+    diseases, n = list(losses), len(unknown)
+    missed, alarm = np.array([losses[i] for i in diseases]).T
+    chances = np.nan_to_num(answers.probabilities[:, diseases])
+    loss = np.minimum(chances * missed, (1.0 - chances) * alarm).sum(axis=1)
+    # An impossible answer has the weight 0: its evidence is -inf, or was not found (NaN).
+    logs = answers.log_evidences[1:].reshape(2, n) - answers.log_evidences[0]
+    weights = np.exp(np.nan_to_num(logs, nan=-np.inf))
+    weights /= weights.sum(axis=0)
+    after = (weights * loss[1:].reshape(2, n)).sum(axis=0)
+    saved = loss[0] - after
+    return np.where(saved > 1e-12 * loss[0], saved, 0.0)  # less is what digits leave
 
 
 class Asking:

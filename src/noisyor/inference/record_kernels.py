@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,16 @@ from noisyor.inference.flat import (
     Records,
 )
 from noisyor.inference.piece_kernels import SMALLEST_NORMAL, Piece
+from noisyor.kernels import kernel
+from noisyor.kernels.array_kernels import (
+    copy,
+    fill,
+    new_floats,
+    new_integers,
+    new_marks,
+    new_zeros,
+    sum_of,
+)
 
 AUTO, EXACT, VARIATIONAL, MEAN_FIELD, GIBBS, IMPOSSIBLE, REFUSED = range(7)
 """Methods, and two reasons why there is no answer."""
@@ -50,19 +59,19 @@ class Workspace(NamedTuple):
     """Diseases that are not to explain a present finding: their edges to those are left out."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def new_workspace(net: FlatNetwork) -> Workspace:
     """Return a workspace without values."""
     n_diseases, n_symptoms = len(net.priors), len(net.leaks)
     return Workspace(
-        np.empty(n_diseases), np.empty(n_diseases), np.empty(n_diseases, np.int64),
-        np.empty(n_diseases, np.int64), np.zeros(len(net.failures)), np.zeros(n_symptoms),
-        np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms), np.empty(n_symptoms),
-        np.zeros(1), np.zeros(n_diseases, np.bool_),
+        new_floats(n_diseases), new_floats(n_diseases), new_integers(n_diseases),
+        new_integers(n_diseases), new_zeros(len(net.failures)), new_zeros(n_symptoms),
+        new_floats(n_symptoms), new_floats(n_symptoms), new_floats(n_symptoms),
+        new_floats(n_symptoms), new_zeros(1), new_marks(n_diseases),
     )  # fmt: skip
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def listed(records: Records, record: int) -> Evidence:
     """Return the findings of a record."""
     here = slice(records.offsets[record], records.offsets[record + 1])
@@ -71,7 +80,7 @@ def listed(records: Records, record: int) -> Evidence:
     )
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_record(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find posteriors and causes of one record, in the workspace; return its log evidence."""
     log_evidence = weigh_absent(net, evidence, workspace)
@@ -80,33 +89,44 @@ def solve_record(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> 
     return log_evidence + solve_present(net, present_of(evidence), workspace)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def present_of(evidence: Evidence) -> Listed:
     """Return the findings that are present."""
-    return evidence.symptoms[evidence.is_present]
+    n_present = 0
+    for is_present in evidence.is_present:
+        n_present += is_present
+    present, n_listed = np.empty(n_present, np.int32), 0
+    for x in range(len(evidence.symptoms)):
+        if evidence.is_present[x]:
+            present[n_listed] = evidence.symptoms[x]
+            n_listed += 1
+    return present
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def weigh_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find P(disease | absent findings), in the workspace; return the log probability of those."""
     log_evidence = list_absent(net, evidence, workspace)
     return log_evidence + weigh_all(net, workspace.log_absent, workspace.on)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def list_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> float:
     """Find what absent findings say of each disease, whatever its prior; return what is left.
 
     That is the log probability that none of their leaks fires.
     """
     log_absent, others_unknown = workspace.log_absent, evidence.others_unknown
+    n_certain, n_contradicted, log_evidence = new_integers(len(log_absent)), 0, 0.0
     if others_unknown:
-        log_absent[:] = 0.0
-        n_certain, n_contradicted, log_evidence = np.zeros_like(net.n_certain), 0, 0.0
+        fill(log_absent, 0.0)
     else:
-        log_absent[:] = net.log_absent
-        n_certain, n_contradicted = net.n_certain.copy(), net.is_certain.sum()
-        log_evidence = net.log_silent.sum()
+        copy(net.log_absent, log_absent)
+        for disease in range(len(n_certain)):
+            n_certain[disease] = net.n_certain[disease]
+        for is_certain in net.is_certain:
+            n_contradicted += is_certain
+        log_evidence = sum_of(net.log_silent)
     sign = 1 if others_unknown else -1
     for x in range(len(evidence.symptoms)):
         if others_unknown and evidence.is_present[x]:
@@ -118,16 +138,17 @@ def list_absent(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> f
             edge, disease = net.parent_edges[index], net.parent_diseases[index]
             log_absent[disease] += sign * net.log_failures[edge]
             n_certain[disease] += sign if net.failures[edge] == 0.0 else 0
-    log_absent[n_certain > 0] = -np.inf
     # A sum of logarithms is rounded once a term, in proportion to its size.
     largest = 0.0
-    for each in net.log_absent:
-        largest = max(largest, -each)
+    for disease in range(len(n_certain)):
+        largest = max(largest, -net.log_absent[disease])
+        if n_certain[disease] > 0:
+            log_absent[disease] = -np.inf
     workspace.roundings[0] = 8.0 + largest * len(net.leaks)
     return -np.inf if n_contradicted > 0 else float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def weigh_all(net: FlatNetwork, log_factors: Floats, on: Floats) -> float:
     """Write P(disease) where being there has a factor; return the log of what all add up to."""
     log_sum = 0.0
@@ -137,9 +158,11 @@ def weigh_all(net: FlatNetwork, log_factors: Floats, on: Floats) -> float:
     return log_sum
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def weigh(p: float, log_factor: float) -> tuple[float, float]:
     """Return P(on), and the log of 1 - p + p exp(log_factor), whose second part is P(on)."""
+    if p >= 1.0:  # however small the factor is
+        return 1.0, log_factor
     if log_factor > 0.0:
         total = p + (1.0 - p) * np.exp(-log_factor)
         return (p / total, np.log(total) + log_factor) if total > 0.0 else (0.0, 0.0)
@@ -148,7 +171,7 @@ def weigh(p: float, log_factor: float) -> tuple[float, float]:
     return (within / total, np.log(total)) if total > 0.0 else (0.0, -np.inf)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
     """Go on with the present findings: `workspace.on` becomes P(disease | all findings)."""
     n_pieces = open_findings(net, present, workspace)
@@ -164,32 +187,37 @@ def solve_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> fl
         log_evidence += solve_piece(piece, workspace)
         if not log_evidence > -np.inf:
             return log_evidence
-        workspace.on[diseases], workspace.caused[edges] = piece.posteriors, piece.caused
-        workspace.if_caused[findings], workspace.if_not[findings] = piece.if_caused, piece.if_not
+        for d in range(len(diseases)):
+            workspace.on[diseases[d]] = piece.posteriors[d]
+        for entry in range(len(edges)):
+            workspace.caused[edges[entry]] = piece.caused[entry]
+        for x in range(len(findings)):
+            workspace.if_caused[findings[x]] = piece.if_caused[x]
+            workspace.if_not[findings[x]] = piece.if_not[x]
     for j in present:
         close_finding(net, j, workspace)
     return float(log_evidence)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def open_findings(net: FlatNetwork, present: Listed, workspace: Workspace) -> int:
     """Merge diseases that have one present finding with its leak; number the pieces of the others.
 
     Diseases belong together if they share a present finding.
     """
-    workspace.n_open[:] = 0
+    for disease in range(len(workspace.n_open)):
+        workspace.n_open[disease], workspace.piece_of[disease] = 0, -1
     for j in present:
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
             edge, disease = net.parent_edges[index], net.parent_diseases[index]
             workspace.caused[edge] = 0.0
             workspace.n_open[disease] += 1 if is_active(net, edge, disease, workspace) else 0
-    workspace.piece_of[:] = -1
     for j in present:
         merge_parents(net, j, workspace)
     return number_pieces(workspace.piece_of)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def merge_parents(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     """Merge the diseases that have this finding alone with its leak; join the others."""
     absent, present, first = 1.0 - net.leaks[j], net.leaks[j], -1
@@ -212,22 +240,24 @@ def merge_parents(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     workspace.absent[j], workspace.present[j] = absent, present
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def number_pieces(leaders: Integers) -> int:
     """Turn the pointers of diseases to others of their piece into numbers; return how many."""
     n_pieces = 0
-    numbers = np.full(len(leaders), -1, dtype=np.int64)
-    for disease in np.flatnonzero(leaders >= 0):
-        leader = leader_of(leaders, int(disease))
-        if numbers[leader] < 0:
-            numbers[leader] = n_pieces
-            n_pieces += 1
-        numbers[disease] = numbers[leader]
-    leaders[:] = numbers
+    numbers = new_integers(len(leaders))  # from 1
+    for disease in range(len(leaders)):
+        if leaders[disease] >= 0:
+            leader = leader_of(leaders, disease)
+            if numbers[leader] == 0:
+                n_pieces += 1
+                numbers[leader] = n_pieces
+            numbers[disease] = numbers[leader]
+    for disease in range(len(leaders)):
+        leaders[disease] = numbers[disease] - 1
     return n_pieces
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def leader_of(leaders: Integers, disease: int) -> int:
     """Follow the pointers to the disease that stands for a set."""
     while leaders[disease] != disease:
@@ -235,14 +265,14 @@ def leader_of(leaders: Integers, disease: int) -> int:
     return disease
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def is_active(net: FlatNetwork, edge: int, disease: int, workspace: Workspace) -> bool:
     """Return True if a disease is possible and its edge can fire."""
     is_possible = workspace.on[disease] > 0.0 and not workspace.is_cut[disease]
     return bool(is_possible and net.failures[edge] < 1.0)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _has_piece(net: FlatNetwork, j: int, workspace: Workspace) -> bool:
     for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
         disease = net.parent_diseases[index]
@@ -251,17 +281,26 @@ def _has_piece(net: FlatNetwork, j: int, workspace: Workspace) -> bool:
     return False
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def close_finding(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     """Find the posteriors of the diseases that were merged with a finding's leak, and its causes.
 
     Such a disease causes the finding, or does not, and then another of them or the piece does. What
     the others do is put together from those before and those behind it, so that nothing cancels.
     """
+    n = net.parent_offsets[j + 1] - net.parent_offsets[j] + 1
+    close_within(net, j, workspace, new_floats(n), new_floats(n))
+
+
+@kernel
+def close_within(
+    net: FlatNetwork, j: int, workspace: Workspace, absent: Floats, present: Floats
+) -> None:
+    """Do so; what the diseases behind each do is written into two arrays."""
     if_caused, if_not = workspace.if_caused[j], workspace.if_not[j]
     workspace.leaked[j] = net.leaks[j] * if_caused
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
-    absent, present = np.ones(last - first + 1), np.zeros(last - first + 1)  # those behind
+    absent[last - first], present[last - first] = 1.0, 0.0
     for index in range(last - 1, first - 1, -1):
         chance = _merged_chance(net, index, workspace)
         at = index - first
@@ -283,7 +322,7 @@ def close_finding(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     workspace.roundings[0] += 6.0 * (last - first)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
     """Return P(a disease causes a finding) if it was merged with the leak, else 0."""
     edge, disease = net.parent_edges[index], net.parent_diseases[index]
@@ -292,7 +331,7 @@ def _merged_chance(net: FlatNetwork, index: int, workspace: Workspace) -> float:
     return float(workspace.on[disease] * (1.0 - net.failures[edge]))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def is_possible(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> bool:
     """Return True if a record can occur: each present finding has a cause, each absent one none."""
     if weigh_absent(net, evidence, workspace) == -np.inf:
@@ -305,7 +344,7 @@ def is_possible(net: FlatNetwork, evidence: Evidence, workspace: Workspace) -> b
     return True
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_piece(piece: Piece, workspace: Workspace) -> float:
     """Solve a piece in the cheaper of both ways; NaN if neither is possible."""
     order = piece_kernels.find_order(piece)
@@ -320,7 +359,7 @@ def solve_piece(piece: Piece, workspace: Workspace) -> float:
     return float(piece_kernels.eliminate_piece(piece, order))
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def costs_of(piece: Piece, width: int) -> tuple[float, float]:
     """Return how many operations enumeration and elimination take; infinite where impossible.
 
@@ -333,7 +372,7 @@ def costs_of(piece: Piece, width: int) -> tuple[float, float]:
     return by_states, np.inf if is_too_wide else 3.0 * 2.0**width * len(piece.findings)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def cost_of_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
     """Return how many operations `solve_present` takes for its pieces."""
     cost = 0.0
@@ -343,12 +382,12 @@ def cost_of_present(net: FlatNetwork, present: Listed, workspace: Workspace) -> 
     return cost
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def make_piece(
     net: FlatNetwork, present: Listed, number: int, workspace: Workspace
 ) -> tuple[Piece, Integers, Integers, Integers]:
     """Return a piece, and which diseases, symptoms and edges it consists of."""
-    local, n_diseases, n_entries = np.empty_like(workspace.piece_of), 0, 0
+    local, n_diseases, n_entries = new_integers(len(workspace.piece_of)), 0, 0
     for disease in range(len(local)):
         local[disease] = -1
         if workspace.piece_of[disease] == number:
@@ -356,14 +395,15 @@ def make_piece(
             n_diseases += 1
             n_entries += workspace.n_open[disease]
     piece = piece_kernels.new_piece(n_diseases, n_entries, len(present))
-    diseases, edges = np.empty(n_diseases, np.int64), np.empty(n_entries, np.int64)
-    filled = np.empty(n_diseases, np.int64)
+    diseases, edges, filled = (
+        new_integers(n_diseases), new_integers(n_entries), new_integers(n_diseases),
+    )  # fmt: skip
     for disease in range(len(local)):
         d = local[disease]
         if d >= 0:
             diseases[d], piece.on[d], filled[d] = disease, workspace.on[disease], piece.offsets[d]
             piece.offsets[d + 1] = piece.offsets[d] + workspace.n_open[disease]
-    findings, n_findings = np.empty(len(present), np.int64), 0
+    findings, n_findings = new_integers(len(present)), 0
     for j in present:
         is_here = False
         for index in range(net.parent_offsets[j], net.parent_offsets[j + 1]):
@@ -406,7 +446,7 @@ class Answers(NamedTuple):
     upper: Floats
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def solve_records(
     net: FlatNetwork, records: Records, first: int, last: int, max_cost: float, answers: Answers
 ) -> None:
@@ -425,7 +465,7 @@ def solve_records(
         write_answer(net, present, log_evidence, workspace, record, answers)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write_answer(
     net: FlatNetwork,
     present: Listed,
@@ -440,16 +480,18 @@ def write_answer(
         answers.methods[record] = IMPOSSIBLE
         return
     answers.errors[record] = workspace.roundings[0] * 2.0**-53
-    answers.probabilities[record] = workspace.on
-    if len(answers.lower):
-        margin = answers.errors[record]
-        answers.lower[record] = np.maximum(workspace.on - margin, 0.0)
-        answers.upper[record] = np.minimum(workspace.on + margin, 1.0)
+    margin = answers.errors[record]
+    for disease in range(len(workspace.on)):
+        on = workspace.on[disease]
+        answers.probabilities[record, disease] = on
+        if len(answers.lower):
+            answers.lower[record, disease] = max(on - margin, 0.0)
+            answers.upper[record, disease] = min(on + margin, 1.0)
     if len(answers.caused):
         write_causes(net, present, workspace, record, answers)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def write_causes(
     net: FlatNetwork, present: Listed, workspace: Workspace, record: int, answers: Answers
 ) -> None:

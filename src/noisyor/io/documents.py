@@ -21,6 +21,8 @@ from noisyor.errors import FileError, quoted
 from noisyor.io.paths import PathLike, damage_named, existing_file, unreadable, unwritable
 from noisyor.io.replacing import replaced_when_done
 
+ENDINGS_OF_OTHERS = (".xdsl", ".bif", ".uai", ".csv", ".tsv", ".parquet", ".pq", ".xlsx", ".html")
+"""What a reader would take for something else than JSON."""
 LARGEST_TEXT = 1 << 30
 """Bytes of a file that is read whole: a network of ten million edges has fewer."""
 
@@ -50,7 +52,13 @@ def read_text(path: PathLike) -> str:
 
 
 def write_document(path: PathLike, kind: str, version: int, content: Mapping[str, Any]) -> None:
-    """Write a document of the given kind, whole or not at all."""
+    """Write a document of the given kind, whole or not at all; never under another's ending."""
+    name = str(path).lower()
+    if name.endswith(ENDINGS_OF_OTHERS):
+        raise FileError(
+            f"{path}: a {kind} document is JSON, and this is the ending of another format. End it "
+            "in .json; write_model and `noisyor convert` write networks in other formats."
+        )
     document = {"format": kind, "version": version, **content}
     with replaced_when_done(path) as part, part.open("w", encoding="utf-8") as stream:
         # One line per key: a person can read the head of a file of thousands of edges.
@@ -123,12 +131,13 @@ def numbers_of(document: Mapping[str, Any], key: str, file: PathLike) -> list[fl
     """Return the list of finite numbers under a key."""
     values = field_of(document, key, file)
     for position, value in enumerate(values):
-        if not _is_finite_number(value):
+        if not is_finite_number(value):
             raise FileError(f"{file}: '{key}' entry {position} is {quoted(value)}, not a number.")
     return values
 
 
-def _is_finite_number(value: Any) -> bool:
+def is_finite_number(value: Any) -> bool:
+    """Return True for a number of JSON that floating point can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

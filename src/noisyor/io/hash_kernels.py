@@ -1,11 +1,12 @@
 """Compiled hashes of ids; the same on every machine and in every version."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.kernels import kernel
 
-@numba.njit(nogil=True, cache=True)
+
+@kernel
 def _mixed(x: np.uint64) -> np.uint64:
     """Scramble 64 bits (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -13,7 +14,7 @@ def _mixed(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def hash_numbers(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Hash whole numbers."""
     hashes = np.empty(len(numbers), dtype=np.uint64)
@@ -22,7 +23,7 @@ def hash_numbers(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     return hashes
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def hash_texts(bounds: NDArray[np.int64], characters: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Hash texts (FNV-1a, then scrambled); text k is `characters[bounds[k] : bounds[k + 1]]`."""
     hashes = np.empty(len(bounds) - 1, dtype=np.uint64)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from noisyor.errors import ParameterError, StructureError
 from noisyor.learning.decompose import Influences
-from noisyor.learning.ratio_kernels import Couplings, remove_influences
+from noisyor.learning.ratio_kernels import Couplings, find_edges, remove_influences
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Floats
@@ -125,12 +125,10 @@ def as_couplings(structure: Structure, sets: Indices, rows: Indices) -> Coupling
 
 def edge_numbers(structure: Structure, diseases: Indices, symptoms: Indices) -> Indices:
     """Return for each row the edges from a disease to its symptoms; -1 where there is none."""
-    n = structure.n_symptoms
-    keys = structure.edges[:, 0] * n + structure.edges[:, 1]
-    needed = diseases[:, np.newaxis] * n + symptoms
-    found = np.searchsorted(keys, needed)
-    is_edge = np.append(keys, -1)[found] == needed
-    return np.where(is_edge & (symptoms >= 0), found, -1)
+    edges = np.empty(symptoms.shape, dtype=np.int64)
+    rows = np.ascontiguousarray(diseases), np.ascontiguousarray(symptoms)
+    find_edges(structure.child_offsets, structure.edge_symptoms, *rows, edges)
+    return edges
 
 
 def adjusted_excesses(removed: Couplings, influences: Influences, excesses: Floats) -> Floats:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.convergence import convergence_of
 from noisyor.em.drawn import DrawnRecords, ParameterChain
 from noisyor.em.expected import BetaPriors
@@ -24,10 +25,11 @@ from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.findings import Findings
 from noisyor.learning.draws import Draws, is_unmixed
 from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.labelled import seen_in
 from noisyor.learning.starts import even_network
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
-from noisyor.parameters import KINDS, Fixed, Floats, Parameters, as_fixed, from_log_odds, log_odds
+from noisyor.parameters import KINDS, Floats, Parameters, from_log_odds, log_odds
 from noisyor.structure import Structure
 
 PSEUDO_COUNTS: Mapping[str, tuple[float, float]] = {
@@ -57,7 +59,7 @@ def sample_posterior(
     structure: Structure,
     *,
     pseudo_counts: BetaPriors | Mapping[str, tuple[float, float]] | None = None,
-    fixed: Fixed | None = None,
+    fixed: Beliefs | None = None,
     start: Estimate | None = None,
     n_chains: int = 4,
     settings: EMSettings = EMSettings(),
@@ -103,11 +105,12 @@ def sample_posterior(
     """
     _check(findings, structure, n_chains, settings.max_iter)
     seeds = np.random.SeedSequence(settings.rng).spawn(n_chains + 1)
-    fixed, priors = as_fixed(fixed, structure), as_pseudo_counts(pseudo_counts, structure)
-    inner = with_children(structure)
+    fixed = as_beliefs(fixed, structure)
+    priors = as_pseudo_counts(pseudo_counts, structure).believing(fixed)
+    inner = with_children(structure, seen_in(findings))
     kept = np.array([structure.disease_index(name) for name in inner.diseases], dtype=np.int64)
     inner_findings = findings.with_structure(inner)
-    inner_fixed = Fixed(inner, **dict(zip(KINDS, _of_kept(fixed.values, kept), strict=True)))
+    inner_fixed = fixed.of_diseases(inner, kept)
     inner_priors = BetaPriors(_of_kept(priors.means, kept), _of_kept(priors.sizes, kept))
     values = start.values if start else _even(findings, structure, fixed).parameters
     errors = start.standard_errors if start else Parameters.full(structure, np.nan)
@@ -234,7 +237,7 @@ def _agree(values: Floats) -> bool:
     return not is_unmixed(convergence_of(values), ENOUGH_R_HAT, ENOUGH_EFFECTIVE).any()
 
 
-def _even(findings: Findings, structure: Structure, fixed: Fixed) -> NoisyOrNetwork:
+def _even(findings: Findings, structure: Structure, fixed: Beliefs) -> NoisyOrNetwork:
     """Return a network that explains how often each symptom is present."""
     known = np.maximum(findings.n_records - findings.count_unknown(), 1)
     return even_network(structure, findings.count_present() / known, fixed)
@@ -259,7 +262,7 @@ def _of_kept(values: Parameters, kept: NDArray[np.int64]) -> Parameters:
 
 def _with_childless(
     values: Floats, structure: Structure, kept: NDArray[np.int64], priors: BetaPriors,
-    fixed: Fixed, rng: np.random.Generator,
+    fixed: Beliefs, rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
     """Return draws that have diseases without symptoms, too: from their prior, which is all there
     is to know.
@@ -275,7 +278,7 @@ def _with_childless(
 # --- the estimate ---
 
 
-def estimate_of(draws: Draws, start: Estimate, priors: BetaPriors, fixed: Fixed) -> Estimate:
+def estimate_of(draws: Draws, start: Estimate, priors: BetaPriors, fixed: Beliefs) -> Estimate:
     """Return what draws say, with what the start knows of structure and records.
 
     Flagged is what chains do not agree on, what the records hardly say more of than the prior, and

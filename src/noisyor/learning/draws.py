@@ -1,22 +1,20 @@
 """Draws: parameters drawn from their posterior distribution, and what follows from them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisyor.em.convergence import Convergence
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import write_table
+from noisyor.io.result_tables import ResultTable
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.structure import Structure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LARGEST_R_HAT, FEWEST_EFFECTIVE = 1.05, 100.0
 """Chains agree with an R-hat up to this, and so many effective draws."""
@@ -86,24 +84,23 @@ class Draws(EqualByValue):
             for values in self.together[self._thinned(n)]
         ]
 
-    def table(self, n: int = 1000) -> "pa.Table":
+    def table(self, n: int = 1000) -> ResultTable:
         """Return about so many of the draws, evenly spaced: a row per draw and parameter.
 
         The columns: parameter (prior, failure, leak), disease, symptom, chain, draw, value.
         """
-        import pyarrow as pa
-
         chosen, n_kept = self._thinned(n), self.values.shape[1]
         n_parameters = self.values.shape[2]
         names = pa.table(self.structure.parameter_names())
         repeated = names.take(pa.array(np.tile(np.arange(n_parameters), len(chosen))))
         for name, numbers in (("chain", chosen // n_kept), ("draw", chosen % n_kept)):
             repeated = repeated.append_column(name, pa.array(np.repeat(numbers, n_parameters)))
-        return repeated.append_column("value", pa.array(self.together[chosen].ravel()))
+        whole = repeated.append_column("value", pa.array(self.together[chosen].ravel()))
+        return ResultTable(whole, ("parameter", "disease", "symptom"))
 
     def save(self, path: PathLike, n: int = 1000) -> None:
         """Write the table as CSV or Parquet, by the suffix of the path."""
-        write_table(path, self.table(n))
+        self.table(n).save(path)
 
     def facts(self) -> dict[str, object]:
         """Return what is to be known of the chains, for JSON."""

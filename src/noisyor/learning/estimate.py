@@ -1,35 +1,48 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.runs import Trace
-from noisyor.errors import ParameterError
+from noisyor.errors import FileError, ParameterError
 from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
-from noisyor.immutable import EqualByValue
+from noisyor.immutable import EqualByValue, equal_by_entries
+from noisyor.io.documents import read_document
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import write_table
+from noisyor.io.result_tables import ResultTable, ShownAsTable
+from noisyor.learning.believed import (
+    WithoutBeliefs,
+    contradiction,
+    with_beliefs,
+    without_beliefs,
+)
 from noisyor.learning.draws import Draws
 from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
-from noisyor.learning.trust import intervals_of
+from noisyor.learning.pictures import plot_estimate
+from noisyor.learning.saved import learned_document, learned_fields
+from noisyor.learning.trust import intervals_of, says_nothing
+from noisyor.learning.verdicts import Lineage, Verdict
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Floats, Parameters
+from noisyor.network.network import order_of_edges
+from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import Schedule
-from noisyor.structure import Structure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
+from noisyor.vocabulary import Vocabulary
 
 NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
 """Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
 
 
+@equal_by_entries
 class Learned(NamedTuple):
     """What is known of one kind of parameter, one entry each in the structure's order."""
 
@@ -40,7 +53,7 @@ class Learned(NamedTuple):
     by_log_odds: bool = False
     """True if intervals are symmetric in log odds: of priors, whose likelihood is skewed."""
     bounds: tuple[Floats, Floats] | None = None
-    """The ends of the intervals, where they do not follow from standard errors but from draws."""
+    """The ends of the intervals, where they come from draws or from moments."""
 
     @property
     def is_learned(self) -> Booleans:
@@ -51,7 +64,7 @@ class Learned(NamedTuple):
         """Return 95% intervals, of equal length on both sides and cut at 0 and 1.
 
         Those of priors have equal lengths on the scale of log odds; those of "bayesian" have equal
-        probabilities on both sides.
+        probabilities on both sides; those of "pooled" and "sequential" reach as far as either.
         """
         if self.bounds is not None:
             return self.bounds
@@ -84,6 +97,7 @@ def doubt_about(flags: NDArray[np.uint16]) -> str:
     return f"Beware: {share} parameters that were to be learned are flagged."
 
 
+@equal_by_entries
 class Explained(NamedTuple):
     """How well the best explanation of a part fits the moments, and the next best one."""
 
@@ -99,6 +113,18 @@ class Explained(NamedTuple):
     weakly_identified: Indices
     """The diseases of which the moments say too little."""
 
+    @classmethod
+    def from_document(cls, listed: dict[str, Any]) -> Self:
+        """Return what a file holds of it."""
+        return cls(
+            np.array(listed["diseases"], dtype=np.int64),
+            int(listed["n_moments"]),
+            int(listed["n_unknown"]),
+            float(listed["misfit"]),
+            float(listed["second"]),
+            np.array(listed["weakly_identified"], dtype=np.int64),
+        )
+
     @property
     def is_ambiguous(self) -> bool:
         """True if both fit nearly alike, so that the moments do not say which is right."""
@@ -111,7 +137,7 @@ class Explained(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(EqualByValue):
+class Estimate(ShownAsTable, EqualByValue):
     """A learned network with what is known of each of its parameters.
 
     >>> from noisyor import datasets, find_schedule, Moments
@@ -121,6 +147,13 @@ class Estimate(EqualByValue):
     >>> estimate = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
     >>> estimate
     Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
+    >>> print(estimate.table()[:3].select(["parameter", "disease", "symptom", "value"]))
+    parameter  disease  symptom   value
+    prior      A                 0.5607
+    prior      B                 0.7465
+    failure    A        a        0.3697
+    >>> round(estimate.summary().row("prior", "A")["value"], 4)
+    0.5607
     >>> bool(np.allclose(estimate.network.failures, network.failures))
     True
     """
@@ -141,8 +174,9 @@ class Estimate(EqualByValue):
     """The number of each one's step in the schedule, -1 where there is none; for "sequential"."""
     sources: Parameters | None = None
     """What each was learned from, in words, where that is not a single step."""
-    moments: Moments | None = None
-    """The counts of pairs it was learned from, against which it can be checked."""
+    moments: Moments | None = field(default=None, compare=False)
+    """The counts of pairs it was learned from, against which it can be checked. Files do not keep
+    them, and estimates with the same parameters are equal without."""
     explained: tuple[Explained, ...] = ()
     """The parts that no schedule learns, fitted jointly (the clean-up), and how well they fit."""
     trace: Trace | None = None
@@ -155,9 +189,15 @@ class Estimate(EqualByValue):
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
     bounds: tuple[Parameters, Parameters] | None = None
-    """The ends of 95% intervals, where they do not follow from standard errors but from draws."""
-    draws: Draws | None = None
-    """Parameters drawn from their posterior distribution, by "bayesian"."""
+    """The ends of 95% intervals, where they come from draws or from moments."""
+    draws: Draws | None = field(default=None, compare=False)
+    """Parameters drawn from their posterior distribution, by "bayesian"; not kept in files."""
+    verdict: Verdict | None = field(default=None, compare=False)
+    """What its misfits were, where it was read from a file; `misfits()` finds them anew."""
+    lineage: Lineage | None = field(default=None, compare=False)
+    """With which settings, when and by which version it was learned."""
+    beliefs: Beliefs | None = field(default=None, compare=False)
+    """What was believed and fixed beforehand."""
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""
@@ -168,7 +208,52 @@ class Estimate(EqualByValue):
 
         return replace(self, flags=self.flags.map(put, is_flagged))
 
-    def fixing(self, fixed: Fixed) -> "Estimate":
+    def flagging_open(self) -> "Estimate":
+        """Return the same with a flag on what, by its interval, may be nearly anything."""
+        ends = [part.intervals() for part in self.parts.values()]
+        return self.flagging(Flag.WEAK, Parameters(*(says_nothing(*each) for each in ends)))
+
+    def believing(self, beliefs: Beliefs) -> "Estimate":
+        """Return the same with beliefs put to what was learned without them."""
+        values, errors, here = with_beliefs(
+            self.values.vector, self.standard_errors.vector, beliefs
+        )
+        unlearned = np.uint16(Flag.NOT_LEARNED | Flag.WEAK | Flag.WEAKLY_IDENTIFIED)
+        flags = np.where(here, self.flags.vector & ~unlearned, self.flags.vector)
+        bounds = self.bounds
+        if bounds is not None:
+            ends = zip(bounds, intervals_of(values, errors, by_log_odds=True), strict=True)
+            lower, upper = (
+                Parameters.split(self.structure, np.where(here, end, before.vector))
+                for before, end in ends
+            )
+            bounds = lower, upper
+        return replace(
+            self,
+            bounds=bounds,
+            values=Parameters.split(self.structure, values),
+            standard_errors=Parameters.split(self.structure, errors),
+            flags=Parameters.split(self.structure, flags),
+            beliefs=beliefs,
+        )
+
+    def without_beliefs(self) -> WithoutBeliefs:
+        """Return what the records say of each parameter, without what is believed of it.
+
+        All is NaN where nothing is, or the records say nothing.
+        """
+        beliefs = self.beliefs or Beliefs(self.structure)
+        return without_beliefs(self.values, self.standard_errors, beliefs)
+
+    @property
+    def contradiction(self) -> str:
+        """A sentence on the beliefs that the records contradict, or nothing."""
+        if self.beliefs is None or not self.beliefs.has_weighted:
+            return ""
+        names = self.structure.parameter_sentences()
+        return contradiction(names, self.beliefs, self.without_beliefs())
+
+    def fixing(self, fixed: Beliefs) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
 
         def put(value: Any, parameters: Parameters) -> Parameters:
@@ -230,6 +315,12 @@ class Estimate(EqualByValue):
         return not (self.flags.vector & Flag.NOT_LEARNED).any()
 
     @property
+    def is_all_doubtful(self) -> bool:
+        """True if everything that was to be learned is flagged."""
+        flags = self.flags.vector[(self.flags.vector & Flag.FIXED) == 0]
+        return len(flags) > 0 and bool(((flags & Flag.DOUBTFUL) != 0).all())
+
+    @property
     def doubt(self) -> str:
         """A warning where all or nearly all that was to be learned is flagged, else empty."""
         return doubt_about(self.flags.vector)
@@ -248,20 +339,83 @@ class Estimate(EqualByValue):
         """
         counts = self.moments if moments is None else moments
         if counts is None:
-            raise ParameterError("this estimate has no counts of pairs; give some to misfits().")
+            raise ParameterError(
+                "this estimate has no counts of pairs; give some to misfits(). What was found when "
+                "it was learned and written to a file is its verdict."
+            )
         return Misfits(self.network, counts, level=level, flags=self.flags)
 
-    def summary(self) -> "pa.Table":
-        """Return one row per parameter, as an Arrow table (`.to_pandas()` makes it a frame).
+    def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
+        """Write the network and all that is known of it as one model file (.json).
+
+        `diagnose`, `report` and the other commands read it, and so does `NoisyOrNetwork.load`. Its
+        counts and draws are not kept; what misfits have found is: those that are given, or found
+        in its counts.
+
+        >>> import tempfile
+        >>> from noisyor import Estimate, NoisyOrLearner, datasets
+        >>> network = datasets.figure1(rng=0)
+        >>> learned = NoisyOrLearner(network.structure).fit(network.sample(500, rng=1)).estimate_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     learned.save(f"{folder}/learned.json")
+        ...     again = Estimate.load(f"{folder}/learned.json")
+        >>> again == learned, again.verdict.fits
+        (True, True)
+        """
+        if not str(path).lower().endswith(".json"):
+            raise FileError(
+                f"{path}: an estimate is written as .json; write_model(estimate.network, ...) "
+                "writes the network alone, in other formats."
+            )
+        verdict = self.verdict
+        if misfits is None and self._is_counted:
+            misfits = self.misfits()
+        if misfits is not None:
+            verdict = Verdict.of(misfits)
+        self.network.save(path, learned=learned_document(self, verdict))
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """Return the same estimate for readers with other words, and with synonyms of names."""
+        return replace(self, structure=self.structure.with_vocabulary(vocabulary))
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote: an equal estimate, without counts and draws."""
+        found = load_learned(path)
+        if isinstance(found, NoisyOrNetwork):
+            raise FileError(
+                f"{path} holds a network alone, and does not say how it was learned: read it with "
+                "NoisyOrNetwork.load, or write it with Estimate.save or noisyor fit."
+            )
+        assert isinstance(found, cls)
+        return found
+
+    @property
+    def _is_counted(self) -> bool:
+        """True if there are counts of records that misfits can be found in."""
+        return self.moments is not None and not self.moments.is_exact and self.n_records > 0
+
+    def plot(
+        self, ax: Any = None, *, kind: str = "failure", disease: str | None = None, top: int = 25
+    ) -> Any:
+        """Draw parameters of a kind with their 95% intervals, the widest first; return the axes.
+
+        With a disease, its prior and its failures instead. Priors and leaks are on a logarithmic
+        axis; what is flagged is red.
+        """
+        return plot_estimate(self, ax, kind, disease, top)
+
+    def summary(self) -> ResultTable:
+        """Return one row per parameter (`.to_pandas()` makes it a frame).
 
         The columns: parameter (prior, failure, leak), disease, symptom, value, standard_error,
         lower and upper (95% interval), depth, moments (what it was learned from), flags (in words;
         empty where all is well) and flag_codes (the same for programs: names of `Flag`). Where
+        something is believed, what, its weight, and what the records say without it stand beside
+        it (belief, weight, records_alone, records_alone_error, is_contradicted). Where
         diseases occur together, or depend on covariates, more rows follow (share, intercept,
         loading, effect, prevalence), and a column name says of which trait, covariate or diseases.
         """
-        import pyarrow as pa
-
         flags, depths = self.flags.vector, self.depths.vector
         codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
         lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
@@ -278,12 +432,47 @@ class Estimate(EqualByValue):
                 "flag_codes": [codes[flag] for flag in flags.tolist()],
             }
         )
+        if self.beliefs is not None and self.beliefs.has_weighted:
+            table = self._with_beliefs(table, self.beliefs)
+        naming = ("parameter", "disease", "symptom")
         if self.learned_causes is None:
-            return table
-        rows = self.learned_causes.summary(self.structure)
+            return ResultTable(table, naming)
+        rows = self.learned_causes.summary(self.structure).to_arrow()
         empty = pa.array([""] * len(rows))
         rows = rows.append_column("flags", empty).append_column("flag_codes", empty)
-        return pa.concat_tables([table, rows], promote_options="permissive")
+        whole = pa.concat_tables([table, rows], promote_options="permissive")
+        return ResultTable(whole, (*naming, "name"))
+
+    def table(self) -> ResultTable:
+        """Return what is printed: the summary without details, the widest intervals first.
+
+        Parameters without an interval come last.
+        """
+        summary = self.summary()
+        whole = summary.to_arrow()
+        widths = pc.subtract(whole["upper"], whole["lower"])
+        order = pc.array_sort_indices(pc.negate(widths))
+        details = {"standard_error", "depth", "moments", "flags"}
+        kept = [name for name in whole.column_names if name not in details]
+        shown = whole.take(order).select(kept)
+        names = ["flags" if name == "flag_codes" else name for name in kept]
+        return ResultTable(shown.rename_columns(names), summary.key)
+
+    def _with_beliefs(self, table: "pa.Table", beliefs: Beliefs) -> "pa.Table":
+        """Return a summary with what is believed, and what the records say without it."""
+        import pyarrow as pa
+
+        found, cases = self.without_beliefs(), beliefs.cases.vector
+        is_nothing = cases == 0.0
+        for name, column in (
+            ("belief", pa.array(beliefs.means.vector, mask=is_nothing)),
+            ("weight", pa.array(cases, mask=is_nothing)),
+            ("records_alone", pa.array(found.values, from_pandas=True)),
+            ("records_alone_error", pa.array(found.errors, from_pandas=True)),
+            ("is_contradicted", pa.array(found.is_contradicted, mask=is_nothing)),
+        ):
+            table = table.append_column(name, column)
+        return table
 
     def save_summary(self, path: PathLike, *, spreadsheet_safe: bool = False) -> None:
         """Write the summary as CSV or Parquet, by the suffix of the path.
@@ -292,7 +481,7 @@ class Estimate(EqualByValue):
         with =, +, - or @) begin with an apostrophe. Such a file is for people: read back, these
         names are unknown.
         """
-        write_table(path, self.summary(), spreadsheet_safe=spreadsheet_safe)
+        self.summary().save(path, spreadsheet_safe=spreadsheet_safe)
 
     def _flag_sentences(self) -> list[str]:
         """Return in words what is doubtful about each parameter, and what it trades off with."""
@@ -333,3 +522,17 @@ class Estimate(EqualByValue):
         )
         doubt = f"; {self.doubt[0].lower()}{self.doubt[1:-1]}" if self.doubt else ""
         return f"Estimate({self.method}: {parts} learned{doubt})"
+
+
+def load_learned(path: PathLike) -> Estimate | NoisyOrNetwork:
+    """Read a model file: an estimate where it says how it was learned, else a network."""
+    document = read_document(path, {NETWORK_FORMAT: NETWORK_VERSION})
+    network = NoisyOrNetwork.from_document(document, path)
+    if "learned" not in document:
+        return network
+    fields = learned_fields(document["learned"], network, order_of_edges(document), path)
+    try:
+        parts = [Explained.from_document(each) for each in fields.pop("explained")]
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: 'learned' is damaged: {error!r} in 'explained'.") from None
+    return Estimate(**fields, explained=tuple(parts))

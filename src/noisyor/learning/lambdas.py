@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.learning.adjust import adjusted_excesses, as_couplings, edge_numbers, excesses_of
 from noisyor.learning.decompose import Influences, lambdas_of, priors_of
 from noisyor.learning.pairs import PairTable
@@ -29,7 +30,7 @@ from noisyor.learning.uncertainty import jackknife_errors
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
-from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
+from noisyor.parameters import MARGIN, Booleans, Floats
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
 
@@ -117,7 +118,7 @@ def triplet_spreads(values: SetValues, rows: Indices) -> Floats:
 class LambdaFit:
     """Finds lambda of every disease by weighted regression over its triplets."""
 
-    def __init__(self, moments: Moments, table: TripletTable, fixed: Fixed) -> None:
+    def __init__(self, moments: Moments, table: TripletTable, fixed: Beliefs) -> None:
         self._moments, self._table = moments, table
         self._fixed = lambdas_of(np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN))
         self.n_triplets = np.bincount(table.diseases, minlength=moments.plan.structure.n_diseases)
@@ -162,7 +163,7 @@ class LambdaFit:
 
 
 def with_fixed_failures(
-    fixed: Fixed, whole: Influences, groups: Influences, sizes: Indices
+    fixed: Beliefs, whole: Influences, groups: Influences, sizes: Indices
 ) -> tuple[Influences, Influences]:
     """Return all, and what is found without each group, with what fixed failures say of lambdas."""
     is_free = ~fixed.mask.priors[fixed.structure.edges[:, 0]]
@@ -186,7 +187,7 @@ def _errors(whole: Floats, parts: Floats, sizes: Indices) -> Floats:
     return np.maximum(jackknife_errors(whole, parts, sizes), least)
 
 
-def _fit(fixed: Fixed, informative: Indices, observed: Influences, errors: Influences) -> Floats:
+def _fit(fixed: Beliefs, informative: Indices, observed: Influences, errors: Influences) -> Floats:
     """Return lambda of each disease, changed where edges show its prior (Gauss-Newton)."""
     n = len(observed.lambdas)
     owners = fixed.structure.edges[informative, 0]

@@ -7,27 +7,41 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisyor.em.expected import RecordTotals
-from noisyor.em.mixed import CauseModel
+from noisyor.em.cause_models import CauseModel, marginals_of
+from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.runs import Trace
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, count_of
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
+from noisyor.io.result_tables import ResultTable, ShownAsTable
+from noisyor.learning.trust import errors_off_bounds
 from noisyor.names import Indices
-from noisyor.network import NoisyOrNetwork
+from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.causes import MOST_JOINT, Causes, Independent, Joint, Trait, trait_grid
-from noisyor.parameters import from_log_odds
+from noisyor.parameters import Parameters, from_log_odds
 from noisyor.structure import Structure
 
+NAMING = "parameter", "disease", "name"
+"""The columns that name a row."""
 FLAT = 1e-6
 """What depends less than this on a value does not depend on it."""
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedCauses(EqualByValue):
+class LearnedCauses(ShownAsTable, EqualByValue):
     """How diseases occur together, as it was learned.
 
     `table()` has the parameters with their standard errors, `prevalence()` what covariates mean.
+
+    >>> from noisyor import NoisyOrLearner, datasets
+    >>> network = datasets.figure1(rng=0)
+    >>> learner = NoisyOrLearner(network.structure, causes="joint").fit(network.sample(1000, rng=0))
+    >>> print(learner.estimate_.learned_causes.table().select(["parameter", "name"]))
+    parameter  name
+    share      none
+    share      B
+    share      A
+    share      A + B
     """
 
     causes: Causes
@@ -40,6 +54,12 @@ class LearnedCauses(EqualByValue):
     """Of the values."""
     log_likelihood: float | None
     """Of the records; None where they were sampled."""
+
+    def __repr__(self) -> str:
+        n = count_of(self.n_parameters, "parameter")
+        likelihood = self.log_likelihood
+        known = "" if likelihood is None else f"; log likelihood {likelihood:,.1f}"
+        return f"LearnedCauses({self.causes.kind}: {n}{known})"
 
     @property
     def n_parameters(self) -> int:
@@ -56,28 +76,53 @@ class LearnedCauses(EqualByValue):
             found.append(_causes_with(self.causes, values))
         return found
 
-    def table(self) -> pa.Table:
-        """Return a row per parameter: kind, disease, name, value, error and 95% interval."""
+    def table(self) -> ResultTable:
+        """Return a row per parameter: kind, disease, name, value, error and 95% interval.
+
+        The effect of a number is that of one unit of it, a year of age, on the log odds; that of a
+        category stands against the mean of all its levels. The intercept is that of a person with
+        the mean of the numbers, and none of the levels in particular.
+        """
         kinds, diseases, names = zip(*self.names, strict=True)
-        margin = 1.96 * self.standard_errors
-        lower, upper = self.values - margin, self.values + margin
+        values, errors = self._as_read()
+        margin = 1.96 * errors
+        lower, upper = values - margin, values + margin
         if "share" in kinds:
             is_share = np.array(kinds) == "share"
             lower = np.where(is_share, np.maximum(lower, 0.0), lower)
             upper = np.where(is_share, np.minimum(upper, 1.0), upper)
-        return pa.table(
+        return ResultTable(
             {
                 "parameter": list(kinds),
                 "disease": pa.array(diseases, pa.string()),
                 "name": list(names),
-                "value": self.values,
-                "standard_error": pa.array(self.standard_errors, from_pandas=True),
+                "value": values,
+                "standard_error": pa.array(errors, from_pandas=True),
                 "lower": pa.array(lower, from_pandas=True),
                 "upper": pa.array(upper, from_pandas=True),
-            }
+            },
+            NAMING,
         )
 
-    def summary(self, structure: Structure) -> pa.Table:
+    def _as_read(self) -> tuple[Floats, Floats]:
+        """Return values and standard errors as people read them.
+
+        What all levels of a category have in common is that of the intercept, too: one by one they
+        would be as uncertain as that, however well they can be told apart.
+        """
+        if self.causes.effects is None:
+            return self.values, self.standard_errors
+        turn = _reading(self.causes.effects, len(self.values) // self.causes.n_diseases)
+        width, errors = len(turn), np.empty_like(self.standard_errors)
+        is_unknown = np.isnan(self.standard_errors).reshape(-1, width)
+        for disease, unknown in enumerate(is_unknown):
+            here = slice(disease * width, (disease + 1) * width)
+            variances = np.einsum("ij,jk,ik->i", turn, self.covariance[here, here], turn)
+            rests = (np.abs(turn[:, unknown]) > 0.0).any(axis=1)
+            errors[here] = np.where(rests, np.nan, np.sqrt(np.maximum(variances, 0.0)))
+        return (self.values.reshape(-1, width) @ turn.T).ravel(), errors
+
+    def summary(self, structure: Structure) -> ResultTable:
         """Return the rows of `table`, and of `prevalence` where there are covariates, as one table.
 
         The name of a prevalence is a covariate with its value.
@@ -89,7 +134,7 @@ class LearnedCauses(EqualByValue):
                 known = {"parameter": "prevalence", "disease": row["disease"], "name": name}
                 ends = {"lower": row["lower"], "upper": row["upper"]}
                 rows.append({**known, "value": row["prevalence"], "standard_error": None, **ends})
-        return pa.Table.from_pylist(rows, schema=self.table().schema)
+        return ResultTable.of_rows(rows, NAMING, self.table().schema)
 
     def states(self) -> tuple[Floats, Floats]:
         """Return P(states of all diseases), and its derivatives by the values, a row a state.
@@ -117,7 +162,7 @@ class LearnedCauses(EqualByValue):
         errors = np.where(is_unknown, np.nan, np.sqrt(np.maximum(variances, 0.0)))
         return shares, errors
 
-    def prevalence(self, structure: Structure) -> pa.Table:
+    def prevalence(self, structure: Structure) -> ResultTable:
         """Return how frequent each disease is by covariate, with 95% intervals.
 
         A row per disease and level of a category, or quartile of a number; of the other covariates
@@ -145,7 +190,8 @@ class LearnedCauses(EqualByValue):
                 for disease, (p, low, high) in zip(structure.diseases, found, strict=True):
                     rows.append((disease, each.name, label, p, low, high))
         columns = ("disease", "covariate", "value", "prevalence", "lower", "upper")
-        return pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        return ResultTable.of_rows(named, ("disease", "covariate", "value"))
 
     def _prevalences(self, cells: Floats, weights: Floats) -> list[tuple[float, float, float]]:
         """Return the mean prevalence of each disease over cells, with intervals by log odds."""
@@ -158,6 +204,21 @@ class LearnedCauses(EqualByValue):
             ends = from_log_odds(np.array([odds - margin, odds + margin]))
             found.append((float(p), float(ends[0]), float(ends[1])))
         return found
+
+
+def _reading(effects: Effects, width: int) -> Floats:
+    """Return what turns a disease's parameters into those that are read: a matrix."""
+    turn = np.eye(width)
+    at = width - sum(each.width for each in effects.covariates)
+    for each in effects.covariates:
+        here = slice(at, at + each.width)
+        if each.levels:
+            turn[here, here] -= 1.0 / each.width
+            turn[0, here] = 1.0 / each.width
+        else:
+            turn[at, at] = 1.0 / each.scale
+        at += each.width
+    return turn
 
 
 class LearnedTogether(NamedTuple):
@@ -173,6 +234,8 @@ class LearnedTogether(NamedTuple):
     totals: RecordTotals
     log_likelihood: float | None
     """Of the records; None where they were sampled."""
+    is_weak: Parameters
+    """Which P(disease), failures and leaks priors decide rather than records."""
 
     def causes(self) -> LearnedCauses:
         """Return the parameters of the causes with errors; of shares, not of their logarithms."""
@@ -183,7 +246,44 @@ class LearnedTogether(NamedTuple):
         errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         errors = np.where(is_known & (errors > 0.0), errors, np.where(is_known, np.nan, 0.0))
         names = tuple(self.model.names(self.network.structure))
+        is_share = np.array([kind == "share" for kind, *_ in names])
+        wider = errors_off_bounds(values, errors, self.totals.n_records)
+        errors = np.where(is_share & (errors > 0.0), wider, errors)
         return LearnedCauses(causes, names, values, errors, covariance, self.log_likelihood)
+
+
+def item_errors(network: NoisyOrNetwork, variances: Floats, known: Floats) -> Floats:
+    """Return standard errors of failures and leaks from the variances of their log odds.
+
+    `known` is the number of records in which each symptom is known.
+    """
+    values = np.concatenate([network.failures, network.leaks])
+    owners, symptoms = network.structure.edges.T
+    trials = np.concatenate([network.priors[owners] * known[symptoms], known])
+    errors = values * (1.0 - values) * np.sqrt(variances)
+    return errors_off_bounds(values, errors, trials)
+
+
+def weak_curvature(model: CauseModel, network: NoisyOrNetwork) -> Floats:
+    """Return what weak priors of the usual size would add to the information, as a diagonal."""
+    _, _, of_causes = model.penalty(model.position_of(network.causes), 1.0)
+    plain = network.as_independent()
+    _, curvature = BetaPriors.weak(plain).derivatives(plain)
+    return np.concatenate([of_causes, curvature[network.structure.n_diseases :]])
+
+
+def told_parameters(model: CauseModel, network: NoisyOrNetwork, n_items: int) -> Floats:
+    """Return the derivatives of P(disease), failures and leaks by the position, as rows.
+
+    Those of failures and leaks, of which there are `n_items`, by their log odds.
+    """
+    _, slopes = model.marginals(network.causes)
+    return np.block(
+        [
+            [slopes, np.zeros((len(slopes), n_items))],
+            [np.zeros((n_items, slopes.shape[1])), np.eye(n_items)],
+        ]
+    )
 
 
 def covariance_of_causes(
@@ -210,27 +310,6 @@ def covariance_of_causes(
     carries = (vectors[:, is_flat] ** 2).sum(axis=1) > 0.1
     inverse[carries] = inverse[:, carries] = np.nan
     return np.asarray(inverse)
-
-
-def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return P(disease) over cells and traits, with its derivatives by a, b and B."""
-    nodes, shares = trait_grid(causes.loadings.shape[1])
-    weights = weights / weights.sum()
-    n, effects = causes.n_diseases, causes.effects
-    offsets = np.tile(causes.intercepts, (len(cells), 1))
-    if effects is not None:
-        offsets = offsets + cells @ effects.coefficients.T
-    width = 1 + nodes.shape[1] + cells.shape[1]
-    marginals, gradients = np.zeros(n), np.zeros((n, width))
-    for node, share in zip(nodes, shares, strict=True):
-        p = from_log_odds(offsets + causes.loadings @ node)
-        part = (share * weights)[:, np.newaxis] * p
-        marginals += part.sum(axis=0)
-        slopes = part * (1.0 - p)
-        gradients[:, 0] += slopes.sum(axis=0)
-        gradients[:, 1 : 1 + len(node)] += np.outer(slopes.sum(axis=0), node)
-        gradients[:, 1 + len(node) :] += slopes.T @ cells
-    return marginals, gradients
 
 
 def _joint_states(causes: Joint, bits: Indices) -> tuple[Floats, Floats]:

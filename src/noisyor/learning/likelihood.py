@@ -9,11 +9,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.ascent import ExactAscent, climb
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, Expected, inside, maximise
 from noisyor.em.information import information_errors
-from noisyor.em.observed import ObservedExpectation, check_diseases
+from noisyor.em.observed import ObservedExpectation
 from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
 from noisyor.em.variational import VariationalExpectation
@@ -22,8 +23,9 @@ from noisyor.findings import Findings
 from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.labelled import check_labels, known_with, labelled_start, seen_in
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Floats, Parameters, as_fixed
+from noisyor.parameters import Floats, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -32,7 +34,7 @@ ObservedMethod = Literal["ratio", "likelihood"]
 
 
 def learn_exact_em(
-    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    findings: Findings, structure: Structure, *, fixed: Beliefs | None = None,
     settings: EMSettings = EMSettings(), progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
     """Learn by EM with exact inference, from random starts; for small networks.
@@ -53,7 +55,7 @@ def learn_exact_em(
 
 
 def learn_maximum_likelihood(
-    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    findings: Findings, structure: Structure, *, fixed: Beliefs | None = None,
     settings: EMSettings = EMSettings(), progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
     """Maximise the exact likelihood by a quasi-Newton method (L-BFGS) in log odds.
@@ -73,7 +75,7 @@ def learn_maximum_likelihood(
 
 
 def _exactly(
-    method: str, findings: Findings, structure: Structure, fixed: Fixed | None,
+    method: str, findings: Findings, structure: Structure, fixed: Beliefs | None,
     settings: EMSettings, progress: Progress | None,
 ) -> Estimate:  # fmt: skip
     """Climb the exact likelihood."""
@@ -89,9 +91,9 @@ def _exactly(
         run, limits = ascent.by_leaps, settings.limits(max_iter=5000, tol=1e-11)
     else:
         run, limits = ascent.by_gradients, settings.limits(max_iter=2000, tol=1e-14)
-    starts = random_starts(findings, structure, fixed, settings)
+    starts = _starts(findings, structure, fixed, settings)
     network, trace = best_run([run(start, limits) for start in starts], "log likelihood")
-    priors = BetaPriors.weak(network, 1e-3)
+    priors = BetaPriors.weak(network, 1e-3).believing(fixed)
     if settings.robust:
         robust = robust_covariance(expectation, network, fixed, priors)
         errors = robust_errors(expectation, network, fixed, robust, priors)
@@ -101,7 +103,7 @@ def _exactly(
 
 
 def learn_variational_em(
-    findings: Findings, structure: Structure, *, fixed: Fixed | None = None,
+    findings: Findings, structure: Structure, *, fixed: Beliefs | None = None,
     settings: EMSettings = EMSettings(), progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
     """Learn by variational EM from random starts, the paper's baseline.
@@ -126,7 +128,7 @@ def learn_variational_em(
         return expectation.maximise(expected, network, fixed)
 
     runs = []
-    for start in random_starts(findings, structure, fixed, settings):
+    for start in _starts(findings, structure, fixed, settings):
         expectation.restart()
         runs.append(climb(expectation, step, start, limits, progress or _ignore))
     network, trace = best_run(runs, "lower bound of the log likelihood")
@@ -135,11 +137,11 @@ def learn_variational_em(
 
 
 def learn_observed(
-    findings: Findings, structure: Structure, diseases: Any, *, method: ObservedMethod = "ratio",
-    fixed: Fixed | None = None, settings: EMSettings = EMSettings(),
-    progress: Progress | None = None,
+    findings: Findings, structure: Structure, labels: Any = None, *,
+    method: ObservedMethod = "ratio", fixed: Beliefs | None = None,
+    settings: EMSettings = EMSettings(), progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
-    """Learn from records in which the diseases were seen: records x diseases, 0 and 1 or booleans.
+    """Learn from records in which all diseases were seen: `labels`, or those that findings have.
 
     By the "ratio", in closed form, or by "likelihood", noisy-or regression, a little more accurate.
     Standard errors are those of the closed form; the regression's are a little smaller.
@@ -157,8 +159,15 @@ def learn_observed(
     if method not in get_args(ObservedMethod):
         raise ParameterError(f"method must be 'ratio' or 'likelihood', not {quoted(method)}.")
     limits = settings.limits(max_iter=200, tol=1e-7)
-    seen = check_diseases(diseases, findings)
-    expectation = ObservedExpectation(findings.with_structure(structure), seen)
+    findings = findings.with_structure(structure)
+    if labels is not None:
+        findings = findings.with_labels(labels, complete=True)
+    if findings.labels is None:
+        raise ParameterError(
+            "this method learns from records in which the diseases were seen: give them, records "
+            "x diseases, as the second argument of fit (--labels)."
+        )
+    expectation = ObservedExpectation(findings, findings.labels.complete())
     network, errors = expectation.ratios(fixed)
     (progress or _ignore)(findings.n_records)
     trace = None
@@ -180,7 +189,7 @@ def learn_observed(
 
 
 def learn_uniform(
-    findings: Findings, structure: Structure, *, fixed: Fixed | None = None
+    findings: Findings, structure: Structure, *, fixed: Beliefs | None = None
 ) -> Estimate:
     """Guess 0.5 for every prior and failure and hardly any leak (Figure 3, Uniform).
 
@@ -203,7 +212,7 @@ def _ignore(_: int) -> None:
     """Report to nobody."""
 
 
-def _checked(findings: Findings, structure: Structure, fixed: Fixed | None) -> Fixed:
+def _checked(findings: Findings, structure: Structure, fixed: Beliefs | None) -> Beliefs:
     """Return what is fixed; refuse findings of other symptoms, and no records."""
     if not isinstance(findings, Findings) or not isinstance(structure, Structure):
         raise ParameterError(
@@ -214,11 +223,22 @@ def _checked(findings: Findings, structure: Structure, fixed: Fixed | None) -> F
         raise StructureError("the findings belong to a structure with other symptoms.")
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    return as_fixed(fixed, structure)
+    fixed = as_beliefs(fixed, structure)
+    check_labels(seen_in(findings.with_structure(structure)), fixed)
+    return fixed
+
+
+def _starts(
+    findings: Findings, structure: Structure, fixed: Beliefs, settings: EMSettings
+) -> list[NoisyOrNetwork]:
+    """Return random starts that have learned from labels what these say."""
+    findings = findings.with_structure(structure)
+    starts = random_starts(findings, structure, fixed, settings)
+    return [labelled_start(findings, start, fixed) for start in starts]
 
 
 def _estimate(
-    method: str, network: NoisyOrNetwork, errors: Parameters, findings: Findings, fixed: Fixed,
+    method: str, network: NoisyOrNetwork, errors: Parameters, findings: Findings, fixed: Beliefs,
     trace: Trace | None = None, *, flags: Parameters | None = None,
 ) -> Estimate:  # fmt: skip
     """Return an estimate, with flags.
@@ -231,7 +251,9 @@ def _estimate(
     schedule = find_schedule(structure, fixed=fixed)
     swaps: list[tuple[int, ...]] = []
     if flags is None:
-        checked = check_identifiability(structure, fixed=fixed, schedule=schedule)
+        known = known_with(seen_in(findings.with_structure(structure)), fixed)
+        certified = schedule if known is fixed else find_schedule(structure, fixed=known)
+        checked = check_identifiability(structure, fixed=known, schedule=certified)
         flags = Parameters(*checked.orders).map(
             lambda orders: np.where(orders < 0, Flag.UNCERTIFIED, 0).astype(np.uint16)
         )

@@ -6,14 +6,14 @@ can.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.cluster import Cluster, Skipped
-from noisyor.em.information import MOST_TOGETHER
-from noisyor.em.observed import check_diseases
+from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY, ClusterSampler
@@ -21,12 +21,18 @@ from noisyor.errors import ParameterError, collected_notices, give_notice, quote
 from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords, split_records
 from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.label_tables import LabelTable
+from noisyor.findings.labels import SeenCounts
 from noisyor.findings.reading import RecordFormat
+from noisyor.flags import Flag
+from noisyor.gpu import check_device
 from noisyor.io.columns import Words
 from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
+from noisyor.learning.labelled import check_findings
+from noisyor.learning.labelled import check_labels as check_seen
 from noisyor.learning.likelihood import (
     Progress,
     learn_exact_em,
@@ -38,12 +44,13 @@ from noisyor.learning.likelihood import (
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
-from noisyor.learning.together import Together, learn_together
+from noisyor.learning.together import Together, learn_together, start_settings
+from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
 from noisyor.moments.groups import N_GROUPS
-from noisyor.network.design import CATEGORY
-from noisyor.parameters import Fixed, as_fixed
+from noisyor.parallel import one_blas_thread
+from noisyor.parameters import Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
@@ -66,6 +73,8 @@ class RecordSource:
     _manifest: Manifest | None = field(default=None, init=False, repr=False, compare=False)
     _split: ClusterRecords | None = field(default=None, init=False, repr=False, compare=False)
     _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _labels: LabelTable | None = field(default=None, init=False, repr=False, compare=False)
+    """Of records on a cluster; those in memory have their own."""
 
     def __post_init__(self) -> None:
         self.records = as_source(self.records, self.structure)
@@ -86,9 +95,11 @@ class RecordSource:
         """The files that were left out because they cannot be read, with the reasons."""
         return [] if self._split is None else self._split.skipped
 
-    def count(self, plan: MomentPlan, n_groups: int, n_jobs: int | None) -> Moments:
+    def count(
+        self, plan: MomentPlan, n_groups: int, n_jobs: int | None, device: str = "cpu"
+    ) -> Moments:
         """Count moments of all records; in each pass they must be the same ones."""
-        request = CountRequest(plan, self.form, n_groups)
+        request = CountRequest(plan, self.form, n_groups, self._labels, device)
         if self.client is not None:
             return count_on_cluster(self.on_cluster(), request, self.progress)
         with self._one_pass() as manifest:
@@ -113,6 +124,31 @@ class RecordSource:
             self.records, self._manifest = found, None
             self.form = RecordFormat()  # what it says of files has been done
         return self.records
+
+    @property
+    def has_labels(self) -> bool:
+        """True if diseases of some records were seen."""
+        return self._labels is not None or getattr(self.records, "labels", None) is not None
+
+    def label(self, labels: Any, *, complete: bool) -> None:
+        """Join labels to the records: by ids on a cluster, otherwise in memory from now on."""
+        if self.moments is not None:
+            raise ParameterError(
+                "labels (y, --labels) belong to records, and these are moments: count them with "
+                "the records (`noisyor count --labels`, count_moments(..., labels=...))."
+            )
+        form = self.form
+        if self.client is not None:
+            self._labels = LabelTable.read(labels, self.structure, form)
+            return
+        words = Words(form.values)  # of labels none are inverted
+        found = self.findings()
+        self.records = found.with_labels(labels, words, form.record, complete=complete)
+
+    def check_labelled(self, fixed: Beliefs) -> None:
+        """Refuse labels that contradict fixed values, where the records are in memory."""
+        if isinstance(self.records, Findings):
+            check_findings(self.records.with_structure(self.structure), fixed)
 
     @contextmanager
     def _one_pass(self) -> Iterator[Manifest]:
@@ -145,7 +181,9 @@ class RecordSource:
 
     def sampler(self) -> Findings | Sampler:
         """Return the records themselves, or a sampler of those that are on a cluster."""
-        return self.findings() if self.client is None else ClusterSampler(self.on_cluster())
+        if self.client is None:
+            return self.findings()
+        return ClusterSampler(self.on_cluster(), self._labels)
 
 
 @dataclass(frozen=True)
@@ -162,8 +200,15 @@ class LearningSettings:
     pseudo_counts: Any = None
     """Of the Beta priors of "bayesian"; see `sample_posterior`."""
 
+    def facts(self) -> dict[str, Any]:
+        """Return all of them but the seed and what depends on the machine, for files."""
+        em = asdict(self.em)
+        own = {key: value for key, value in asdict(self).items() if key != "em"}
+        left_out = "rng", "n_jobs", "device", "standard_errors"
+        return own | {key: em[key] for key in em if key not in left_out}
+
     def schedule(
-        self, structure: Structure, fixed: Fixed, choice: Choice | None = None
+        self, structure: Structure, fixed: Beliefs, choice: Choice | None = None
     ) -> Schedule:
         """Find the schedule that these settings ask for."""
         return find_schedule(structure, pairs=self.pairs, choice=choice or self.choice, fixed=fixed)
@@ -175,10 +220,8 @@ class Problem:
 
     source: RecordSource
     schedule: Schedule
-    fixed: Fixed
+    fixed: Beliefs
     settings: LearningSettings
-    labels: Any = None
-    """The diseases of each record, records x diseases, where they were seen."""
 
     @property
     def structure(self) -> Structure:
@@ -187,7 +230,8 @@ class Problem:
 
     def count(self, plan: MomentPlan) -> Moments:
         """Count moments of all records."""
-        return self.source.count(plan, self.settings.n_groups, self.settings.em.n_jobs)
+        em = self.settings.em
+        return self.source.count(plan, self.settings.n_groups, em.n_jobs, em.device)
 
 
 @dataclass(frozen=True)
@@ -199,7 +243,11 @@ class Method:
     from_counts: bool = False
     """It can learn from counts alone, and so bit by bit, from several sites, and on a cluster."""
     needs_labels: bool = False
-    """It learns from records in which the diseases were seen."""
+    """It learns from records in which all diseases were seen..."""
+    uses_labels: bool = False
+    """... or from those in which some were."""
+    uses_beliefs: bool = False
+    """It can learn from beliefs besides the records."""
     can_be_robust: bool = False
     """Its standard errors can be those of records that the network does not describe."""
 
@@ -211,6 +259,7 @@ def fit(
     settings: LearningSettings | EMSettings = LearningSettings(),
     *,
     fixed: Any = None,
+    beliefs: Any = None,
     labels: Any = None,
     together: Together | None = None,
 ) -> Estimate:
@@ -227,11 +276,12 @@ def fit(
         A name of `METHODS`.
     settings
         Options of the method.
-    fixed
-        Parameters that keep their values: a `Fixed`, or a mapping.
+    fixed, beliefs
+        Parameters that keep their values, and what is believed of others: `Beliefs`, or a mapping
+        of kinds to mappings from names to values, or to (value, weight).
     labels
-        The diseases of each record, records x diseases, for methods that see them; the columns of
-        a table are matched by name.
+        Which diseases each record was seen to have: 1, 0 or missing, records x diseases; the
+        columns of a table are matched by name, and its rows by the records' ids.
     together
         How diseases occur together, and which covariates they depend on; "refined" learns it.
 
@@ -251,36 +301,57 @@ def fit(
             f"settings must be LearningSettings or EMSettings, not {type(settings).__name__}."
         )
     source = records if isinstance(records, RecordSource) else RecordSource(records, structure)
-    fixed = as_fixed(fixed, structure)
+    if source.client is None:  # on a cluster it is the workers who have cards
+        check_device(settings.em.device)
+    known = as_beliefs(fixed, structure, beliefs)
     if source.moments is not None and not chosen.from_counts:
         raise ParameterError(
             f"method {quoted(method)} learns from records, not from moments; give the records, or "
             "learn with 'pooled' or 'sequential'."
         )
     check_labels(chosen, labels)
+    check_beliefs(chosen, known)
     together = together or Together()
     check_together(together, chosen, source)
     together.check_records(source.records)
     if together.columns is not None:
-        bare = tuple(name.removesuffix(CATEGORY) for name in together.columns)
-        source.form = replace(source.form, passed_over=bare)
+        source.form = replace(source.form, passed_over=together.bare_columns)
     if settings.em.robust and (source.moments is not None or not chosen.can_be_robust):
         able = [each.name for each in METHODS.values() if each.can_be_robust]
         raise ParameterError(
             "robust errors (robust=True, --robust) follow from records, by the methods "
             f"{', '.join(able)}: give records and learn with one of them, or leave robust out."
         )
-    schedule = settings.schedule(structure, fixed)
+    problem = Problem(source, settings.schedule(structure, known), known, settings)
+    with one_blas_thread() if structure.n_parameters <= MOST_FACTORED else nullcontext():
+        estimate = _learn(chosen, problem, together, labels).flagging_open()
+    if estimate.contradiction:
+        give_notice(estimate.contradiction)
+    return estimate
+
+
+def _learn(method: Method, problem: Problem, together: Together, labels: Any) -> Estimate:
+    """Learn, and then how diseases occur together, if that is asked for."""
+    source, settings = problem.source, problem.settings
     records, form = source.records, source.form
-    estimate = chosen.learn(Problem(source, schedule, fixed, settings, labels))
-    if together.is_plain:
-        return estimate
-    findings = source.findings()
-    design = together.design(findings, records, form)
-    return learn_together(
-        findings, estimate, together, design, fixed=fixed, shrink=settings.shrink,
-        settings=settings.em, progress=source.progress,
-    )  # fmt: skip
+    if labels is not None:
+        source.label(labels, complete=method.needs_labels)
+        source.check_labelled(problem.fixed)
+    design = None
+    if not together.is_plain:  # what is wrong with it is said before anything is learned
+        together.check_can(source.structure)
+        design = together.design(source.findings(), records, form)
+        together.model(source.structure, design)
+        if source.structure.n_parameters > MOST_TOGETHER:
+            problem = replace(problem, settings=replace(settings, em=start_settings(settings.em)))
+    estimate = replace(method.learn(problem), beliefs=problem.fixed)
+    if not together.is_plain:
+        estimate = learn_together(
+            source.findings(), estimate, together, design, fixed=problem.fixed,
+            shrink=settings.shrink, settings=settings.em, progress=source.progress,
+        )  # fmt: skip
+    facts = settings.facts() | together.facts(estimate.network.causes.effects)
+    return replace(estimate, lineage=Lineage.now(facts, settings.em.rng))
 
 
 def check_together(together: Together, method: Method, source: RecordSource) -> None:
@@ -308,11 +379,21 @@ def find_method(name: str) -> Method:
 
 def check_labels(method: Method, labels: Any) -> None:
     """Refuse labels for a method that would not look at them."""
-    if labels is not None and not method.needs_labels:
-        seeing = [each.name for each in METHODS.values() if each.needs_labels]
+    if labels is not None and not (method.needs_labels or method.uses_labels):
+        seeing = [each.name for each in METHODS.values() if each.uses_labels]
         raise ParameterError(
-            f"method {quoted(method.name)} does not use y, which says which diseases each record "
-            f"had: leave it out, or learn with {' or '.join(map(repr, seeing))}, which do."
+            f"method {quoted(method.name)} does not use labels (y, --labels), which say which "
+            f"diseases records had: leave them out, or learn with {', '.join(seeing)}, which do."
+        )
+
+
+def check_beliefs(method: Method, beliefs: Beliefs) -> None:
+    """Refuse beliefs for a method that would not look at them."""
+    if beliefs.has_weighted and not method.uses_beliefs:
+        able = [each.name for each in METHODS.values() if each.uses_beliefs]
+        raise ParameterError(
+            f"method {quoted(method.name)} does not use beliefs, only fixed values: leave out "
+            f"their weights, which fixes them, or learn with {', '.join(able)}."
         )
 
 
@@ -328,7 +409,7 @@ def plan_for(
         raise ParameterError(
             f"method {quoted(method)} learns from records, not from counts: there is no plan."
         )
-    fixed = as_fixed(fixed, structure)
+    fixed = as_beliefs(fixed, structure)
     is_sequential = method == "sequential"
     schedule = settings.schedule(structure, fixed, None if is_sequential else "rarest")
     plan = schedule.plan() | cleanup.plan_for(schedule, fixed)
@@ -344,11 +425,22 @@ def pairs_to_count(structure: Structure) -> MomentPlan:
 # --- the methods ---
 
 
+def check_counted_labels(moments: Moments, fixed: Beliefs) -> None:
+    """Refuse counts of labels that fixed priors say cannot be."""
+    if moments.labelled is not None:
+        looked, seen = moments.labelled.totals()[0].T
+        check_seen(SeenCounts(moments.plan.structure.diseases, seen, looked - seen), fixed)
+
+
 def _sequential(problem: Problem) -> Estimate:
     moments = problem.source.moments
     if moments is None:
         plan = plan_for("sequential", problem.structure, problem.settings, fixed=problem.fixed)
         moments = problem.count(plan)
+    if moments.labelled is not None:
+        give_notice(
+            "method 'sequential' does not use the labels that were counted: learn with 'pooled'."
+        )
     n_jobs = problem.settings.em.n_jobs
     return learn_sequential(moments, problem.schedule, fixed=problem.fixed, n_jobs=n_jobs)
 
@@ -356,13 +448,18 @@ def _sequential(problem: Problem) -> Estimate:
 def _pooled(problem: Problem) -> Estimate:
     """Count pairs, choose triplets, count them; from moments, learn from what they have."""
     shrink, n_jobs = problem.settings.shrink, problem.settings.em.n_jobs
-    if problem.source.moments is not None:
-        return learn_pooled(
-            problem.source.moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
+    moments = problem.source.moments
+    if moments is not None:
+        check_counted_labels(moments, problem.fixed)
+        estimate = learn_pooled(
+            moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
             n_jobs=n_jobs,
         )  # fmt: skip
-    fitted, triplets = _count_pairs_and_triplets(problem)
-    return fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+    else:
+        fitted, triplets = _count_pairs_and_triplets(problem)
+        check_counted_labels(fitted.moments, problem.fixed)
+        estimate = fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+    return estimate.believing(problem.fixed) if problem.fixed.has_weighted else estimate
 
 
 def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
@@ -370,7 +467,7 @@ def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
     pairs = problem.count(pairs_to_count(problem.structure))
     if not pairs.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    fitted = fit_pairs(pairs, problem.schedule, problem.fixed)
+    fitted = fit_pairs(pairs, problem.schedule, problem.fixed, problem.settings.em.n_jobs)
     return fitted, problem.count(fitted.best_triplets())
 
 
@@ -383,6 +480,8 @@ def _refined(problem: Problem) -> Estimate:
     else:
         problem.source.on_cluster(must_be_wide=SAMPLES_WIDE_ONLY)
     fitted, triplets = _count_pairs_and_triplets(problem)
+    # The labels are for the refining, which uses all that they say.
+    fitted = replace(fitted, moments=fitted.moments.with_labelled(None))
     # The errors say what of it a start can keep; on large networks they take long.
     has_errors = problem.structure.n_parameters <= MOST_TOGETHER
     pooled = fitted.fit(triplets, standard_errors=has_errors, n_jobs=problem.settings.em.n_jobs)
@@ -391,6 +490,11 @@ def _refined(problem: Problem) -> Estimate:
         shrink=problem.settings.shrink, cleaned=pooled.cleaned, settings=problem.settings.em,
         progress=problem.source.progress,
     )  # fmt: skip
+    knows_more = problem.source.has_labels or problem.fixed.has_weighted
+    if pooled.groups and not knows_more and pooled.estimate().is_all_doubtful:
+        # Where pairs and triplets tell nothing, the likelihood has many maxima, most of them far
+        # from the truth, and the information at one of them says nothing of the others.
+        estimate = estimate.flagging(Flag.WEAK, Parameters.full(problem.structure, True))
     return replace(estimate, moments=fitted.moments)
 
 
@@ -412,41 +516,50 @@ def _from_records(
     learn: Callable[..., Estimate],
     needs_labels: bool = False,
     can_be_robust: bool = False,
+    uses_labels: bool = True,
+    uses_beliefs: bool = False,
 ) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with."""
 
     def learned(problem: Problem) -> Estimate:
-        form = problem.source.form
-        words = Words(form.values)  # of labels none are inverted
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        seen = (
-            [check_diseases(problem.labels, findings, words, form.record)] if needs_labels else []
-        )
         options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
-        estimate = learn(findings, problem.structure, *seen, **options)
+        estimate = learn(findings, problem.structure, **options)
         return replace(estimate, moments=pairs, schedule=problem.schedule)
 
-    return Method(name, learned, needs_labels=needs_labels, can_be_robust=can_be_robust)
+    return Method(
+        name, learned, needs_labels=needs_labels, uses_labels=uses_labels,
+        uses_beliefs=uses_beliefs, can_be_robust=can_be_robust,
+    )  # fmt: skip
 
 
-def _uniform(findings: Findings, structure: Structure, *, fixed: Fixed, **_: Any) -> Estimate:
+def _uniform(findings: Findings, structure: Structure, *, fixed: Beliefs, **_: Any) -> Estimate:
     return learn_uniform(findings, structure, fixed=fixed)
 
 
 _TABLE = [
-    Method("refined", _refined, from_counts=True, can_be_robust=True),
-    Method("pooled", _pooled, from_counts=True),
+    Method(
+        "refined",
+        _refined,
+        from_counts=True,
+        can_be_robust=True,
+        uses_labels=True,
+        uses_beliefs=True,
+    ),
+    Method("pooled", _pooled, from_counts=True, uses_labels=True, uses_beliefs=True),
     Method("sequential", _sequential, from_counts=True),
-    Method("bayesian", _bayesian),
-    _from_records("exact_em", learn_exact_em, can_be_robust=True),
+    Method("bayesian", _bayesian, uses_labels=True, uses_beliefs=True),
+    _from_records("exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True),
     _from_records("variational_em", learn_variational_em),
-    _from_records("maximum_likelihood", learn_maximum_likelihood, can_be_robust=True),
+    _from_records(
+        "maximum_likelihood", learn_maximum_likelihood, can_be_robust=True, uses_beliefs=True
+    ),
     _from_records("observed", learn_observed, needs_labels=True),
     _from_records(
         "observed_likelihood", partial(learn_observed, method="likelihood"), needs_labels=True
     ),
-    _from_records("uniform", _uniform),
+    _from_records("uniform", _uniform, uses_labels=False),
 ]
 METHODS = {method.name: method for method in _TABLE}

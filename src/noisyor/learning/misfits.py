@@ -4,7 +4,7 @@ Looked at are pairs of symptoms that occur together more or less often than the 
 one and all together; how much the number of findings varies from record to record; edges and
 dependences of diseases, each with all the pairs that it would move; and, where leaks are fixed,
 single symptoms. Each has a p-value, and together they have one, which is uniform if the network
-is right: the verdict. How: `residuals`, `calibration`, `causes`.
+is right: the verdict. How: `residuals`, `calibration`, `misfit_causes`.
 
 >>> from noisyor import NoisyOrLearner, datasets
 >>> clinic = datasets.clinic()
@@ -14,23 +14,22 @@ Misfits(fits; p = 0.7; 0 of 1,770 pairs deviate)
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
-from noisyor.io.tables import write_table
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning.calibration import TestedFamily, family_of, of_smallest, of_sum
 from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
+from noisyor.learning.pictures import plot_residuals
 from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Floats, Parameters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_SETS, FEWEST_SETS = 200, 20
 """Sets of records that are simulated: fewer where there are more pairs."""
@@ -40,6 +39,8 @@ MOST_RECORDS, FEWEST_RECORDS = 20_000, 64
 """Records of a set: no more are needed to see how residuals vary, and groups of fewer differ."""
 MUCH_LESS = 0.01
 """The part of the level below which a network does not fit, even if little is known of it."""
+TOLD_SHARE = 0.05
+"""Causes that explain less of what is in excess are left to the table."""
 STREAM = 0x6D6973666974
 
 
@@ -82,7 +83,7 @@ class NumberOfFindings(NamedTuple):
     """Of the variance, or of as many pairs of it as are tested."""
 
 
-class Misfits(Immutable):
+class Misfits(ShownAsTable, Immutable):
     """Whether a network explains the records, and what it does not explain.
 
     Parameters
@@ -99,9 +100,18 @@ class Misfits(Immutable):
         fitted. None: the network is compared as it stands.
     rng
         For the records that are simulated from the network.
+
+    Examples
+    --------
+    >>> from noisyor import NoisyOrLearner, datasets
+    >>> network = datasets.figure1(rng=0)
+    >>> learner = NoisyOrLearner(network.structure).fit(network.sample(1000, rng=0))
+    >>> print(learner.estimate_.misfits().table().select(["first", "second", "shared"]))
+    first  second  shared
+    (no rows)
     """
 
-    __slots__ = ("__dict__", "_comparison", "_rng", "level", "moments", "network")
+    __slots__ = ("__dict__", "_comparison", "_flags", "_rng", "level", "moments", "network")
 
     def __init__(
         self, network: NoisyOrNetwork, moments: Moments, *, level: float = 0.05,
@@ -110,8 +120,18 @@ class Misfits(Immutable):
         check_usable(network, moments, level)
         self.network, self.moments, self.level = network, moments, level
         self._comparison = CountComparison(network, moments, flags)
-        self._rng = rng
+        self._flags, self._rng = flags, rng
         self._seal()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what was asked; the same question has the same answer."""
+        if not isinstance(other, Misfits):
+            return NotImplemented
+        mine, theirs = ((each.network, each.moments, each.level, each._rng)
+                        for each in (self, other))  # fmt: skip
+        return mine == theirs and _equal_flags(self._flags, other._flags)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def fits(self) -> bool | None:
@@ -212,8 +232,7 @@ class Misfits(Immutable):
         residuals = self._residuals[: self.n_tested]
         simulated = self._simulated[:, : self.n_tested]
         excess = float((residuals**2).sum() - (simulated**2).sum(axis=1).mean())
-        edges, diseases = (self._families[name].spreads for name in (EDGES, DEPENDENCES))
-        scales = edges, diseases
+        scales = self._families[EDGES].spreads, self._families[DEPENDENCES].spreads
         search = CauseSearch(self._comparison, self._weights, scales, simulated, self.level)
         return search.causes(residuals, excess)
 
@@ -222,22 +241,20 @@ class Misfits(Immutable):
         """The verdict in words: whether the network fits, what deviates, and the likely causes."""
         return tuple(_sentences(self))
 
-    def table(self) -> "pa.Table":
-        """Return the pairs that deviate, the clearest first, as an Arrow table.
+    def table(self) -> ResultTable:
+        """Return the pairs that deviate, the clearest first.
 
         The columns: first, second (symptoms), observed, expected (records with both), residual
         (standardised), p_value, q_value, shared (diseases that explain the pair in part). Where the
         network fits there are none.
         """
-        import pyarrow as pa
-
         scored = self.pairs
         rows = self.found(scored)
         structure = self.network.structure
         members = scored.members[rows].tolist()
         shared = [sorted(set(structure.parents(a)) & set(structure.parents(b))) for a, b in members]
         names, compared = structure.symptoms, self._comparison.of_pairs
-        return pa.table(
+        return ResultTable(
             {
                 "first": pa.array([names[a] for a, _ in members], pa.string()),
                 "second": pa.array([names[b] for _, b in members], pa.string()),
@@ -247,40 +264,46 @@ class Misfits(Immutable):
                 "shared": pa.array(
                     [", ".join(structure.diseases[i] for i in each) for each in shared], pa.string()
                 ),
-            }
+            },
+            ("first", "second"),
         )
 
-    def edge_table(self) -> "pa.Table":
-        """Return the edges that seem to be missing, the clearest first, as an Arrow table.
+    def plot(self, ax: Any = None, *, top: int = 20) -> Any:
+        """Draw the residuals of the symptoms that deviate most, each two; return the axes.
+
+        Red pairs come together more often than the network expects, blue ones less often.
+        """
+        scored = self.pairs
+        return plot_residuals(scored.members, scored.residuals, self.network.structure, ax, top)
+
+    def edge_table(self) -> ResultTable:
+        """Return the edges that seem to be missing, the clearest first.
 
         The columns: disease, symptom, residual (standardised), p_value, q_value. An edge that is
         missing makes its symptom deviate with many of the disease's; here they count together.
         """
-        import pyarrow as pa
-
         scored = self.edges
         rows = self.found(scored)
         structure = self.network.structure
         members = scored.members[rows].tolist()
-        return pa.table(
+        return ResultTable(
             {
                 "disease": pa.array([structure.diseases[i] for i, _ in members], pa.string()),
                 "symptom": pa.array([structure.symptoms[j] for _, j in members], pa.string()),
                 **scored.columns(rows),
-            }
+            },
+            ("disease", "symptom"),
         )
 
-    def cause_table(self) -> "pa.Table":
-        """Return the likely causes, the clearest first, as an Arrow table.
+    def cause_table(self) -> ResultTable:
+        """Return the likely causes, the clearest first.
 
         The columns: kind (missing edge, dependent diseases or missing disease), diseases, symptoms,
         residual (standardised), share (of what is in excess, that it explains), sentence.
         """
-        import pyarrow as pa
-
         names = [_names(cause, self.network) for cause in self.causes]
         texts = pa.string()
-        return pa.table(
+        return ResultTable(
             {
                 "kind": pa.array([cause.kind for cause in self.causes], texts),
                 "diseases": pa.array([", ".join(diseases) for diseases, _ in names], texts),
@@ -290,7 +313,8 @@ class Misfits(Immutable):
                 "sentence": pa.array(
                     [_sentence(cause, self.network) for cause in self.causes], texts
                 ),
-            }
+            },
+            ("kind", "diseases", "symptoms"),
         )
 
     def save(self, path: Any, *, spreadsheet_safe: bool = False) -> None:
@@ -298,14 +322,14 @@ class Misfits(Immutable):
 
         With `spreadsheet_safe` as `Estimate.save_summary` does.
         """
-        write_table(path, self.table(), spreadsheet_safe=spreadsheet_safe)
+        self.table().save(path, spreadsheet_safe=spreadsheet_safe)
 
     def __repr__(self) -> str:
         if not self.tests:
             return "Misfits(nothing could be tested)"
         verdict = {True: "fits", False: "does not fit", None: "undecided"}[self.fits]
         return (
-            f"Misfits({verdict}; p = {self.p_value:.2g}; "
+            f"Misfits({verdict}; {shown_p_value(self.p_value)}; "
             f"{self.n_found:,} of {self.n_tested:,} pairs deviate)"
         )
 
@@ -395,6 +419,12 @@ def check_usable(network: NoisyOrNetwork, moments: Moments, level: float) -> Non
         raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
 
 
+def _equal_flags(one: Parameters | None, other: Parameters | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one.vector, other.vector))
+
+
 def _scored(members: Indices, family: TestedFamily) -> Scored:
     p_values = family.p_values
     return Scored(members, family.residuals, p_values, q_values(p_values), family.p_value)
@@ -443,6 +473,15 @@ def _sentence(cause: Cause, network: NoisyOrNetwork) -> str:
     return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
 
 
+def shown_p_value(p_value: float) -> str:
+    """Return it in words; the digits of a tiny one differ from machine to machine, and say nothing.
+
+    >>> shown_p_value(0.0312), shown_p_value(3e-91)
+    ('p = 0.031', 'p < 1e-10')
+    """
+    return f"p = {p_value:.2g}" if p_value >= 1e-10 else "p < 1e-10"
+
+
 def _sentences(misfits: Misfits) -> Iterator[str]:
     n_symptoms, n_tested = misfits.network.structure.n_symptoms, misfits.n_tested
     n_all = n_symptoms * (n_symptoms - 1) // 2
@@ -450,22 +489,26 @@ def _sentences(misfits: Misfits) -> Iterator[str]:
     if not misfits.tests:
         yield "No pair of symptoms could be tested: whether the network fits is not known."
         return
+    p_value = shown_p_value(misfits.p_value)
     if misfits.fits is None:
         yield (
-            f"Whether the network fits is open (p = {misfits.p_value:.2g}, which is too small "
-            f"where so little is known): {misfits.n_doubted:,} of "
+            f"Whether the network fits is open ({p_value}, which is too small where so little "
+            f"is known): {misfits.n_doubted:,} of "
             f"{misfits.network.structure.n_diseases:,} diseases are in doubt. Fix what is known "
             "of them, or bring more records."
         )
     elif misfits.fits:
-        yield f"The network fits (p = {misfits.p_value:.2g}): {of} pairs of symptoms were tested."
+        yield f"The network fits ({p_value}): {of} pairs of symptoms were tested."
     else:
         yield (
-            f"The network does not fit (p = {misfits.p_value:.2g}): {misfits.n_found:,} of "
+            f"The network does not fit ({p_value}): {misfits.n_found:,} of "
             f"{n_tested:,} pairs of symptoms deviate."
         )
     if n_tested < n_all:
-        yield "Other pairs were not counted, or rest on parameters that were not learned."
+        yield (
+            "Other pairs were not counted, cannot vary (a symptom of theirs is always or never "
+            "present), or rest on parameters that were not learned."
+        )
     if misfits.fits is False:
         yield from _reasons(misfits)
         yield (
@@ -499,7 +542,8 @@ def _reasons(misfits: Misfits) -> Iterator[str]:
             f"The number of findings of a record ({mean:.1f} on average) varies {how} than the "
             f"network says: its variance is {variance:.3g}, {expected:.3g} expected."
         )
-    yield from (_sentence(cause, misfits.network) for cause in misfits.causes)
+    told = [each for each in misfits.causes if each.share >= TOLD_SHARE] or misfits.causes[:1]
+    yield from (_sentence(cause, misfits.network) for cause in told)
     if misfits.network.is_plain and any(each.kind == DEPENDENCE for each in misfits.causes):
         yield (
             "How diseases occur together can be learned: causes='joint' or 'trait' (--causes); "

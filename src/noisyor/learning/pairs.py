@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs
 from noisyor.learning.adjust import check_moments, rows_of
 from noisyor.learning.decompose import edge_strengths
 from noisyor.learning.ratio_kernels import (
@@ -28,14 +29,16 @@ from noisyor.learning.ratio_kernels import (
     newton_sweep,
     sweep,
     take_off,
+    weigh_pairs,
 )
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
-from noisyor.parallel import in_threads
-from noisyor.parameters import MARGIN, Booleans, Fixed, Floats
+from noisyor.parallel import in_threads, one_blas_thread
+from noisyor.parameters import MARGIN, Booleans, Floats
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
+WEIGHED_AT_ONCE = 1 << 17
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
 
@@ -86,30 +89,27 @@ def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
 class PairFit:
     """The strengths of all edges, fitted to the pairs."""
 
-    def __init__(self, moments: Moments, table: PairTable, fixed: Fixed) -> None:
+    def __init__(
+        self, moments: Moments, table: PairTable, fixed: Beliefs, n_jobs: int | None = None
+    ) -> None:
         values = moments.values(2)
-        self.is_fixed, self.table = fixed.edges, table
+        self.is_fixed, self.table, self._n_jobs = fixed.edges, table, n_jobs
         self._n_records = np.minimum(values.n_records, MANY_RECORDS)
         self._odds, c = values.odds, values.pair_excesses[:, 0]
-        self._is_known = np.isfinite(c)
-        self._ratios = np.where(self._is_known, 1.0 + c, 1.0)
+        self._counted = 1.0 + c
         self.set_strengths(np.where(self.is_fixed, _fixed_strengths(fixed), 0.0))
         self.weights = self._weights()
 
     def _weights(self) -> Floats:
         """Return one over the sampling variance of R - 1 as the fit has it (moments.values)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = np.nan_to_num(self._ratios / self.ratios - 1.0, posinf=0.0)
-            present = np.where(np.isinf(self._odds), 1.0, self._odds / (1.0 + self._odds))
-        # Half a record more on either side, so that a symptom never seen has a variance too.
-        n = self._n_records
-        a, b = ((present * n[:, np.newaxis] + 0.5) / ((1.0 - present) * n[:, np.newaxis] + 0.5)).T
-        spread = a * b + c * (1.0 - a - b) + 2.0 * c * c
-        variances = (1.0 + c) * np.maximum(spread, 0.25 * a * b) / n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weights = 1.0 / variances
-        weights[~self._is_known | ~np.isfinite(weights)] = 0.0
-        return np.asarray(weights)
+        n, weights = len(self.ratios), np.empty(len(self.ratios))
+        known = self._counted, self.ratios, self._odds, self._n_records
+
+        def weigh(first: int) -> None:
+            weigh_pairs(first, min(first + WEIGHED_AT_ONCE, n), *known, weights)
+
+        in_threads(weigh, range(0, n, WEIGHED_AT_ONCE), self._n_jobs)
+        return weights
 
     def misfit(self) -> float:
         """Return the mean of the squared standardised residuals."""
@@ -153,7 +153,7 @@ class PairFit:
     def set_strengths(self, strengths: Floats) -> None:
         """Take over strengths, and divide the ratios by them anew: to 1, but for noise."""
         self.strengths = np.array(strengths)
-        self.ratios = self._ratios.copy()
+        self.ratios = np.where(np.isfinite(self._counted), self._counted, 1.0)
         for disease in range(self.table.structure.n_diseases):
             take_off(disease, self.table.of_diseases, self.strengths, self.ratios)
 
@@ -166,7 +166,7 @@ class PairFit:
         newton_sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
 
 
-def _fixed_strengths(fixed: Fixed) -> Floats:
+def _fixed_strengths(fixed: Beliefs) -> Floats:
     """Return v = sqrt(q) t of the edges that are fixed with their priors, else NaN."""
     p = np.clip(fixed.values.priors, MARGIN, 1.0 - MARGIN)[fixed.structure.edges[:, 0]]
     return edge_strengths(p, fixed.values.failures)
@@ -198,11 +198,15 @@ def strengths_without(
     strengths = np.repeat(fit.strengths[np.newaxis], len(groups), axis=0)
     structure = fit.table.structure
     usable = fit.table.is_ready & np.append(fit.weights > 0, False)
-    for disease in range(structure.n_diseases):
+
+    def respond(disease: int) -> None:
         edges, rows = structure.edges_of(disease), fit.table.rows_of(disease)
         if usable[rows].any():
             v, weights = fit.strengths[edges], np.where(usable[rows], fit.weights[rows], 0.0)
             strengths[:, edges] += _response(v, weights, fit.is_fixed[edges], changes[rows])
+
+    with one_blas_thread():
+        in_threads(respond, range(structure.n_diseases), n_jobs)
     return strengths
 
 

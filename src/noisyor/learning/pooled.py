@@ -2,13 +2,17 @@
 
 Strengths from the pairs, in rounds and then jointly; lambdas, hence priors, from the triplets; then
 failures, and leaks from what is left. Uncertain values are shrunk towards the others of their kind.
+Where some records are labelled, what these say is put to it, and is all that is known where no pair
+or triplet tells anything.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.expected import RecordTotals
 from noisyor.em.information import at_least_if_seen
 from noisyor.errors import ParameterError
@@ -18,6 +22,7 @@ from noisyor.learning.cleanup import Cleaned, clean_up, find_components
 from noisyor.learning.cleanup.components import Component, plan_of
 from noisyor.learning.decompose import Influences, edge_failures, priors_of
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.from_labels import Combined, LabelsSay
 from noisyor.learning.lambdas import (
     LambdaFit,
     choose_triplets,
@@ -26,7 +31,7 @@ from noisyor.learning.lambdas import (
 )
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
 from noisyor.learning.starts import even_network, with_well_known
-from noisyor.learning.trust import rests_on_few, widened
+from noisyor.learning.trust import all_if_most, moment_intervals, rests_on_few
 from noisyor.learning.uncertainty import (
     Shrunk,
     jackknife_errors,
@@ -40,12 +45,12 @@ from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parallel import in_threads
-from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
+from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import Schedule
 
 
 def plan_triplets(
-    moments: Moments, schedule: Schedule, *, fixed: Fixed | None = None
+    moments: Moments, schedule: Schedule, *, fixed: Beliefs | None = None
 ) -> MomentPlan:
     """Return all coupled pairs and the triplets that say most, given the counts of the pairs.
 
@@ -61,7 +66,7 @@ def plan_triplets(
     MomentPlan(5 symptoms, 8 pairs, 5 triplets)
     """
     check_coupled(moments, schedule)
-    fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
+    fitted = fit_pairs(moments, schedule, as_beliefs(fixed, schedule.structure))
     return MomentPlan.coupled(schedule.structure) | fitted.best_triplets()
 
 
@@ -70,7 +75,7 @@ def learn_pooled(
     schedule: Schedule,
     *,
     triplets: Moments | None = None,
-    fixed: Fixed | None = None,
+    fixed: Beliefs | None = None,
     shrink: bool = True,
     n_jobs: int | None = None,
 ) -> Estimate:
@@ -103,13 +108,15 @@ def learn_pooled(
     Estimate(pooled: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     check_coupled(moments, schedule)
-    fitted = fit_pairs(moments, schedule, as_fixed(fixed, schedule.structure))
+    fitted = fit_pairs(moments, schedule, as_beliefs(fixed, schedule.structure), n_jobs)
     return fitted.fit(triplets or moments, n_jobs=n_jobs).estimate(shrink)
 
 
-def fit_pairs(moments: Moments, schedule: Schedule, fixed: Fixed) -> "FittedPairs":
+def fit_pairs(
+    moments: Moments, schedule: Schedule, fixed: Beliefs, n_jobs: int | None = None
+) -> "FittedPairs":
     """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
-    fit = PairFit(moments, pair_table(moments.plan, schedule), fixed)
+    fit = PairFit(moments, pair_table(moments.plan, schedule), fixed, n_jobs)
     fit.run()
     components, identifiability = find_components(schedule, fixed)
     return FittedPairs(moments, schedule, fixed, fit, components, identifiability)
@@ -121,7 +128,7 @@ class FittedPairs:
 
     moments: Moments
     schedule: Schedule
-    fixed: Fixed
+    fixed: Beliefs
     pairs: PairFit
     components: list[Component]
     """What the schedule leaves and the clean-up can learn."""
@@ -224,11 +231,13 @@ class PooledFit:
         if shrink:
             priors = shrink_priors(raw, lambdas[0], self._errors(*lambdas))
         # A replicate's prior moves as far as the shrunk prior does when lambda moves.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.minimum(priors.standard_errors / errors, 1.0)
-        moves = np.nan_to_num(share * (replicates - raw))
+        moves = np.nan_to_num(_share(priors, errors) * (replicates - raw))
+        group_priors = np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9)
+        labels, lost = self.labels, self.lost()
+        if labels is not None:
+            priors, group_priors = self._with_labels(labels.priors, priors, group_priors, lost[0])
         prior_values = fixed.apply("priors", priors.values)
-        group_priors = fixed.apply("priors", np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9))
+        group_priors = fixed.apply("priors", group_priors)
         owners = structure.edges[:, 0]
         strengths = self.whole.strengths, self.without.strengths
         raw, replicates = (
@@ -237,6 +246,13 @@ class PooledFit:
         )
         errors = self._errors(raw, replicates)
         failures = shrink_failures(raw, errors) if shrink else unshrunk(raw, errors)
+        if labels is not None:
+            before, share = failures, _share(failures, errors)
+            moved = np.clip(before.values + share * (replicates - raw), 1e-9, 1.0 - 1e-9)
+            failures, groups = self._with_labels(labels.failures, before, moved, lost[1])
+            raw = np.where(lost[1], failures.values, raw + failures.values - before.values)
+            replicates = np.where(lost[1], groups, replicates + groups - moved)
+            raw, replicates = (fixed.apply("failures", each) for each in (raw, replicates))
 
         def leaks_without(group: int | None, priors: Floats, failures: Floats) -> Floats:
             absent = self.moments.negative_moments(1, without=group)
@@ -249,12 +265,74 @@ class PooledFit:
         errors = self._errors(raw, np.array(found))
         leaks = shrink_leaks(raw, errors) if shrink else unshrunk(raw, errors)
         estimate = _estimate(self, (priors, failures, leaks))
+        if self.groups:
+            ends = moment_intervals(estimate.values, estimate.standard_errors, len(self.groups))
+            estimate = replace(estimate, bounds=ends)
         return replace(estimate.fixing(fixed), moments=self.pairs.moments)
+
+    @property
+    def labels(self) -> LabelsSay | None:
+        """What labelled records say, where there are some."""
+        counts = self.moments.labelled
+        return None if counts is None or not counts.n_records else LabelsSay(counts)
+
+    def told(self) -> Parameters:
+        """Return of which priors and failures enough labelled records tell; of no leak."""
+        found = Parameters.full(self.pairs.schedule.structure, False)
+        if self.labels is None:
+            return found
+        return Parameters(self.labels.of_priors, self.labels.of_failures, found.leaks)
+
+    def lost(self) -> tuple[Booleans, Booleans]:
+        """Return which priors and failures no moment of findings tells.
+
+        And those of diseases that have labels and that the moments do not tell from others, or not
+        from a second solution: which one it is, is not known either.
+        """
+        schedule, cleaned = self.pairs.schedule, self.cleaned
+        owners = schedule.structure.edges[:, 0]
+        priors = (schedule.prior_depths < 0) & ~cleaned.priors | ~np.isfinite(self.whole.lambdas)
+        failures = (schedule.depths < 0) & ~cleaned.edges
+        if self.labels is not None:
+            in_doubt = cleaned.in_doubt & self.labels.of_priors
+            return priors | in_doubt, failures | in_doubt[owners]
+        return priors, failures
+
+    def _with_labels(
+        self, put: Callable[..., Combined], found: Shrunk, replicates: Floats, is_lost: Booleans
+    ) -> tuple[Shrunk, Floats]:
+        """Put labels to values, and to those without each group of records.
+
+        Without standard errors nobody knows what the values are worth: labels then tell what is
+        lost, and no more.
+        """
+        before = np.where(is_lost, np.nan, found.standard_errors)
+        values, errors = put(found.values, before)
+        without = [
+            put(each, before, without=group)[0]
+            for each, group in zip(replicates, self.groups, strict=True)
+        ]
+        if not self.groups:
+            values, errors = (
+                np.where(is_lost, *each)
+                for each in ((values, found.values), (errors, found.standard_errors))
+            )
+        is_weak = found.is_weak & ~(errors < 0.8 * before) & ~is_lost
+        groups = np.array(without).reshape(replicates.shape)
+        if self.groups:  # the same records tell both: not all of it is news
+            errors = np.where(is_lost, errors, np.fmax(errors, self._errors(values, groups)))
+        return Shrunk(values, errors, is_weak), groups
 
     def _errors(self, whole: Floats, replicates: Floats) -> Floats:
         if not self.groups:
             return np.zeros(len(whole))  # not known; flagged, unless the moments are exact
         return jackknife_errors(whole, replicates, self.moments.group_records[self.groups])
+
+
+def _share(found: Shrunk, errors: Floats) -> Floats:
+    """Return how far shrunk values move where raw ones do."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.minimum(np.nan_to_num(found.standard_errors / errors), 1.0)
 
 
 def _check_same_records(pairs: Moments, triplets: Moments) -> None:
@@ -286,9 +364,11 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
     schedule, moments, cleaned = fit.pairs.schedule, fit.moments, fit.cleaned
     structure, fixed = schedule.structure, fit.pairs.fixed
     diseases, symptoms = structure.edges.T
-    lost_priors = (schedule.prior_depths < 0) & ~cleaned.priors
-    lost_priors |= ~np.isfinite(fit.whole.lambdas)
-    lost_failures = ((schedule.depths < 0) & ~cleaned.edges) | lost_priors[diseases]
+    told = fit.told()
+    lost_priors, lost_failures = fit.lost()
+    by_labels = lost_priors & told.priors, lost_failures & told.failures
+    lost_priors = lost_priors & ~told.priors
+    lost_failures = (lost_failures | lost_priors[diseases]) & ~told.failures
     lost_leaks = np.zeros(structure.n_symptoms, dtype=np.bool_)
     lost_leaks[symptoms[lost_failures & ~(fixed.mask.failures & ~lost_priors[diseases])]] = True
     lost = Parameters(lost_priors, lost_failures, lost_leaks)
@@ -301,9 +381,15 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
     if not moments.is_exact:
         totals = RecordTotals(moments.n_records, _known(moments))
         errors = at_least_if_seen(errors, NoisyOrNetwork(structure, *values), totals)
-        counted = structure, values.priors, totals.known, totals.n_records
-        errors, few = widened(errors, *counted), rests_on_few(*counted)
+        few = rests_on_few(structure, values.priors, totals.known, totals.n_records)
         is_weak = is_weak.map(np.logical_or, few)
+        # Pairs tell a failure given its disease's prior: where that is a guess, so is this.
+        guessed = Parameters.of_diseases(
+            structure, is_weak.priors & ~fixed.mask.priors, leaks=False
+        )
+        is_learned = lost.map(np.logical_or, fixed.mask).map(np.logical_not)
+        guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
+        is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
     flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
@@ -320,7 +406,20 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         lost.map(lambda here, depth: np.where(here, -1, depth), depths),
         flags.map(lambda each: each.astype(np.uint16)), schedule, sources=sources,
     )  # fmt: skip
-    return cleaned.marked(estimate)
+    return _unmarked(cleaned.marked(estimate), Parameters(*by_labels, told.leaks))
+
+
+def _unmarked(estimate: Estimate, by_labels: Parameters) -> Estimate:
+    """Take from what labels alone tell the doubts about moments, and say what told it."""
+    doubts = np.uint16(~(Flag.AMBIGUOUS | Flag.WEAKLY_IDENTIFIED | Flag.SWAPPABLE) & 0xFFFF)
+    sources = estimate.sources
+    assert sources is not None
+    return replace(
+        estimate,
+        flags=by_labels.map(lambda here, flag: np.where(here, flag & doubts, flag), estimate.flags),
+        depths=by_labels.map(lambda here, depth: np.where(here, 0, depth), estimate.depths),
+        sources=by_labels.map(lambda here, text: np.where(here, "labels", text), sources),
+    )
 
 
 def _known(moments: Moments) -> Floats:

@@ -6,29 +6,37 @@ grows with the number of records; so the standard errors follow for any number.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from noisyor.beliefs import Beliefs
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors, information_errors, scale_of
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.stochastic import StochasticSettings, is_small
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng, as_seed
-from noisyor.parameters import KINDS, MARGIN, Fixed, Parameters
+from noisyor.parameters import KINDS, MARGIN, Parameters
 from noisyor.schedule import Schedule, find_schedule
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
-class Precision(EqualByValue):
-    """Predicted standard errors of every parameter of a network."""
+class Precision(ShownAsTable, EqualByValue):
+    """Predicted standard errors of every parameter of a network.
+
+    >>> from noisyor import datasets
+    >>> from noisyor.learning import predict_precision
+    >>> print(predict_precision(datasets.figure1(rng=0), 1000).table()[:3])
+    parameter  disease  symptom   value  standard_error  records_needed  certified
+    prior      A                 0.5607         0.04674        26,512.0  True
+    prior      B                 0.7465         0.04736        48,101.0  True
+    failure    A        a        0.3697         0.04463        24,787.0  True
+    """
 
     network: NoisyOrNetwork
     n_records: int
@@ -45,25 +53,28 @@ class Precision(EqualByValue):
         n = self.n_records
         return self.without_weak_priors.map(lambda error: n * (error / standard_error) ** 2)
 
-    def summary(self, wanted: float = 0.01) -> "pa.Table":
-        """Return one row per parameter, as an Arrow table.
+    def summary(self, wanted: float = 0.01) -> ResultTable:
+        """Return one row per parameter.
 
         The columns: parameter, disease, symptom, value (as guessed), standard_error (predicted),
         records_needed (for the wanted standard error) and certified (True if a schedule shows
         that the parameter can be learned at all).
         """
-        import pyarrow as pa
-
         needed = self.records_needed(wanted).vector
-        return pa.table(
+        return ResultTable(
             {
                 **self.network.structure.parameter_names(),
                 "value": self.network.parameters.vector,
                 "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
                 "records_needed": pa.array(np.ceil(needed), from_pandas=True),
                 "certified": self.schedule.certified.vector,
-            }
+            },
+            ("parameter", "disease", "symptom"),
         )
+
+    def table(self) -> ResultTable:
+        """Return the summary, for a standard error of 0.01."""
+        return self.summary()
 
     def __repr__(self) -> str:
         medians = (np.nanmedian(part) if len(part) else np.nan for part in self.standard_errors)
@@ -111,8 +122,9 @@ def predict_precision(network: NoisyOrNetwork, n_records: int, *, rng: Rng = 0) 
     small, rounds = is_small(structure), StochasticSettings.of(structure)
     sampler = RecordSampler(structure, blocks, rounds.least_odds)
     for seed_ in (seed, seed + 1):  # to warm up
-        sampler.expect(inside, len(blocks), must_screen=True, n_sweeps=rounds.sweeps, seed=seed_)
-    grown, nothing = n_records / n_sampled, Fixed(structure)
+        n_blocks = len(sampler.blocks)
+        sampler.expect(inside, n_blocks, must_screen=True, n_sweeps=rounds.sweeps, seed=seed_)
+    grown, nothing = n_records / n_sampled, Beliefs(structure)
     is_rare = inside.priors * n_sampled < 20.0  # of fewer the sample says nothing to rely on
     too_rare = Parameters.of_diseases(structure, is_rare, leaks=False)
     if small:

@@ -11,9 +11,11 @@ is the factor 1 + v_a v_b + v_a v_c + v_b v_c - lambda v_a v_b v_c.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noisyor.kernels import kernel
+from noisyor.kernels.array_kernels import copy, fill, new_floats, new_table, new_zeros
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,7 +42,7 @@ class PairRows(NamedTuple):
     """The round from which on a pair serves its disease; more than NEVER: in none."""
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def find_rows(
     edge_symptoms: Integers, pair_starts: Integers, pair_seconds: Integers, pairs: PairRows
 ) -> None:
@@ -55,13 +57,41 @@ def find_rows(
             low, high = pair_starts[edge_symptoms[a]], pair_starts[edge_symptoms[a] + 1]
             partners = pair_seconds[low:high]
             for b in range(a + 1, child_offsets[disease + 1]):
-                index = np.searchsorted(partners, edge_symptoms[b])
+                index = first_not_below(partners, edge_symptoms[b])
                 found = index < len(partners) and partners[index] == edge_symptoms[b]
                 rows[at] = low + index if found else -1
                 at += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
+def find_edges(
+    child_offsets: Integers, edge_symptoms: Integers, diseases: Integers, symptoms: Integers,
+    edges: Integers,
+) -> None:  # fmt: skip
+    """Write down the edges from each disease to its row of symptoms; -1 where there is none."""
+    for row in range(len(diseases)):
+        first, last = child_offsets[diseases[row]], child_offsets[diseases[row] + 1]
+        children = edge_symptoms[first:last]
+        for x in range(symptoms.shape[1]):
+            at = first_not_below(children, symptoms[row, x])
+            is_edge = at < len(children) and children[at] == symptoms[row, x]
+            edges[row, x] = first + at if is_edge else -1
+
+
+@kernel
+def first_not_below(values: Integers, value: int) -> int:
+    """Return the first index of a value that is as large, in a sorted list."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def find_readiness(depths: Integers, latest: Integers, pairs: PairRows) -> None:
     """Find for each pair in which round its parents are learned, and when it serves a disease.
 
@@ -70,9 +100,9 @@ def find_readiness(depths: Integers, latest: Integers, pairs: PairRows) -> None:
     in which its own edges are learned and those of the other parents were learned before: `ready`.
     """
     child_offsets, offsets, rows, ready = pairs
-    latest[:] = NO_PARENT
-    owner = np.full(len(latest), -1, dtype=np.int32)
-    second = np.full(len(latest), NO_PARENT, dtype=np.int32)
+    owner, second = np.empty(len(latest), np.int32), np.empty(len(latest), np.int32)
+    for row in range(len(latest)):
+        latest[row], owner[row], second[row] = NO_PARENT, -1, NO_PARENT
     for is_second_pass in (False, True):
         for disease in range(len(child_offsets) - 1):
             at = offsets[disease] - 1
@@ -94,7 +124,34 @@ def find_readiness(depths: Integers, latest: Integers, pairs: PairRows) -> None:
                         second[row] = own
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
+def weigh_pairs(
+    first: int, last: int, counted: Floats, ratios: Floats, odds: Floats, n_records: Floats,
+    weights: Floats,
+) -> None:  # fmt: skip
+    """Write one over the sampling variance of R - 1 as the fit has it; 0 where nothing is known.
+
+    `counted` is R, NaN where it is not known, and `ratios` what the fit leaves of it.
+    """
+    for row in range(first, last):
+        n, c = n_records[row], counted[row] / ratios[row] - 1.0
+        if not c < np.inf:  # a quotient that says nothing
+            c = 0.0
+        spread, product = 2.0 * c * c, 1.0
+        sum_of_odds = 0.0
+        for x in range(2):
+            u = odds[row, x]
+            present = u / (1.0 + u) if u < np.inf else 1.0
+            # Half a record more on either side, so that a symptom never seen has a variance too.
+            u = (present * n + 0.5) / ((1.0 - present) * n + 0.5)
+            product *= u
+            sum_of_odds += u
+        spread += product + c * (1.0 - sum_of_odds)
+        weight = n / ((1.0 + c) * max(spread, 0.25 * product))
+        weights[row] = weight if np.isfinite(weight) and np.isfinite(counted[row]) else 0.0
+
+
+@kernel
 def take_off(disease: int, pairs: PairRows, strengths: Floats, ratios: Floats) -> None:
     """Divide the ratios of a disease's pairs by its part, 1 + v_a v_b."""
     first, last = pairs.child_offsets[disease], pairs.child_offsets[disease + 1]
@@ -106,7 +163,7 @@ def take_off(disease: int, pairs: PairRows, strengths: Floats, ratios: Floats) -
             at += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def sweep(
     pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
     strengths: Floats,
@@ -142,7 +199,7 @@ def sweep(
         take_off(disease, pairs, strengths, ratios)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=True)
 def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
     """Return sum w c v and sum w v v."""
     above = below = 0.0
@@ -152,7 +209,7 @@ def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
     return above, below
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def newton_sweep(
     pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
     strengths: Floats,
@@ -166,8 +223,8 @@ def newton_sweep(
     for disease in range(len(child_offsets) - 1):
         first, last = child_offsets[disease], child_offsets[disease + 1]
         m, start = last - first, offsets[disease]
-        v = strengths[first:last]
-        matrix, gradient, before = np.zeros((m, m)), np.zeros(m), 0.0
+        v, moved = strengths[first:last], new_floats(m)
+        matrix, gradient, before = np.zeros((m, m)), new_zeros(m), 0.0
         at = start - 1
         for a in range(m):
             for b in range(a + 1, m):
@@ -187,7 +244,8 @@ def newton_sweep(
         fix(is_fixed[first:last], matrix, gradient)
         if solve_normal_equations(matrix, gradient):
             for share in (1.0, 0.3, 0.1):
-                moved = np.maximum(v + share * gradient, FLOOR)
+                for a in range(m):
+                    moved[a] = max(v[a] + share * gradient[a], FLOOR)
                 at, after = start - 1, 0.0
                 for a in range(m):
                     for b in range(a + 1, m):
@@ -196,22 +254,22 @@ def newton_sweep(
                             residual = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
                             after += weights[at] * residual * residual
                 if after < before:
-                    v[:] = moved
+                    copy(moved, v)
                     break
         take_off(disease, pairs, strengths, ratios)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def fix(is_fixed: Booleans, matrix: Floats, right: Floats) -> None:
     """Take fixed strengths out of the normal equations: their change is 0."""
     for a in range(len(right)):
         if is_fixed[a]:
-            matrix[a, :] = 0.0
-            matrix[:, a] = 0.0
+            for b in range(len(right)):
+                matrix[a, b] = matrix[b, a] = 0.0
             right[a] = 0.0
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@kernel(fastmath=True)
 def solve_normal_equations(matrix: Floats, right: Floats) -> bool:
     """Solve by Cholesky's method, in place, from the lower triangle; False if it is singular."""
     for a in range(len(right)):
@@ -237,7 +295,7 @@ def solve_normal_equations(matrix: Floats, right: Floats) -> bool:
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_right_sides(
     v: Floats, weights: Floats, changes: NDArray[np.float32], right: Floats
 ) -> None:
@@ -266,7 +324,7 @@ class Couplings(NamedTuple):
     """From the disease to the set's symptoms a, b and c; -1 where there is none."""
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def remove_influences(
     removed: Couplings, strengths: Floats, lambdas: Floats, excesses: Floats
 ) -> None:
@@ -281,31 +339,32 @@ def remove_influences(
     K is built up without subtracting, so that nothing cancels but what must.
     """
     offsets, diseases, edges = removed
-    v, g, s = np.empty(3), np.empty(3), np.empty(3)
     for row in range(len(offsets) - 1):
         if offsets[row] == offsets[row + 1]:
             continue
-        s[:] = 0.0
-        third = 0.0
+        s_ab = s_ac = s_bc = third = 0.0
         for at in range(offsets[row], offsets[row + 1]):
-            for x in range(3):
-                edge = edges[at, x]
-                v[x] = strengths[edge] if edge >= 0 else 0.0
-            g[0], g[1], g[2] = v[0] * v[1], v[0] * v[2], v[1] * v[2]
-            g_third = -lambdas[diseases[at]] * v[0] * v[1] * v[2]
-            cross = (s.sum() + third) * (g.sum() + g_third) - (s * g).sum()
-            third += g_third + cross
-            s += g + s * g
-        whole = s.sum() + third
+            a = strengths[edges[at, 0]] if edges[at, 0] >= 0 else 0.0
+            b = strengths[edges[at, 1]] if edges[at, 1] >= 0 else 0.0
+            c = strengths[edges[at, 2]] if edges[at, 2] >= 0 else 0.0
+            g_ab, g_ac, g_bc = a * b, a * c, b * c
+            g_third = -lambdas[diseases[at]] * g_ab * c
+            same = s_ab * g_ab + s_ac * g_ac + s_bc * g_bc
+            before, added = s_ab + s_ac + s_bc + third, g_ab + g_ac + g_bc + g_third
+            third += g_third + before * added - same
+            s_ab += g_ab + s_ab * g_ab
+            s_ac += g_ac + s_ac * g_ac
+            s_bc += g_bc + s_bc * g_bc
+        whole = s_ab + s_ac + s_bc + third
         k = (excesses[row, 3] - third) / (1.0 + whole)
-        for x in range(3):
-            left = (excesses[row, x] - s[x]) / (1.0 + s[x])
-            k += left * (s[x] - whole) / (1.0 + whole)
+        for x, s in enumerate((s_ab, s_ac, s_bc)):
+            left = (excesses[row, x] - s) / (1.0 + s)
+            k += left * (s - whole) / (1.0 + whole)
             excesses[row, x] = left
         excesses[row, 3] = k
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _terms(a: float, b: float, c: float, lam: float, terms: Floats) -> None:
     """Write one disease's factors of R(a,b), R(a,c), R(b,c) and R(a,b,c)."""
     terms[0] = 1.0 + a * b
@@ -314,7 +373,7 @@ def _terms(a: float, b: float, c: float, lam: float, terms: Floats) -> None:
     terms[3] = 1.0 + a * b + a * c + b * c - lam * a * b * c
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def predict(
     couplings: Couplings, n_pairs: int, strengths: Floats, lambdas: Floats, derivatives: Floats
 ) -> Floats:
@@ -324,33 +383,30 @@ def predict(
     and by arcsinh(lambda / 2).
     """
     offsets, diseases, edges = couplings
-    predicted = np.empty(len(offsets) - 1)
-    terms = np.empty((np.max(np.diff(offsets)) if len(predicted) else 0, 4))
-    others = np.empty(4)
-    for s in range(len(offsets) - 1):
+    predicted, most = new_floats(len(offsets) - 1), 0
+    for s in range(len(predicted)):
+        most = max(most, offsets[s + 1] - offsets[s])
+    terms, products, others = new_table(most, 4), new_floats(4), new_floats(4)
+    for s in range(len(predicted)):
         first, last = offsets[s], offsets[s + 1]
-        products = np.ones(4)
         for e in range(first, last):
             a, b, c = strengths[edges[e, 0]], strengths[edges[e, 1]], strengths[edges[e, 2]]
             _terms(a, b, c, lambdas[diseases[e]], terms[e - first])
-            products *= terms[e - first]
+        multiply_all(terms, last - first, -1, products)
         is_pair = s < n_pairs
         if is_pair:
             predicted[s] = products[0] - 1.0
         else:
             predicted[s] = products[3] - products[0] - products[1] - products[2] + 2.0
         for e in range(first, last):
-            others[:] = 1.0
-            for other in range(first, last):
-                if other != e:
-                    others *= terms[other - first]
+            multiply_all(terms, last - first, e - first, others)
             a, b, c = strengths[edges[e, 0]], strengths[edges[e, 1]], strengths[edges[e, 2]]
             lam = lambdas[diseases[e]]
             if is_pair:
                 derivatives[e, 0], derivatives[e, 1] = others[0] * b, others[0] * a
                 derivatives[e, 2] = derivatives[e, 3] = 0.0
                 continue
-            ab, ac, bc, abc = others
+            ab, ac, bc, abc = others[0], others[1], others[2], others[3]
             derivatives[e, 0] = abc * (b + c - lam * b * c) - ab * b - ac * c
             derivatives[e, 1] = abc * (a + c - lam * a * c) - ab * a - bc * c
             derivatives[e, 2] = abc * (a + b - lam * a * b) - ac * a - bc * b
@@ -358,7 +414,17 @@ def predict(
     return predicted
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
+def multiply_all(terms: Floats, n: int, left_out: int, products: Floats) -> None:
+    """Write the products of the first n rows of terms, but for one."""
+    fill(products, 1.0)
+    for row in range(n):
+        if row != left_out:
+            for x in range(len(products)):
+                products[x] *= terms[row, x]
+
+
+@kernel
 def normal_equations(
     offsets: Integers, columns: Integers, derivatives: Floats, weights: Floats, residuals: Floats,
     n: int,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import (
@@ -19,11 +20,13 @@ from noisyor.em.information import (
     covariance_of,
     disease_errors,
     errors_of,
+    scale_of,
 )
 from noisyor.em.maximum import find_maximum
 from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
+from noisyor.em.sampled_on_card import CardSampler, sampling_work
 from noisyor.em.stochastic import (
     BOUNDED,
     Guard,
@@ -36,18 +39,28 @@ from noisyor.em.stochastic import (
 )
 from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
+from noisyor.gpu import prefers_card
 from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
-from noisyor.learning.starts import even_network
+from noisyor.learning.labelled import (
+    check_labels,
+    cleaned_with,
+    known_with,
+    labelled_start,
+    seen_in,
+)
+from noisyor.learning.starts import believed_start, even_network
 from noisyor.learning.trust import (
+    FEWEST_CASES,
     FlatDirections,
+    all_if_most,
     flat_directions,
     rests_on_few,
     rests_on_priors,
 )
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Floats, Parameters, as_fixed
-from noisyor.schedule import Schedule
+from noisyor.parameters import Booleans, Floats, Parameters
+from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
 UNSHRUNK = 1e-3
@@ -59,7 +72,7 @@ def learn_refined(
     schedule: Schedule,
     start: NoisyOrNetwork,
     *,
-    fixed: Fixed | None = None,
+    fixed: Beliefs | None = None,
     shrink: bool = True,
     cleaned: Cleaned | None = None,
     settings: EMSettings = EMSettings(),
@@ -101,10 +114,18 @@ def learn_refined(
     is_other = records.structure.symptoms != structure.symptoms
     if is_other or start.structure != structure:
         raise StructureError("findings, schedule and start have different structures.")
-    fixed = as_fixed(fixed, structure)
+    fixed = as_beliefs(fixed, structure)
+    if isinstance(records, Findings):
+        records = records.with_structure(structure)
+    seen = seen_in(records)
+    check_labels(seen, fixed)
     found = _refine(records, start, fixed, shrink, settings, progress or (lambda _: None))
+    known, certified = known_with(seen, fixed), schedule
     cleaned = cleaned or Cleaned.nothing(structure)
-    depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
+    if known is not fixed:
+        cleaned = cleaned_with(known, cleaned)
+        certified = find_schedule(structure, pairs=schedule.pairs, fixed=known)
+    depths = cleaned.depths(certified.n_rounds, certified.prior_depths, certified.depths)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
     is_open[structure.edges[depths.failures < 0, 1]] = True
     beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
@@ -150,22 +171,21 @@ class Climbed(NamedTuple):
 
 
 def _refine(
-    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, shrink: bool,
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Beliefs, shrink: bool,
     settings: EMSettings, progress: Callable[[int], None],
 ) -> Refined:  # fmt: skip
     """Refine what records say something of; a disease without symptoms has a neutral prior."""
-    whole, structure = start.structure, with_children(start.structure)
+    whole, structure = start.structure, with_children(start.structure, seen_in(records))
     kept = [whole.disease_index(name) for name in structure.diseases]
     start = NoisyOrNetwork(structure, start.priors[kept], start.failures, start.leaks)
-    priors, failures, leaks = fixed.values
-    fixed = Fixed(structure, priors=priors[kept], failures=failures, leaks=leaks)
+    fixed = fixed.of_diseases(structure, kept)
     share = 1.0 if shrink else UNSHRUNK
     found = _climb(records, start, fixed, share, settings, progress)
-    errors = at_least_if_seen(found.errors, found.network, found.totals)
+    errors = at_least_if_seen(found.errors, found.network, found.totals, fixed.cases)
     fill = partial(_with_childless, whole, kept)
     return Refined(
         int(found.totals.n_records), fill(found.network.parameters, NEUTRAL_VALUES[0]),
-        fill(errors, np.nan), fill(_flags(found, errors), Flag.NOT_SCHEDULED), found.trace,
+        fill(errors, np.nan), fill(_flags(found, errors, fixed), Flag.NOT_SCHEDULED), found.trace,
         found.flat and fill(_partners(structure, found.flat, whole, kept), -1),
     )  # fmt: skip
 
@@ -190,7 +210,7 @@ def _with_childless(
 
 
 def _climb(
-    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Beliefs, share: float,
     settings: EMSettings, progress: Callable[[int], None],
 ) -> Climbed:  # fmt: skip
     """Sum the records up exactly where that can be done, otherwise sample them."""
@@ -204,21 +224,23 @@ def _climb(
             if settings.robust:
                 check_robust(structure.n_parameters, is_exact=exact.is_affordable)
             if exact.is_affordable:
-                return _climb_exactly(exact, start, fixed, share, settings, progress)
+                starts = [start, labelled_start(records, start, fixed)]
+                starts.append(believed_start(start, fixed))
+                return _climb_exactly(exact, starts, fixed, share, settings, progress)
     if settings.robust:
         check_robust(structure.n_parameters, is_exact=False)
     return _sample(records, start, fixed, share, settings, progress)
 
 
 def _climb_exactly(
-    expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    expectation: ExactExpectation, starts: list[NoisyOrNetwork], fixed: Beliefs, share: float,
     settings: EMSettings, progress: Callable[[int], None],
 ) -> Climbed:  # fmt: skip
     """Find the maximum of the penalised likelihood."""
     totals = expectation.totals
     frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
-    even = even_network(start.structure, frequencies, fixed)
-    starts = [start] if start == even else [start, even]  # the same where counts tell nothing
+    even = even_network(expectation.structure, frequencies, fixed)
+    starts = list(dict.fromkeys([*starts, even]))  # the same where counts, or labels, tell nothing
     limits = settings.limits(max_iter=100, tol=0.0)
     run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
     network, trace = best_run([run], "penalised log likelihood")
@@ -236,22 +258,27 @@ def _climbed_together(
     trace: Trace,
 ) -> Climbed:  # fmt: skip
     """Return what follows from the information on all parameters together."""
-    flat = flat_directions(covariance, priors.derivatives(network)[1])
+    weak = priors.without_beliefs().vector * scale_of(network)
+    flat = flat_directions(covariance, weak)
     nobody = np.zeros(network.structure.n_diseases, dtype=np.bool_)
     return Climbed(network, errors_of(network, covariance), totals, nobody, priors, trace, flat)
 
 
 def _sample(
-    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Fixed, share: float,
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Beliefs, share: float,
     settings: EMSettings, progress: Callable[[int], None],
 ) -> Climbed:  # fmt: skip
     """Make rounds of stochastic EM."""
     structure = start.structure
     rounds = StochasticSettings.of(structure, settings.max_iter)
+    start = labelled_start(records, believed_start(start, fixed), fixed)
     if isinstance(records, Findings):
-        records = RecordSampler(
-            structure, records.blocks, rounds.least_odds, n_jobs=settings.n_jobs
-        )
+        work = sampling_work(structure, records.n_records)
+        on_card = prefers_card(settings.device, work, settings.n_jobs)
+        records = (CardSampler if on_card else RecordSampler)(
+            structure, records.blocks, rounds.least_odds, labels=records.labels,
+            n_jobs=settings.n_jobs,
+        )  # fmt: skip
     totals = RecordTotals(int(records.starts[-1]), records.known)
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
@@ -262,21 +289,26 @@ def _sample(
     if is_small(structure):
         return _scored(records, guard, fixed, share, settings.rng, totals)
     learned, trace = best_run([guard.best(is_settled)], BOUNDED)
-    information = records.inform(learned, rounds.information_sweeps, settings.rng)
+    weak = BetaPriors.weak(learned, share).believing(fixed)
+    if not settings.standard_errors:
+        unknown = Parameters.full(structure, np.nan)
+        nobody = np.zeros(structure.n_diseases, dtype=np.bool_)
+        return Climbed(learned, unknown, totals, nobody, weak, trace, None)
+    every = max(round(totals.n_records / rounds.informed_records), 1)
+    information = records.inform(learned, rounds.information_sweeps, settings.rng, every)
     of_diseases = disease_errors(learned, information, totals, fixed, share)
     following, n_sweeps = of_diseases.following, rounds.information_sweeps
-    shared = records.share(learned, following, n_sweeps, settings.rng)
+    shared = records.share(learned, following, n_sweeps, settings.rng, every)
     errors = of_diseases.together(shared, fixed, structure.edges[:, 0])
     if_seen = learned.priors * (1.0 - learned.priors) / totals.n_records
     # Records should say half of what they would say of a prior if the disease was seen: EM
     # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
     unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
-    weak = BetaPriors.weak(learned, share)
     return Climbed(learned, errors, totals, unidentified, weak, trace, None)
 
 
 def _scored(
-    records: Sampler, guard: Guard, fixed: Fixed, share: float, seed: int, totals: RecordTotals
+    records: Sampler, guard: Guard, fixed: Beliefs, share: float, seed: int, totals: RecordTotals
 ) -> Climbed:
     """Go on by Fisher scoring, unless that loses."""
     before = guard.best(False).network
@@ -285,22 +317,23 @@ def _scored(
     network, trace = best_run([guard.best(guard.is_little(abs(last_gain)))], BOUNDED)
     if network is not learned:
         covariance = sampled_covariance(records, network, seed, fixed, share)
-    return _climbed_together(network, covariance, totals, BetaPriors.weak(network, share), trace)
+    return _climbed_together(
+        network, covariance, totals, BetaPriors.weak(network, share).believing(fixed), trace
+    )
 
 
-def _flags(found: Climbed, errors: Parameters) -> Parameters:
-    """Mark what rests on too few cases, and what may not have settled."""
+def _flags(found: Climbed, errors: Parameters, fixed: Beliefs) -> Parameters:
+    """Mark what rests on too few cases, and what may not have settled; beliefs are cases, too."""
     network, totals = found.network, found.totals
     structure = network.structure
     few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
+    few = few.map(lambda is_few, cases: is_few & (cases < FEWEST_CASES), fixed.cases)
     if found.flat is None:
-        weak = rests_on_priors(network.parameters, errors, found.priors.sizes)
+        weak = rests_on_priors(network.parameters, errors, found.priors.without_beliefs())
     else:
         weak = Parameters.split(structure, found.flat.is_flat)
-    return weak.map(
-        lambda is_weak, is_few, other: (
-            (is_weak | is_few) * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED
-        ),
-        few,
+    is_learned = fixed.mask.map(np.logical_not)
+    return all_if_most(weak.map(np.logical_or, few), is_learned).map(
+        lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
         Parameters.of_diseases(structure, found.unidentified),
     )

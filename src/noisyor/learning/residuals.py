@@ -18,10 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noisyor.findings import Findings
+from noisyor.findings.blocks import Block, pack
 from noisyor.flags import Flag
 from noisyor.learning.decompose import edge_strengths, strengths_of
 from noisyor.learning.mixture_derivatives import log_moment_derivatives
 from noisyor.moments import MomentPlan, Moments, count_moments
+from noisyor.moments.moments import Margins
 from noisyor.moments.values import SetValues
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -97,6 +100,8 @@ class CountComparison:
         )
         self._single_rows = np.flatnonzero(is_tested)
         self.symptoms = plan.symptoms[self._single_rows]
+        self._known_shares = np.ones(structure.n_symptoms)
+        self._known_shares[plan.symptoms] = moments.values(1).n_records / moments.n_records
         self.plan = MomentPlan(structure, symptoms=self.symptoms[:, np.newaxis], pairs=self.pairs)
         self._look(network, moments)
         # Where diseases occur together only the maximum of the likelihood is known, and is near.
@@ -150,16 +155,19 @@ class CountComparison:
     def simulated(self, n_sets: int, n_records: int, rng: np.random.Generator) -> Floats:
         """Return such residuals of records that the network itself has made, a row for each set.
 
-        A set has about so many records.
+        A set has about so many records; as many findings of each symptom are unknown as were.
         """
         records = self.network.sample(n_sets * n_records, rng)
+        if (self._known_shares < 1.0).any():
+            records = _hidden(records, self._known_shares, rng)
         counted = count_moments(records, self.plan, n_groups=n_sets)
         rows = np.searchsorted(self.plan.symptoms, self.symptoms)
         found = np.zeros((n_sets, len(self.pairs) + len(self.symptoms)))
         for number in np.flatnonzero(counted.group_records).tolist():
             group = slice(number, number + 1)
             present = tuple(counts[group] for counts in counted.present)
-            moments = Moments(self.plan, counted.group_records[group], present)
+            margins = counted.margins and Margins(*(counts[group] for counts in counted.margins))
+            moments = Moments(self.plan, counted.group_records[group], present, margins)
             pairs = compare_pairs(moments, self.excesses).residuals
             singles = compare_symptoms(moments, self.network).at(rows).residuals
             found[number] = np.concatenate([pairs, singles])
@@ -209,6 +217,16 @@ class CountComparison:
         causes = np.full(rows.shape[1] - n_edges, bool(is_free.priors.any()))
         kept = np.flatnonzero(np.concatenate([is_free.failures, causes]))
         return csr_array(rows.multiply(np.concatenate(own)[:, np.newaxis]).tocsr()[:, kept])
+
+
+def _hidden(records: Findings, shares: Floats, rng: np.random.Generator) -> Findings:
+    """Return the records with as large a share of each symptom known, chosen at random."""
+    blocks = []
+    for block in records.blocks:
+        draws = rng.random((block.n_records, len(shares)), dtype=np.float32)
+        unknown = pack(draws >= shares.astype(np.float32))
+        blocks.append(Block(block.n_records, block.present & ~unknown, unknown))
+    return Findings(records.structure, blocks)
 
 
 def _excesses(network: NoisyOrNetwork, plan: MomentPlan) -> Floats:

@@ -11,18 +11,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.em.expected import RecordTotals
+from noisyor.beliefs import Beliefs
+from noisyor.em.cause_models import LogisticModel
+from noisyor.em.cells import Cells
+from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors
-from noisyor.em.mixed import Cells, LogisticModel
 from noisyor.em.people import LONGEST_STEP, SCORED_RECORDS, PeopleRounds, PeopleSampler
 from noisyor.em.runs import EMSettings, Run, best_run
 from noisyor.em.stochastic import BOUNDED, StochasticSettings, stochastic_em
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.inference.flat import Floats
-from noisyor.learning.learned_causes import LearnedTogether, covariance_of_causes
+from noisyor.inference.flat import Booleans, Floats
+from noisyor.learning.learned_causes import (
+    LearnedTogether,
+    covariance_of_causes,
+    item_errors,
+    told_parameters,
+    weak_curvature,
+)
+from noisyor.learning.trust import rests_on_priors, rests_on_weak
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed
+from noisyor.parameters import Parameters
 
 FIRST_LOADING = 1.0
 """Of every disease on its first trait, to start with."""
@@ -35,7 +44,7 @@ from nothing."""
 FAR, MOST_TURNS = 0.5, 3
 """A step is long if it is so many standard errors; after a long one there are as many rounds, in
 so many turns at most."""
-SCORED_SWEEPS = 4
+SCORED_SWEEPS = 3
 """How often diseases and people are drawn, in each of two halves, for standard errors."""
 
 
@@ -45,7 +54,7 @@ def learn_sampled(
     model: LogisticModel,
     cells: Cells,
     *,
-    fixed: Fixed,
+    fixed: Beliefs,
     share: float,
     settings: EMSettings,
     progress: Callable[[int], None],
@@ -67,29 +76,43 @@ def learn_sampled(
     )  # fmt: skip
     sampler = PeopleSampler(
         structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=options.least_odds, n_jobs=settings.n_jobs,
+        least_odds=options.least_odds, labels=findings.labels, n_jobs=settings.n_jobs,
     )  # fmt: skip
     rounds = PeopleRounds(sampler, model, fixed, share)
-    run, at = _run(rounds, _first_network(model, start, fixed), settings, options, progress)
+    run, at = _run(rounds, _first_network(rounds, start), settings, options, progress)
     if model.has_categories:  # they say how much they differ, and are learned once more
         variances = np.nan_to_num(np.diag(at.covariance))
         rounds.model = model.with_learned_spreads(model.position_of(run.network.causes), variances)
         run, at = _run(rounds, run.network, settings, options, progress)
     network, trace = best_run([run], BOUNDED)
     totals = RecordTotals(int(sampler.starts[-1]), sampler.known)
-    errors = _item_errors(rounds, network, settings.rng, options)
-    return LearnedTogether(network, trace, rounds.model, at.covariance, errors, totals, None)
+    if at.item_errors is None:
+        errors = _item_errors(rounds, network, settings.rng, options)
+        items = _weak_items(rounds, network, errors)
+        at = at._replace(item_errors=errors, is_weak=np.concatenate([at.is_weak, items]))
+    assert at.item_errors is not None
+    return LearnedTogether(
+        network,
+        trace,
+        rounds.model,
+        at.covariance,
+        at.item_errors,
+        totals,
+        None,
+        Parameters.split(structure, at.is_weak),
+    )
 
 
-def _first_network(model: LogisticModel, start: NoisyOrNetwork, fixed: Fixed) -> NoisyOrNetwork:
+def _first_network(rounds: PeopleRounds, start: NoisyOrNetwork) -> NoisyOrNetwork:
     """Return a network to start from: with loadings that cannot stay 0."""
+    model, fixed = rounds.model, rounds.fixed
     position = model.position_of(start.causes).reshape(model.n_diseases, -1)
     position[:, 1 : 1 + model.n_traits] = 0.0
     for trait in range(model.n_traits):  # the first of all diseases, others of every so many
         position[trait :: max(trait * model.n_traits, 1), 1 + trait] = FIRST_LOADING
     position = np.where(model.is_free, position.ravel(), 0.0)
     known = start.with_causes(None).with_fixed(fixed)
-    return known.with_causes(model.causes_at(position))
+    return known.with_causes(model.causes_at(rounds.known.put_into(position)))
 
 
 def _run(
@@ -110,20 +133,25 @@ def _run(
             break
         # EM crawls where the records say little of what they would if all was seen.
         position = rounds.model.position_of(run.network.causes) + point.step
-        network = run.network.with_causes(rounds.model.causes_at(position))
+        causes = rounds.model.causes_at(rounds.known.put_into(position))
+        network = run.network.with_causes(causes)
         # The means of fewer rounds than before would be too noisy.
         options = replace(options, most_rounds=options.rounds)
     return run._replace(values=values, steps=steps[1:], is_settled=not point.is_far), point
 
 
 class _Point(NamedTuple):
-    """What the records say of the causes at a network."""
+    """What the records say of the causes, and on small networks of all else, at a network."""
 
     covariance: Floats
     step: Floats
     """To where their derivatives would be 0, if the information did not change."""
     is_far: bool
     """True if that is a long way, measured by the standard errors."""
+    item_errors: Floats | None
+    """Of failures and leaks; None where these were not looked at."""
+    is_weak: Booleans
+    """P(disease), and failures and leaks that were looked at, which priors decide."""
 
     @classmethod
     def at(
@@ -135,25 +163,71 @@ class _Point(NamedTuple):
             network, len(sampler.starts) - 1, n_sweeps=options.sweeps, seed=seed
         )
         scores = sampler.score_causes(network, SCORED_SWEEPS, seed)
+        n, n_items = len(model.is_free), len(scores.information) - len(model.is_free)
         _, slope, curvature = model.penalty(model.position_of(network.causes), rounds.share)
+        _, by_beliefs, matrix = rounds.known.believed(network.causes)
+        slope, information = slope + by_beliefs, scores.information
+        information[:n, :n] += matrix
+        rounds.known.along(network.causes, np.zeros(len(information)), information)
         cells = told.people.occupancy.sum(axis=1)
         if_seen = model.if_seen(network.causes, model.flat(network.causes, sampler.design), cells)
-        free = model.is_free
-        covariance = np.full((len(free), len(free)), np.nan)
-        covariance[np.ix_(free, free)] = covariance_of_causes(
-            scores.information[np.ix_(free, free)], if_seen[free], curvature[free],
+        seen = np.concatenate([if_seen, _items_if_seen(rounds, network)[:n_items]])
+        weak = np.concatenate([curvature, _weak_of_items(rounds, network)[:n_items]])
+        items_free = ~np.concatenate([rounds.fixed.mask.failures, rounds.fixed.mask.leaks])
+        free = np.concatenate([model.is_free, items_free[:n_items]])
+        whole = np.full((len(free), len(free)), np.nan)
+        whole[np.ix_(free, free)] = covariance_of_causes(
+            information[np.ix_(free, free)], seen[free], weak[free],
             FLAT / np.sqrt(min(cells.sum(), SCORED_RECORDS)), partial(model.is_gauge, is_free=free),
         )  # fmt: skip
-        known = np.nan_to_num(covariance)
-        slope = scores.halves.mean(axis=0) + slope
+        functions = told_parameters(model, network, n_items)
+        usual = weak_curvature(model, network)[: len(free)]
+        is_weak = rests_on_weak(
+            information[np.ix_(free, free)],
+            usual[free],
+            model.free_gauges(free),
+            functions[:, free],
+        )
+        errors = None
+        if n_items:
+            errors = item_errors(network, np.diag(whole)[n:], sampler.known)
+        known = np.nan_to_num(whole)
+        slope = scores.halves.mean(axis=0) + np.concatenate([slope, np.zeros(n_items)])
         noise = (scores.halves[0] - scores.halves[1]) / 2.0
+        slope[n:] = noise[n:] = 0.0  # failures and leaks follow in the next rounds
         # As much of the step as is not the noise of sampling, which both halves together have.
         length, part = slope @ known @ slope, noise @ known @ noise
-        step = known @ slope * max(1.0 - part / max(length, 1e-300), 0.0)
+        step = (known @ slope)[:n] * max(1.0 - part / max(length, 1e-300), 0.0)
         return cls(
-            covariance, np.clip(step, -LONGEST_STEP, LONGEST_STEP),
-            bool(length - part > FAR**2 * free.sum()),
+            whole[:n, :n], np.clip(step, -LONGEST_STEP, LONGEST_STEP),
+            bool(length - part > FAR**2 * model.is_free.sum()), errors, is_weak,
         )  # fmt: skip
+
+
+def _items_if_seen(rounds: PeopleRounds, network: NoisyOrNetwork) -> Floats:
+    """Return trials x (1 - x) of failures and leaks, if all causes were seen."""
+    totals = rounds.totals(len(rounds.sampler.starts) - 1)
+    owners, symptoms = network.structure.edges.T
+    trials = np.concatenate([network.priors[owners] * totals.known[symptoms], totals.known])
+    values = np.concatenate([network.failures, network.leaks])
+    return np.asarray(trials * values * (1.0 - values))
+
+
+def _weak_of_items(rounds: PeopleRounds, network: NoisyOrNetwork) -> Floats:
+    """Return what the weak priors, and beliefs, of failures and leaks add to the information."""
+    plain = network.as_independent()
+    weak = BetaPriors.weak(plain, rounds.share).believing(rounds.fixed)
+    return weak.derivatives(plain)[1][network.structure.n_diseases :]
+
+
+def _weak_items(rounds: PeopleRounds, network: NoisyOrNetwork, errors: Floats) -> Booleans:
+    """Return what priors decide, failures and leaks looked at one by one."""
+    structure, n = network.structure, network.structure.n_diseases
+    found = Parameters.split(structure, np.concatenate([np.full(n, np.nan), errors]))
+    sizes = BetaPriors.weak(network.as_independent(), rounds.share).sizes
+    is_weak = rests_on_priors(network.parameters, found, sizes).vector[n:]
+    is_fixed = np.concatenate([rounds.fixed.mask.failures, rounds.fixed.mask.leaks])
+    return np.asarray(is_weak & ~is_fixed)
 
 
 def _item_errors(

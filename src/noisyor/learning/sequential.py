@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.learning.adjust import (
     adjusted_excesses,
     as_couplings,
@@ -32,11 +33,12 @@ from noisyor.learning.decompose import (
 )
 from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
 from noisyor.learning.ratio_kernels import Couplings
+from noisyor.learning.trust import moment_intervals
 from noisyor.learning.uncertainty import jackknife_errors, jackknife_groups
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads
-from noisyor.parameters import KINDS, Booleans, Fixed, Floats, Parameters, as_fixed
+from noisyor.parameters import KINDS, Booleans, Floats, Parameters
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
@@ -57,7 +59,7 @@ def learn_sequential(
     *,
     standard_errors: bool = True,
     cleanup: CleanupMethod | None = "joint",
-    fixed: Fixed | None = None,
+    fixed: Beliefs | None = None,
     n_jobs: int | None = None,
 ) -> Estimate:
     """Learn all that a schedule teaches from moments, one triplet or pair for each edge.
@@ -90,7 +92,7 @@ def learn_sequential(
     Estimate(sequential: 2 of 2 priors, 7 of 7 failures, 5 of 5 leaks learned)
     """
     structure = schedule.structure
-    fixed = as_fixed(fixed, structure)
+    fixed = as_beliefs(fixed, structure)
     check_moments(moments, schedule)
     rows, everyone = _step_rows(moments, schedule), np.arange(structure.n_symptoms)
     symptoms = rows_of(moments, 1, everyone[:, np.newaxis], LACKING)
@@ -171,7 +173,7 @@ def _step_rows(moments: Moments, schedule: Schedule) -> Indices:
 class Values:
     """One kind of parameter as it is being learned."""
 
-    def __init__(self, fixed: Fixed, kind: str, neutral: float) -> None:
+    def __init__(self, fixed: Beliefs, kind: str, neutral: float) -> None:
         is_fixed = getattr(fixed.mask, kind)
         self.values = fixed.apply(kind, np.full(len(is_fixed), neutral))
         self.flags = np.where(is_fixed, Flag.FIXED, Flag.NOT_SCHEDULED).astype(np.uint16)
@@ -218,7 +220,7 @@ class Values:
 class Solved:
     """All parameters as they are being learned."""
 
-    def __init__(self, fixed: Fixed) -> None:
+    def __init__(self, fixed: Beliefs) -> None:
         neutral = zip(KINDS, NEUTRAL_VALUES, strict=True)
         self.kinds = [Values(fixed, kind, value) for kind, value in neutral]
         self.priors, self.failures, self.leaks = self.kinds
@@ -248,7 +250,7 @@ class Solved:
         return doubts.astype(np.uint16)
 
 
-def solve(fixed: Fixed, rounds: list[StepTable], excesses: Floats, absent: Floats) -> Solved:
+def solve(fixed: Beliefs, rounds: list[StepTable], excesses: Floats, absent: Floats) -> Solved:
     """Learn round after round what is not fixed, from excesses of all steps; then the leaks."""
     solved = Solved(fixed)
     owners = fixed.structure.edges[:, 0]
@@ -353,7 +355,11 @@ def _estimate(
         structure, "sequential", moments.n_records, Parameters(*(each.values for each in kinds)),
         errors, Parameters(depths.priors, depths.failures, of_leaks), flags, schedule, steps,
     )  # fmt: skip
-    return cleaned.marked(estimate)
+    estimate = cleaned.marked(estimate)
+    if not groups:
+        return estimate
+    ends = moment_intervals(estimate.values, estimate.standard_errors, len(groups))
+    return replace(estimate, bounds=ends)
 
 
 def _judged(solved: Values, replicates: list[Values], sizes: Indices) -> tuple[Floats, Flags]:

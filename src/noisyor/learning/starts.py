@@ -7,9 +7,10 @@ frequency is shared equally among its diseases and its leak.
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.learning.estimate import Estimate
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Fixed, Floats
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
 USUAL_FAILURE = 0.7
@@ -17,12 +18,12 @@ WELL_KNOWN_PRIOR, WELL_KNOWN_FAILURE = 0.3, 0.1
 """Errors up to which a prior, relative to its value, and a failure are kept."""
 
 
-def even_network(structure: Structure, frequencies: Floats, fixed: Fixed) -> NoisyOrNetwork:
+def even_network(structure: Structure, frequencies: Floats, fixed: Beliefs) -> NoisyOrNetwork:
     """Return a network that explains how often each symptom is present, all diseases alike.
 
     >>> from noisyor import Structure
     >>> structure = Structure.from_edges([("A", "a"), ("B", "a")])
-    >>> even_network(structure, np.array([0.09]), Fixed(structure))
+    >>> even_network(structure, np.array([0.09]), Beliefs(structure))
     NoisyOrNetwork(2 diseases, 1 symptoms, 2 edges; 0.2 diseases and 0.0873 findings a record)
     """
     diseases, symptoms = structure.edges.T
@@ -38,6 +39,14 @@ def even_network(structure: Structure, frequencies: Floats, fixed: Fixed) -> Noi
         np.clip(part, 1e-4, 0.3),
     )
     return network.with_fixed(fixed)
+
+
+def believed_start(start: NoisyOrNetwork, beliefs: Beliefs) -> NoisyOrNetwork:
+    """Return a start that has what is believed."""
+    if not beliefs.has_weighted:
+        return start
+    here = beliefs.cases.map(lambda cases: cases > 0.0)
+    return start.with_parameters(here.map(np.where, beliefs.means, start.parameters))
 
 
 def with_well_known(network: NoisyOrNetwork, estimate: Estimate) -> NoisyOrNetwork:

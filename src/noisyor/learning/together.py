@@ -12,21 +12,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
+from noisyor.em.cause_models import CauseModel, JointModel, LogisticModel, marginals_of
+from noisyor.em.cells import Cells
 from noisyor.em.enumerated import can_be_enumerated, observed_information
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_TOGETHER, MatrixInformation
 from noisyor.em.maximum import climb_penalised
-from noisyor.em.mixed import (
-    CauseModel,
-    Cells,
-    JointModel,
-    LogisticModel,
-    MixedExpectation,
-    MixedLikelihood,
-)
+from noisyor.em.mixed import MixedExpectation, MixedLikelihood
 from noisyor.em.runs import EMSettings, Limits, Run, best_run
-from noisyor.errors import ParameterError, count_of, quoted, some_of
+from noisyor.errors import (
+    ParameterError,
+    collected_notices,
+    count_of,
+    give_notice,
+    quoted,
+    some_of,
+)
 from noisyor.findings import Findings
+from noisyor.findings.joining import ROWS_IN_ORDER
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.flat import Floats
 from noisyor.learning.estimate import Estimate, Flag
@@ -34,21 +38,23 @@ from noisyor.learning.learned_causes import (
     LearnedCauses,
     LearnedTogether,
     covariance_of_causes,
-    marginals_of,
+    item_errors,
+    told_parameters,
+    weak_curvature,
 )
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.learning.sampled_together import learn_sampled
-from noisyor.learning.trust import rests_on_few
+from noisyor.learning.trust import FEWEST_CASES, rests_on_few, rests_on_weak
 from noisyor.names import Name
-from noisyor.network import NoisyOrNetwork
+from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.causes import (
     KINDS_OF_CAUSES,
     MOST_JOINT,
     MOST_TRAITS,
     Causes,
 )
-from noisyor.network.design import Design, has_columns, make_design
-from noisyor.parameters import Fixed, Parameters
+from noisyor.network.design import CATEGORY, Design, check_columns, has_columns, make_design
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
 SHARE = 0.02
@@ -57,6 +63,9 @@ FIRST_RECORDS, MORE_RECORDS = 5000, 4
 """The first steps look at so many records, the next ones at so many times more."""
 FIRST_LOADING, FIRST_STEPS = 1.0, 6
 """Loadings of traits to start with; steps that tell which start is best."""
+START_ROUNDS = 4
+"""Of stochastic EM with independent diseases, where records are sampled: rounds with dependent ones
+go on from there."""
 POOLING_TURNS = 2
 """Turns of the effects of categories with the spread that they have in common."""
 MOST_OPERATIONS, MOST_IF_SAMPLED = 2.0**36, 2.0**31
@@ -112,6 +121,18 @@ class Together:
         """True if diseases are independent and there are no covariates."""
         return self.causes == "independent" and self.covariates is None
 
+    def facts(self, effects: Effects | None) -> dict[str, Any]:
+        """Return what was asked for, and the covariates that were found, for files."""
+        found: dict[str, Any] = {"causes": self.causes}
+        if self.causes == "trait":
+            found["n_traits"] = self.n_traits
+        if self.blocks is not None:
+            found["blocks"] = [[str(name) for name in block] for block in self.blocks]
+        if effects is not None:
+            found["covariates"] = [each.name for each in effects.covariates]
+            found["unknown_covariates"] = self.unknown_covariates
+        return found
+
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The columns of the records' table that hold covariates, if some do."""
@@ -120,6 +141,11 @@ class Together:
             return tuple(names)
         return None
 
+    @property
+    def bare_columns(self) -> tuple[str, ...]:
+        """The same, as the table calls them."""
+        return tuple(name.removesuffix(CATEGORY) for name in self.columns or ())
+
     def design(self, findings: Findings, records: Any, form: RecordFormat) -> Design | None:
         """Read the covariates of the records, which came from `records`."""
         if self.covariates is None:
@@ -127,7 +153,12 @@ class Together:
         source, names = self.covariates, self.columns
         if names is not None:
             source = records[0] if isinstance(records, list | tuple) else records
-        return make_design(source, findings, names, form.record, self.unknown_covariates)
+        with collected_notices() as notices:
+            found = make_design(source, findings, names, form.record, self.unknown_covariates)
+        for notice in notices:  # the rows of the records' own table are theirs, with or without ids
+            if names is None or ROWS_IN_ORDER not in notice:
+                give_notice(notice)
+        return found
 
     def check_records(self, records: Any) -> None:
         """Raise an error where the covariates are to be columns of records that have none."""
@@ -143,6 +174,17 @@ class Together:
             source = records[0]
         if isinstance(source, Findings) or not has_columns(source):
             raise ParameterError("the records have no columns of covariates: give a table of them.")
+        check_columns(source, self.columns)
+
+    def check_can(self, structure: Structure) -> None:
+        """Raise an error where the structure forbids it."""
+        childless = np.flatnonzero(np.diff(structure.child_offsets) == 0)
+        if len(childless):
+            names = some_of([structure.diseases[i] for i in childless.tolist()])
+            raise ParameterError(
+                f"no symptom tells of {names}, so nobody knows how they occur together with "
+                "others: take diseases without symptoms out of the structure."
+            )
 
     def model(self, structure: Structure, design: Design | None) -> CauseModel:
         """Return the parameters that are to be learned."""
@@ -164,13 +206,19 @@ class Together:
             if n > MOST_JOINT:
                 raise ParameterError(
                     f"a joint distribution is of up to {MOST_JOINT} diseases; the structure has "
-                    f"{n}: name blocks of diseases that occur together (blocks=...), or take "
-                    "causes='trait'."
+                    f"{n}: name blocks of diseases that occur together (blocks=..., --block), or "
+                    "take causes='trait' (--causes trait)."
                 )
             return (tuple(range(n)),)
         return tuple(
             tuple(structure.disease_index(name) for name in block) for block in self.blocks
         )
+
+
+def start_settings(settings: EMSettings) -> EMSettings:
+    """Return settings by which sampled independent diseases are learned, for a start only."""
+    n_rounds = min(settings.max_iter or START_ROUNDS, START_ROUNDS)
+    return replace(settings, max_iter=n_rounds, standard_errors=False)
 
 
 def learn_together(
@@ -179,7 +227,7 @@ def learn_together(
     together: Together,
     design: Design | None = None,
     *,
-    fixed: Fixed,
+    fixed: Beliefs,
     shrink: bool = True,
     settings: EMSettings = EMSettings(),
     progress: Callable[[int], None] | None = None,
@@ -206,7 +254,7 @@ def learn_together(
         Called with the number of records looked at since the last call.
     """
     structure = independent.structure
-    _check_can(structure, fixed)
+    together.check_can(structure)
     model = together.model(structure, design)
     records, progress = findings.with_structure(structure), progress or (lambda _: None)
     expectation = None
@@ -228,28 +276,14 @@ def learn_together(
     return _estimate(independent, _learned(*climb.run(model, independent.network)), fixed)
 
 
-def _check_can(structure: Structure, fixed: Fixed) -> None:
-    if fixed.mask.priors.any():
-        name = structure.diseases[int(np.argmax(fixed.mask.priors))]
-        raise ParameterError(
-            f"the prior of {quoted(name)} is fixed: where diseases occur together, or depend on "
-            "covariates, only failures and leaks can be."
-        )
-    childless = np.flatnonzero(np.diff(structure.child_offsets) == 0)
-    if len(childless):
-        names = some_of([structure.diseases[i] for i in childless.tolist()])
-        raise ParameterError(
-            f"no symptom tells of {names}, so nobody knows how they occur together with others: "
-            "take diseases without symptoms out of the structure."
-        )
-
-
 def _can_sum_up(expectation: MixedExpectation, model: CauseModel, network: NoisyOrNetwork) -> bool:
     """Return True if records can be summed up exactly in all components.
 
     If not, those of a joint distribution are refused: a block's state cannot be drawn disease by
     disease.
     """
+    if expectation.has_few_states(model):
+        return True
     flat = model.flat(model.causes_at(model.position_of(network.causes)), expectation.design)
     n_components = len(flat.weights)
     cost = float(np.minimum(expectation.exact.costs, 2.0**22).sum()) * n_components
@@ -269,7 +303,7 @@ class _Climb(NamedTuple):
     """Climbs to the maximum over more and more of the records."""
 
     expectation: MixedExpectation
-    fixed: Fixed
+    fixed: Beliefs
     share: float
     settings: EMSettings
     progress: Callable[[int], None]
@@ -279,7 +313,7 @@ class _Climb(NamedTuple):
     ) -> MixedLikelihood:
         """Return what is maximised over some of the records, from near a network."""
         part.exact.cut(network.as_independent())
-        weak = BetaPriors.weak(network.as_independent(), self.share)
+        weak = BetaPriors.weak(network.as_independent(), self.share).believing(self.fixed)
         return MixedLikelihood(part, model, weak, self.fixed, self.share, self.progress)
 
     def run(self, model: CauseModel, start: NoisyOrNetwork) -> tuple[Run, MixedLikelihood]:
@@ -309,7 +343,8 @@ class _Climb(NamedTuple):
         for _ in range(POOLING_TURNS):
             if not model.has_categories:
                 break
-            variances = np.diag(_covariance(likelihood, run.network))[: len(model.is_free)]
+            covariance = _Precision.of(likelihood, run.network).covariance
+            variances = np.diag(covariance)[: len(model.is_free)]
             model = model.with_learned_spreads(
                 model.position_of(run.network.causes), np.nan_to_num(variances)
             )
@@ -341,9 +376,7 @@ def _first_loadings(
     """Return loadings that are all alike, and those that the posteriors' correlations have."""
     n = start.structure.n_diseases
     plain = LogisticModel.of(n, 0, None)
-    scored = likelihood.expectation.without_covariates().score(
-        start.as_independent(), plain, plain.flat(start.as_independent().causes, np.zeros((1, 0)))
-    )
+    scored = likelihood.expectation.without_covariates().score(start.as_independent(), plain)
     products = scored.information[:n, :n]
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
     values, vectors = np.linalg.eigh(products / np.outer(scale, scale))
@@ -357,36 +390,51 @@ def _first_loadings(
     return [FIRST_LOADING * alike, FIRST_LOADING * leading]
 
 
-def _covariance(likelihood: MixedLikelihood, network: NoisyOrNetwork) -> Floats:
-    """Return the covariance of all parameters, by position; NaN of those that are fixed or flat."""
-    point, free = likelihood.at(network), likelihood.is_free
-    assert isinstance(point.information, MatrixInformation)
-    information, records = point.information.matrix, likelihood.expectation.records
-    if can_be_enumerated(network, len(records.weights)):
-        information = observed_information(network, records)[np.ix_(free, free)]
-    whole = np.full((len(free), len(free)), np.nan)
-    whole[np.ix_(free, free)] = covariance_of_causes(
-        information, point.if_seen, point.curvature, FLAT, likelihood.is_gauge
-    )
-    return whole
+class _Precision(NamedTuple):
+    """What the records say of all parameters, by position; of those that are fixed nothing."""
+
+    covariance: Floats
+    """NaN of what is fixed or flat."""
+    is_weak: Parameters
+    """True where weak priors of the usual size would say more than the records do."""
+
+    @classmethod
+    def of(cls, likelihood: MixedLikelihood, network: NoisyOrNetwork) -> "_Precision":
+        """Look at the records."""
+        point, free = likelihood.at(network), likelihood.is_free
+        assert isinstance(point.information, MatrixInformation)
+        information, records = point.information.matrix, likelihood.expectation.records
+        if can_be_enumerated(network, len(records.weights)):
+            seen = likelihood.expectation.exact.seen
+            observed = observed_information(network, likelihood.model, records, seen)
+            likelihood.believe(network.causes, np.zeros(len(free)), observed)
+            information = observed[np.ix_(free, free)]
+        whole = np.full((len(free), len(free)), np.nan)
+        whole[np.ix_(free, free)] = covariance_of_causes(
+            information, point.if_seen, point.curvature, FLAT, likelihood.is_gauge
+        )
+        weak, model = weak_curvature(likelihood.model, network)[free], likelihood.model
+        told = told_parameters(model, network, len(free) - len(model.is_free))[:, free]
+        is_weak = rests_on_weak(information, weak, model.free_gauges(free), told)
+        return cls(whole, Parameters.split(network.structure, is_weak))
 
 
 def _learned(run: Run, likelihood: MixedLikelihood) -> LearnedTogether:
     """Return what was found at the maximum."""
     network, trace = best_run([run], "penalised log likelihood")
     model, records = likelihood.model, likelihood.expectation
-    covariance = _covariance(likelihood, network)
+    known = _Precision.of(likelihood, network)
     n_causes = len(model.is_free)
-    items = np.concatenate([network.failures, network.leaks])
-    errors = items * (1.0 - items) * np.sqrt(np.diag(covariance)[n_causes:])
-    flat = model.flat(network.causes, records.design)
+    log_likelihood = records.score(network, model).log_likelihood
+    totals = records.exact.totals
+    errors = item_errors(network, np.diag(known.covariance)[n_causes:], totals.known)
     return LearnedTogether(
-        network, trace, model, covariance[:n_causes, :n_causes], errors, records.exact.totals,
-        records.score(network, model, flat).log_likelihood,
+        network, trace, model, known.covariance[:n_causes, :n_causes], errors,
+        totals, log_likelihood, known.is_weak,
     )  # fmt: skip
 
 
-def _estimate(independent: Estimate, found: LearnedTogether, fixed: Fixed) -> Estimate:
+def _estimate(independent: Estimate, found: LearnedTogether, fixed: Beliefs) -> Estimate:
     """Return what was learned, with standard errors and flags."""
     network, totals, errors = found.network, found.totals, found.item_errors
     structure, n_edges = network.structure, network.structure.n_edges
@@ -394,6 +442,8 @@ def _estimate(independent: Estimate, found: LearnedTogether, fixed: Fixed) -> Es
     prior_errors = _prior_errors(learned, network.causes)
     standard_errors = Parameters(prior_errors, errors[:n_edges], errors[n_edges:])
     few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
+    few = few.map(lambda is_few, cases: is_few & (cases < FEWEST_CASES), fixed.cases)
+    few = few.map(np.logical_or, found.is_weak)
     flags = few.map(
         lambda is_few, error: is_few * Flag.WEAK | np.isnan(error) * Flag.WEAKLY_IDENTIFIED,
         standard_errors,

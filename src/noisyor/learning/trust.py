@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Floats, Parameters, from_log_odds, log_odds
@@ -12,11 +13,16 @@ FEWEST_CASES = 5.0
 """Of fewer expected cases a disease's parameters are a guess."""
 MOSTLY = 0.64
 """What rests on priors has more than this part of its variance from them: 0.8 of the spread."""
+LONGEST = 0.9
+"""A 95% interval that is longer holds nearly everything that could be."""
+MOST_WEAK = 0.75
+"""With a larger share of weak parameters, all are."""
 TRADED = 0.5
 """The least correlation of two parameters that trade off."""
-WIDENED_BELOW = 30.0
-"""With so many cases, variances of failures that were learned from moments are doubled: these are
-far from normal, and leaving groups of records out does not show it. Measured on the clinic."""
+NEAR_BOUND = 5.0
+"""Cases, or non-cases, below which a share is too near to 0 or 1 for errors by log odds."""
+PSEUDO_CASES = 4.0
+"""By which it is then moved off the bound, half of them cases (Agresti and Coull 1998)."""
 
 
 def intervals_of(
@@ -39,6 +45,36 @@ def intervals_of(
     # What is certain stays as it is, to the last digit.
     lower, upper = (np.where(errors == 0.0, values, end) for end in ends)
     return lower, upper
+
+
+def moment_intervals(
+    values: Parameters, errors: Parameters, n_groups: int
+) -> tuple[Parameters, Parameters]:
+    """Return the ends of 95% intervals of what was learned from moments.
+
+    Its errors come from leaving out each of some groups of records, so that quantiles are those of
+    Student's t. Failures and leaks are quotients of uncertain numbers, skewed one way or the other:
+    their intervals reach as far as those of equal length, and as those by log odds.
+    """
+    wider = float(stdtrit(max(n_groups - 1, 1), 0.975)) / 1.96
+    lower, upper = intervals_of(values.priors, wider * errors.priors, by_log_odds=True)
+    failures = _outer_intervals(values.failures, wider * errors.failures)
+    leaks = _outer_intervals(values.leaks, wider * errors.leaks)
+    return Parameters(lower, failures[0], leaks[0]), Parameters(upper, failures[1], leaks[1])
+
+
+def _outer_intervals(values: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Return the farther ends of intervals of equal length and by log odds.
+
+    By log odds none is wider than if the error were as large as the value.
+
+    >>> lower, upper = _outer_intervals(np.array([0.02]), np.array([0.02]))
+    >>> lower, upper.round(3)
+    (array([0.]), array([0.127]))
+    """
+    capped = np.minimum(errors, values * (1.0 - values))
+    even, skewed = intervals_of(values, errors), intervals_of(values, capped, by_log_odds=True)
+    return np.minimum(even[0], skewed[0]), np.maximum(even[1], skewed[1])
 
 
 class FlatDirections(NamedTuple):
@@ -105,17 +141,60 @@ def rests_on_few(
         )
 
 
-def widened(
-    errors: Parameters, structure: Structure, priors: Floats, known: Floats, n_records: float
-) -> Parameters:
-    """Return errors of failures and leaks that were learned from moments, larger for few cases.
+def says_nothing(lower: Floats, upper: Floats) -> Booleans:
+    """Return True for intervals that hold nearly everything that could be.
 
-    By the factor sqrt(1 + 30 / cases); a leak, what the diseases of its symptom do not explain, has
-    the largest of theirs.
+    >>> says_nothing(np.array([1e-7, 0.1, np.nan]), np.array([0.99, 0.8, np.nan]))
+    array([ True, False, False])
     """
-    diseases, symptoms = structure.edges.T
-    at_risk = n_records * priors[diseases] * known[symptoms] / max(n_records, 1.0)
-    factors = np.sqrt(1.0 + WIDENED_BELOW / np.maximum(at_risk, 1.0))
-    of_leaks = np.ones(structure.n_symptoms)
-    np.maximum.at(of_leaks, symptoms, factors)
-    return Parameters(errors.priors, errors.failures * factors, errors.leaks * of_leaks)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(upper - lower > LONGEST)
+
+
+def all_if_most(is_weak: Parameters, is_learned: Parameters) -> Parameters:
+    """Return True for all that was learned where most of it is weak: the others rest on that.
+
+    What seems to be known is then what chance has moved farthest.
+
+    >>> weak = Parameters(np.array([True]), np.array([True, True, True]), np.array([False]))
+    >>> everything = weak.map(np.ones_like)
+    >>> all_if_most(weak, everything).leaks
+    array([ True])
+    """
+    learned = is_learned.vector
+    is_all = bool(is_weak.vector[learned].mean() > MOST_WEAK) if learned.any() else False
+    return is_weak.map(lambda weak, here: weak | (is_all & here), is_learned)
+
+
+def errors_off_bounds(values: Floats, errors: Floats, most: Floats | float) -> Floats:
+    """Return standard errors of shares, larger for those that are next to 0 or 1.
+
+    By log odds these seem to be exact. Each is as well known as by so many cases as its error is
+    worth, and by no more than there are.
+
+    >>> errors_off_bounds(np.array([0.3, 1e-6]), np.array([0.02, 1e-6]), 100.0).round(3)
+    array([0.02 , 0.013])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cases = np.minimum(values * (1.0 - values) / np.maximum(errors**2, 1e-300), most)
+        moved = (cases * values + PSEUDO_CASES / 2.0) / (cases + PSEUDO_CASES)
+        wider = np.sqrt(moved * (1.0 - moved) / (cases + PSEUDO_CASES))
+        is_near = cases * np.minimum(values, 1.0 - values) < NEAR_BOUND
+    return np.where(is_near, np.maximum(errors, wider), errors)
+
+
+def rests_on_weak(information: Floats, weak: Floats, gauges: Floats, functions: Floats) -> Booleans:
+    """Return True for functions of the parameters of which weak priors say more than the records.
+
+    The rule of `flat_directions`. A row of `functions` has the derivatives of one; `gauges` are
+    directions in which nothing changes, a column each.
+    """
+    scale = max(float(np.diag(information).max(initial=0.0)), 1e-300)
+    matrix = information + np.diag(weak + 1e-9 * scale)
+    if gauges.shape[1]:
+        basis, _ = np.linalg.qr(gauges)
+        matrix = matrix + scale * basis @ basis.T
+    images = np.linalg.solve(matrix, functions.T)
+    by_priors = (images**2 * weak[:, np.newaxis]).sum(axis=0)
+    variances = np.einsum("ij,ji->i", functions, images)
+    return np.asarray(~(by_priors <= MOSTLY * variances) & (variances != 0.0))

@@ -7,12 +7,11 @@ that LLVM turns into vector instructions.
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from noisyor.kernels import kernel
+from noisyor.kernels.word_kernels import popcount
 from noisyor.network.network_kernels import ParentArrays, next_parent
 
 Words = NDArray[np.uint64]
@@ -20,19 +19,7 @@ Sets = NDArray[np.int32]
 Counts = NDArray[Any]
 
 
-def _popcount(typing_context: Any, word: Any) -> Any:
-    """Return the number of set bits; LLVM turns loops over it into vector instructions."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-popcount: Any = intrinsic(_popcount)
-
-
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_symptoms(plane: Words, first: int, last: int, symptoms: Sets, counts: Counts) -> None:
     """Count the set bits of some symptoms."""
     for k in range(len(symptoms)):
@@ -43,7 +30,7 @@ def count_symptoms(plane: Words, first: int, last: int, symptoms: Sets, counts: 
         counts[k] += present
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts) -> None:
     """Count the records in which both symptoms are present."""
     for k in range(len(pairs)):
@@ -54,7 +41,7 @@ def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts
         counts[k] += present
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_triplets(
     plane: Words, first: int, last: int, triplets: Sets, rows: NDArray[np.int64], counts: Counts
 ) -> None:
@@ -68,7 +55,7 @@ def count_triplets(
         counts[row] += present
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_triplets_and_pairs(
     plane: Words,
     first: int,
@@ -102,7 +89,7 @@ def count_triplets_and_pairs(
             pair_counts[owned_pairs[row, 2]] += n_bc
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_pair_margins(
     plane: Words, known: Words, first: int, last: int, pairs: Sets, margins: Counts
 ) -> None:
@@ -120,7 +107,7 @@ def count_pair_margins(
         margins[k, 2] += n_b
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_triplet_margins(
     plane: Words, known: Words, first: int, last: int, triplets: Sets, margins: Counts
 ) -> None:
@@ -147,6 +134,41 @@ def count_triplet_margins(
         margins[k, 6] += n_bc
 
 
+@kernel
+def count_quartets(plane: Words, first: int, last: int, quartets: Sets, counts: Counts) -> None:
+    """Count the records in which all four symptoms are present."""
+    for k in range(len(quartets)):
+        a, b = plane[quartets[k, 0], first:last], plane[quartets[k, 1], first:last]
+        c, d = plane[quartets[k, 2], first:last], plane[quartets[k, 3], first:last]
+        present = np.uint64(0)
+        for word in range(len(a)):
+            present += popcount(a[word] & b[word] & c[word] & d[word])
+        counts[k] += present
+
+
+@kernel
+def count_quartet_margins(
+    plane: Words, known: Words, first: int, last: int, quartets: Sets,
+    is_member: NDArray[np.bool_], margins: Counts,
+) -> None:  # fmt: skip
+    """Count, where all four are known, the records in which all of some of them are present.
+
+    `is_member` has a row for each column of `margins`: which of the four must be present.
+    """
+    for k in range(len(quartets)):
+        for subset in range(len(is_member)):
+            w, x = quartets[k, 0], quartets[k, 1]
+            y, z = quartets[k, 2], quartets[k, 3]
+            a = plane[w, first:last] if is_member[subset, 0] else known[w, first:last]
+            b = plane[x, first:last] if is_member[subset, 1] else known[x, first:last]
+            c = plane[y, first:last] if is_member[subset, 2] else known[y, first:last]
+            d = plane[z, first:last] if is_member[subset, 3] else known[z, first:last]
+            n = np.uint64(0)
+            for word in range(len(a)):
+                n += popcount(a[word] & b[word] & c[word] & d[word])
+            margins[k, subset] += n
+
+
 class ListedSets(NamedTuple):
     """Pairs and triplets as lists of findings are looked up in them."""
 
@@ -160,7 +182,7 @@ class ListedSets(NamedTuple):
     """Their numbers."""
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_listed(
     offsets: NDArray[np.int64],
     listed: NDArray[np.int32],
@@ -186,7 +208,7 @@ def count_listed(
             is_present[symptom] = False
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def scatter_records(
     offsets: NDArray[np.int64],
     listed: NDArray[np.int32],
@@ -204,7 +226,7 @@ def scatter_records(
         position += 1
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def log_ratios(
     sets: NDArray[np.int64],
     parents: ParentArrays,

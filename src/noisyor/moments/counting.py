@@ -16,6 +16,8 @@ from noisyor.findings.blocks import Block
 from noisyor.findings.cluster_reading import ClusterRecords, Reading, job_blocks, split_records
 from noisyor.findings.findings import as_source, open_records
 from noisyor.findings.grouping import tell_shared
+from noisyor.findings.label_tables import LabelTable, read_for_counting
+from noisyor.findings.labels import Labels
 from noisyor.findings.long_on_cluster import (
     bucket_blocks,
     deal_rows,
@@ -24,11 +26,15 @@ from noisyor.findings.long_on_cluster import (
 )
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
+from noisyor.gpu import prefers_card
+from noisyor.io.columns import Words
 from noisyor.io.parts import Part
 from noisyor.moments.counter import MomentCounter, Progress
 from noisyor.moments.groups import N_GROUPS
+from noisyor.moments.labelled import LabelledCounts
 from noisyor.moments.moments import Margins, Moments, sum_moments
 from noisyor.moments.plan import MomentPlan
+from noisyor.moments.tally_on_card import counting_work
 
 MOST_GROUPS = 1000
 """Each group has counts of its own; more would take memory and say no more about errors."""
@@ -42,6 +48,23 @@ class CountRequest(NamedTuple):
     plan: MomentPlan
     form: RecordFormat
     n_groups: int
+    labels: LabelTable | Labels | None = None
+    """Counted, too: by the ids of records, or in the order of all of them."""
+    device: str = "cpu"
+    """Who counts: "cpu", "gpu" or "auto"."""
+
+    def counter(
+        self, n_jobs: int | None, n_records: int | None = None, labels: Labels | None = None
+    ) -> MomentCounter:
+        """Return what counts so many records; None: it is not known how many.
+
+        Labels are those of all records, where there is no table of them.
+        """
+        on_card = self.device != "cpu" and prefers_card(
+            self.device, counting_work(self.plan, n_records), n_jobs
+        )
+        known = labels if self.labels is None else self.labels
+        return MomentCounter(self.plan, self.n_groups, n_jobs, known, on_card=on_card)
 
 
 def count_moments(
@@ -51,8 +74,10 @@ def count_moments(
     n_groups: int = N_GROUPS,
     progress: Progress | None = None,
     n_jobs: int | None = None,
+    device: str = "cpu",
     client: Any = None,
     skip_broken: bool = False,
+    labels: Any = None,
     **options: Unpack[ReadOptions],
 ) -> Moments:
     """Count a plan's sets over records: findings, an array, a table, a path, or a list of these.
@@ -63,10 +88,16 @@ def count_moments(
     their file and their row, also where they were read into memory before; those that never were
     in a file count as one file with an empty name.
 
-    `n_jobs` threads count at a time; None: as many as there are cores. With a `client` (a
+    `n_jobs` threads count at a time; None: as many as there are cores. With `device` "gpu" the
+    graphics card counts, with "auto" whichever is expected to be done first. With a `client` (a
     `distributed.Client` of Dask) files, or a Dask DataFrame, are counted on its cluster: the same
     integers. With `skip_broken`, files that cannot be read there are left out, each as a whole,
     and a warning names them.
+
+    `labels`, a table or file with a column of ids and one for each of some diseases, are joined to
+    the records by their ids (without, by their order, which is told), and what learning from counts
+    needs of them is counted, too; those of findings in memory are as `Findings.with_labels` takes
+    them.
 
     >>> from noisyor import datasets
     >>> network = datasets.figure1(rng=0)
@@ -74,7 +105,17 @@ def count_moments(
     >>> moments
     Moments(1,000 records in 50 groups, MomentPlan(5 symptoms, 8 pairs, 0 triplets))
     """
-    request = CountRequest(plan, record_format(options), n_groups)
+    form = record_format(options)
+    _check_plan(plan)
+    source = as_source(source, plan.structure)
+    table: LabelTable | Labels | None = None
+    if labels is not None and isinstance(source, Findings):
+        source = source.with_structure(plan.structure)
+        source = source.with_labels(labels, Words(form.values), form.record)
+    elif labels is not None:
+        read = read_for_counting if client is None else LabelTable.read
+        table = read(labels, plan.structure, form)
+    request = CountRequest(plan, form, n_groups, table, device)
     return count_records(
         source, request, n_jobs=n_jobs, progress=progress, client=client, skip_broken=skip_broken
     )
@@ -86,7 +127,7 @@ def count_records(
 ) -> Moments:  # fmt: skip
     """Do as `count_moments`, with the options of reading as one value."""
     _check(request)
-    plan, form, n_groups = request
+    plan, form, labels = request.plan, request.form, request.labels
     source = as_source(source, plan.structure)
     is_here = isinstance(source, Findings) or hasattr(source, "__arrow_c_stream__")
     if client is not None and not is_here:
@@ -94,19 +135,31 @@ def count_records(
         return count_on_cluster(records, request, progress)
     if skip_broken:
         raise ParameterError("skip_broken is for files on a cluster: give paths and a client.")
-    counter = MomentCounter(plan, n_groups, n_jobs)
+    known, n_records = None, None
+    if isinstance(source, Findings):
+        n_records = source.n_records
+        if source.labels is not None:
+            known = source.labels.of_diseases(plan.structure.diseases)
+    counter = request.counter(n_jobs, n_records, known)
     for stream in open_records(source, plan.structure, form):
         counter.add_blocks(stream.blocks, progress)
+    counter.check_labels()
+    if isinstance(labels, LabelTable):
+        labels.check_uses(counter.take_label_uses())
     return counter.take()
 
 
-def _check(request: CountRequest) -> None:
-    plan, _, n_groups = request
+def _check_plan(plan: Any) -> None:
     if not isinstance(plan, MomentPlan):
         raise ParameterError(
             f"expected a MomentPlan, such as MomentPlan.coupled(structure), not "
             f"{type(plan).__name__}."
         )
+
+
+def _check(request: CountRequest) -> None:
+    n_groups = request.n_groups
+    _check_plan(request.plan)
     if not isinstance(n_groups, int | np.integer) or not 1 <= n_groups <= MOST_GROUPS:
         raise ParameterError(f"n_groups must be at least 1 and at most {MOST_GROUPS}.")
 
@@ -123,10 +176,13 @@ class PartialCounts(NamedTuple):
     notes: Notes
     shared: Any = None
     """A record with rows in two files, if there is one."""
+    labelled: LabelledCounts | None = None
+    label_uses: Any = None
+    """To how many records each label belongs."""
 
     def moments(self, plan: MomentPlan) -> Moments:
         """Return the counts with their plan."""
-        return Moments(plan, self.group_records, self.present, self.margins)
+        return Moments(plan, self.group_records, self.present, self.margins, labelled=self.labelled)
 
 
 def count_on_cluster(
@@ -156,6 +212,8 @@ def count_on_cluster(
         moments = total.moments(plan)
         if total.shared is not None and records.n_records is None:
             tell_shared(total.shared)
+        if isinstance(request.labels, LabelTable) and records.n_records is None:
+            request.labels.check_uses(total.label_uses)
     records.end_pass(moments.n_records, broken, jobs.notes)
     return moments
 
@@ -226,10 +284,12 @@ def _count_job(request: CountRequest, reading: Reading, *arguments: Any) -> Part
 
 
 def _count_blocks(request: CountRequest, blocks: Iterable[Block], notes: Notes) -> PartialCounts:
-    counter = MomentCounter(request.plan, request.n_groups, n_jobs=1)
+    counter = request.counter(n_jobs=1)
     counter.add_blocks(blocks)
-    found = counter.take()
-    return PartialCounts(found.group_records, found.present, found.margins, notes)
+    found, uses = counter.take(), counter.take_label_uses()
+    return PartialCounts(
+        found.group_records, found.present, found.margins, notes, None, found.labelled, uses
+    )
 
 
 def merge_counts(request: CountRequest, _: Reading, parts: list[PartialCounts]) -> PartialCounts:
@@ -239,4 +299,7 @@ def merge_counts(request: CountRequest, _: Reading, parts: list[PartialCounts]) 
     for part in parts:
         notes.add(part.notes)
     shared = next((part.shared for part in parts if part.shared is not None), None)
-    return PartialCounts(total.group_records, total.present, total.margins, notes, shared)
+    uses = np.sum([part.label_uses for part in parts], axis=0)
+    return PartialCounts(
+        total.group_records, total.present, total.margins, notes, shared, total.labelled, uses
+    )

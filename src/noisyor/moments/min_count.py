@@ -1,6 +1,7 @@
 """Which counts describe so few records that they must be hidden (`--min-count`)."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from noisyor.moments.plan import MomentPlan
 
 Integers = NDArray[np.int64]
+QUARTET_SUBSETS = tuple(subset for size in range(4) for subset in combinations(range(4), size))
+"""The subsets that the margins of a quartet count: none (known), a, ..., d, ab, ..., bcd."""
 
 
 def has_small_cell(
@@ -22,7 +25,7 @@ def has_small_cell(
 
     A table has three states for each symptom. Unknown is one of them: who subtracts the records in
     which a is present and b is known from those in which a is present has those of an unknown b.
-    `present` and `known` are the counts and margins of singles, pairs and triplets, in one group.
+    `present` and `known` are the counts and margins of all orders, in one group.
     """
     cells = _events(plan, n_records, present, known, order)
     for axis in range(order):
@@ -61,4 +64,13 @@ def _events(
     for states, counts in zip(at, known[2].T, strict=True):
         triplets[states] = counts
     triplets[2, 2, 2] = present[2]
-    return triplets
+    if order == 3:
+        return triplets
+    abc, abd, acd, bcd = plan.quartet_rows.T
+    quartets = np.empty((3, 3, 3, 3, len(plan.quartets)), dtype=np.int64)
+    quartets[:, :, :, 0], quartets[:, :, 0] = triplets[..., abc], triplets[..., abd]
+    quartets[:, 0], quartets[0] = triplets[..., acd], triplets[..., bcd]
+    for subset, counts in zip(QUARTET_SUBSETS, known[3].T, strict=True):
+        quartets[tuple(2 if k in subset else 1 for k in range(4))] = counts
+    quartets[2, 2, 2, 2] = present[3]
+    return quartets

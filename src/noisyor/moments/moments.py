@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -9,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import FileError, ParameterError, StructureError, quoted
-from noisyor.io.documents import ArrowSaved
+from noisyor.io.documents import ArrowSaved, write_arrow_document
 from noisyor.io.paths import PathLike
-from noisyor.moments.min_count import has_small_cell
+from noisyor.moments.labelled import LabelledCounts
+from noisyor.moments.min_count import QUARTET_SUBSETS, has_small_cell
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.values import (
     Floats,
     Integers,
     SetValues,
+    check_valued,
     values_from_counts,
     values_of_network,
 )
@@ -28,12 +31,14 @@ Counts = NDArray[Any]
 class Margins(NamedTuple):
     """Counts over the records in which all symptoms of a set are known, groups x sets.
 
-    The last axis of `pairs` has: known, a, b. That of `triplets`: known, a, b, c, ab, ac, bc.
+    The last axis of `pairs` has: known, a, b. That of `triplets`: known, a, b, c, ab, ac, bc. That
+    of `quartets`: all subsets but the whole, in this order too (`QUARTET_SUBSETS`).
     """
 
     symptoms: Counts
     pairs: Counts
     triplets: Counts
+    quartets: Counts
 
 
 class Moments(ArrowSaved):
@@ -46,11 +51,14 @@ class Moments(ArrowSaved):
     group_records
         How many records each group has.
     present
-        Three arrays, groups x symptoms, pairs, triplets: records in which all of a set is present.
+        Arrays, groups x symptoms, pairs, triplets, quartets: records in which all of a set is
+        present. A plan without quartets needs no array of them.
     margins
         The same for subsets and known records, where some findings are unknown; else None.
     hidden
-        Three arrays of booleans: sets whose counts were suppressed as too small; else None.
+        Arrays of booleans: sets whose counts were suppressed as too small; else None.
+    labelled
+        Counts of those records in which diseases were looked for; None where there are none.
 
     Examples
     --------
@@ -64,7 +72,7 @@ class Moments(ArrowSaved):
     True
     """
 
-    FORMAT, VERSION = "noisyor.moments", 1
+    FORMAT, VERSION = "noisyor.moments", 3
     is_exact = False
     """Whether these are the values of a population, without sampling noise."""
 
@@ -75,13 +83,17 @@ class Moments(ArrowSaved):
         present: tuple[Counts, ...],
         margins: Margins | None = None,
         hidden: tuple[NDArray[np.bool_], ...] | None = None,
+        labelled: LabelledCounts | None = None,
     ) -> None:
         self.plan = plan
         self.group_records = np.asarray(group_records, dtype=np.int64)
         dtype = counter_type(int(self.group_records.max(initial=0)))
+        if len(present) == N_ORDERS - 1 and not len(plan.quartets):
+            present = (*present, np.zeros((len(self.group_records), 0), dtype=dtype))
         self.present = tuple(_sealed(counts, dtype) for counts in present)
         self.margins = margins and Margins(*(_sealed(counts, dtype) for counts in margins))
         self.hidden = hidden
+        self.labelled = labelled
         self._check_shapes()
 
     def _check_shapes(self) -> None:
@@ -92,9 +104,11 @@ class Moments(ArrowSaved):
             if arrays is not None and [each.shape for each in arrays] != wanted:
                 raise ParameterError("the counts do not have the shape of the plan.")
         if (self.group_records < 0).any() or any(
-            (counts > self.group_records[:, np.newaxis]).any() for counts in self.present
+            (counts.max(axis=1, initial=0) > self.group_records).any() for counts in self.present
         ):
             raise ParameterError("a count is larger than the number of its records.")
+        if self.labelled is not None and (self.labelled.records > self.group_records).any():
+            raise ParameterError("more records are labelled than there are.")
 
     @property
     def n_records(self) -> int:
@@ -114,8 +128,39 @@ class Moments(ArrowSaved):
         return self._present_total(order - 1, without)
 
     def negative_moments(self, order: int, *, without: int | None = None) -> Floats:
-        """Return P(all of the set absent) for each symptom, pair or triplet (Eq. 3)."""
+        """Return P(all of the set absent) for each symptom, pair, triplet or quartet (Eq. 3)."""
+        if order == 4:
+            tables = self._tables(without)
+            with np.errstate(invalid="ignore"):
+                found = tables[:, 0, 0, 0, 0] / tables.sum(axis=(1, 2, 3, 4))
+            return np.where(False if self.hidden is None else self.hidden[3], np.nan, found)
         return self.values(order, without=without).absent
+
+    def quartet_tables(self, *, without: int | None = None) -> Integers:
+        """Return the tables of the quartets: x 2 x 2 x 2 x 2, absent before present.
+
+        Records in which one of the four is unknown are left out; a hidden quartet has no table.
+        """
+        if self.hidden is not None and self.hidden[3].any():
+            raise ParameterError("some quartets are hidden as too small: they have no tables.")
+        return self._tables(without)
+
+    def _tables(self, without: int | None) -> Integers:
+        shape = 2, 2, 2, 2, len(self.plan.quartets)
+        events = np.empty(shape, dtype=np.int64)  # known, or present
+        for subset, counts in zip(QUARTET_SUBSETS, self._quartet_margins(without), strict=True):
+            events[tuple(int(k in subset) for k in range(4))] = counts
+        events[1, 1, 1, 1] = self._present_total(3, without)
+        for axis in range(4):
+            if_known, if_present = np.moveaxis(events, axis, 0)
+            events = np.stack([if_known - if_present, if_present], axis=axis)
+        return np.moveaxis(events, -1, 0)
+
+    def _quartet_margins(self, without: int | None) -> list[Integers]:
+        if self.margins is not None:
+            return list(np.moveaxis(self._total(self.margins.quartets, without), -1, 0))
+        totals = [self._present_total(each, without) for each in range(N_ORDERS)]
+        return self._complete_margins(4, self._total(self.group_records, without), totals)
 
     def ratios(self, order: int, *, without: int | None = None) -> Floats:
         """Return R(S), the negative moment over the product of its symptoms' own."""
@@ -136,7 +181,7 @@ class Moments(ArrowSaved):
 
     def values(self, order: int, *, without: int | None = None) -> SetValues:
         """Return all values of an order at once; `without` leaves a group of records out."""
-        self.plan.sets(order)
+        check_valued(self.plan, order)
         n, singles, pairs = self._subsets(order, without)
         all_three = self._present_total(2, without) if order == 3 else None
         values = values_from_counts(n, singles, pairs, all_three)
@@ -163,6 +208,11 @@ class Moments(ArrowSaved):
     def _complete_margins(self, order: int, known: Any, counts: Sequence[Counts]) -> list[Counts]:
         """Return the margins of sets as they are where no finding is unknown."""
         plan, of_symptoms, of_pairs = self.plan, [], []
+        if order == 4:
+            sizes = (counts[len(subset) - 1] for subset in QUARTET_SUBSETS[1:])
+            subsets = zip(sizes, plan.quartet_subset_rows(), strict=True)
+            shape = *counts[0].shape[:-1], plan.sizes[3]
+            return [np.broadcast_to(known, shape), *(each[..., rows] for each, rows in subsets)]
         if order > 1:
             rows = plan.pair_rows if order == 2 else plan.triplet_symptom_rows
             of_symptoms = [counts[0][..., row] for row in rows.T]
@@ -211,10 +261,16 @@ class Moments(ArrowSaved):
         )
         margins = None
         if self.margins is not None:
-            wide = hidden[0], hidden[1][:, np.newaxis], hidden[2][:, np.newaxis]
+            wide = hidden[0], *(each[:, np.newaxis] for each in hidden[1:])
             pairs = zip(wide, self.margins, strict=True)
             margins = Margins(*(np.where(hide, 0, counts) for hide, counts in pairs))
-        return Moments(self.plan, self.group_records, present, margins, hidden)
+        return Moments(self.plan, self.group_records, present, margins, hidden, self.labelled)
+
+    def with_labelled(self, labelled: LabelledCounts | None) -> "Moments":
+        """Return the counts with those of labelled records."""
+        return Moments(
+            self.plan, self.group_records, self.present, self.margins, self.hidden, labelled
+        )
 
     def _check_mergeable(self, other: "Moments") -> None:
         if self.is_exact or other.is_exact:
@@ -242,7 +298,8 @@ class Moments(ArrowSaved):
         if self.margins is not None:
             return self.margins
         known = self.group_records[:, np.newaxis].astype(self.present[0].dtype)
-        columns = [self._complete_margins(order, known, self.present) for order in (1, 2, 3)]
+        orders = range(1, N_ORDERS + 1)
+        columns = [self._complete_margins(order, known, self.present) for order in orders]
         return Margins(columns[0][0].copy(), *(np.stack(each, axis=-1) for each in columns[1:]))
 
     def in_groups(self, n_groups: int) -> "Moments":
@@ -263,7 +320,8 @@ class Moments(ArrowSaved):
         present = tuple(joined(counts) for counts in self.present)
         margins = self.margins and Margins(*(joined(counts) for counts in self.margins))
         records = joined(self.group_records).astype(np.int64)
-        return Moments(self.plan, records, present, margins, self.hidden)
+        labelled = self.labelled and self.labelled.in_groups(n_groups)
+        return Moments(self.plan, records, present, margins, self.hidden, labelled)
 
     def suppressed(self, min_count: int) -> "Moments":
         """Return the counts fit for export: no cell that describes 1 to `min_count` - 1 records.
@@ -281,13 +339,15 @@ class Moments(ArrowSaved):
         )
         is_hidden = [
             has_small_cell(self.plan, whole.n_records, present, known, order, min_count)
-            for order in (1, 2, 3)
+            for order in range(1, N_ORDERS + 1)
         ]
         is_hidden[1] |= is_hidden[0][self.plan.pair_rows].any(axis=1)
         is_hidden[2] |= is_hidden[1][self.plan.triplet_rows].any(axis=1)
+        is_hidden[3] |= is_hidden[2][self.plan.quartet_rows].any(axis=1)
         if whole.hidden is not None:
             is_hidden = [now | before for now, before in zip(is_hidden, whole.hidden, strict=True)]
-        return whole._hiding(tuple(is_hidden))
+        labelled = whole.labelled and whole.labelled.suppressed(self.plan.structure, min_count)
+        return whole._hiding(tuple(is_hidden)).with_labelled(labelled)
 
     # --- populations ---
 
@@ -309,8 +369,15 @@ class Moments(ArrowSaved):
         for kind in shapes_of(self.plan, self.n_groups):
             for name, array in zip(_NAMES, getattr(self, kind) or (), strict=False):
                 columns[f"{name}_{kind}"] = array.ravel()
+        columns |= self.labelled.to_columns() if self.labelled is not None else {}
         columns["digest"] = [_digest(columns)]
         return columns
+
+    def save(self, path: PathLike) -> None:
+        """Write an Arrow file; without labels one that older versions read, too."""
+        version = 1 if self.labelled is None else 2
+        version = self.VERSION if len(self.plan.quartets) else version
+        write_arrow_document(path, self.FORMAT, version, self.to_columns())
 
     @classmethod
     def from_columns(cls, columns: dict[str, Any], path: PathLike) -> Self:
@@ -321,7 +388,8 @@ class Moments(ArrowSaved):
             arrays: dict[str, Any] = {}
             for kind, shapes in shapes_of(plan, len(records)).items():
                 if kind == "present" or f"symptoms_{kind}" in columns:
-                    found = [columns[f"{name}_{kind}"] for name in _NAMES]
+                    nothing = {f"quartets_{kind}": np.zeros(0, dtype=np.int64)}  # version 1
+                    found = [(nothing | columns)[f"{name}_{kind}"] for name in _NAMES]
                     pairs = zip(found, shapes, strict=True)
                     arrays[kind] = tuple(array.reshape(shape) for array, shape in pairs)
             if columns["digest"].tolist() != [_digest(columns)]:
@@ -330,7 +398,8 @@ class Moments(ArrowSaved):
                 raise FileError(f"{path} is damaged: its counts do not belong to its plan.")
             margins = Margins(*arrays["margins"]) if "margins" in arrays else None
             hidden = tuple(each.astype(np.bool_) for each in arrays.get("hidden", ())) or None
-            return cls(plan, records, arrays["present"], margins, hidden)
+            labelled = LabelledCounts.from_columns(columns, plan.structure, len(records))
+            return cls(plan, records, arrays["present"], margins, hidden, labelled)
         except FileError:
             raise
         except (ValueError, TypeError, IndexError) as error:
@@ -349,15 +418,16 @@ class Moments(ArrowSaved):
             mine, theirs = [*mine, *self.with_margins()], [*theirs, *other.with_margins()]
         mine += self.hidden or [None]
         theirs += other.hidden or [None]
-        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+        same = len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+        return same and self.labelled == other.labelled
 
     __hash__ = None  # type: ignore[assignment]  # millions of counts make no key
 
     def __repr__(self) -> str:
-        unknown = ", some findings unknown" if self.margins is not None else ""
-        return (
-            f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{unknown})"
-        )
+        more = ", some findings unknown" if self.margins is not None else ""
+        if self.labelled is not None:
+            more += f", {self.labelled.n_records:,} records labelled"
+        return f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{more})"
 
 
 class PopulationMoments(Moments):
@@ -377,9 +447,17 @@ class PopulationMoments(Moments):
         """Return all values of an order at once."""
         return values_of_network(self._network, self.plan, order, self._n_records)
 
+    def negative_moments(self, order: int, *, without: int | None = None) -> Floats:
+        """Return P(all of the set absent) for each symptom, pair, triplet or quartet (Eq. 3)."""
+        return np.asarray(self._network.negative_moments(self.plan.sets(order)))
+
     def counts(self, order: int, *, without: int | None = None) -> Integers:
         """Refuse: a population has no counts."""
         raise ParameterError("exact moments have no counts; ask for negative_moments.")
+
+    def quartet_tables(self, *, without: int | None = None) -> Integers:
+        """Refuse: a population has no counts."""
+        return self.counts(4)
 
     def __radd__(self, other: object) -> Moments:
         raise ParameterError("exact moments cannot be merged with others.")
@@ -423,7 +501,10 @@ def sum_moments(parts: Sequence[Moments]) -> Moments:
     margins = None
     if any(each.margins is not None for each in parts):
         margins = Margins(*added([each.with_margins() for each in parts]))
-    merged = Moments(first.plan, records, added([each.present for each in parts]), margins)
+    counts = [each.labelled for each in parts if each.labelled is not None]
+    labelled = functools.reduce(operator.add, counts) if counts else None
+    present = added([each.present for each in parts])
+    merged = Moments(first.plan, records, present, margins, labelled=labelled)
     all_hidden = [each.hidden for each in parts if each.hidden is not None]
     if not all_hidden:
         return merged
@@ -432,15 +513,17 @@ def sum_moments(parts: Sequence[Moments]) -> Moments:
     )
 
 
-_NAMES = ("symptoms", "pairs", "triplets")
+_NAMES = ("symptoms", "pairs", "triplets", "quartets")
+N_ORDERS = len(_NAMES)
 
 
 def shapes_of(plan: MomentPlan, n_groups: int) -> dict[str, list[tuple[int, ...]]]:
-    """Return the shapes of the three arrays of counts, of margins, and of marks of hidden sets."""
-    symptoms, pairs, triplets = ((n_groups, size) for size in plan.sizes)
+    """Return the shapes of the arrays of counts, of margins, and of marks of hidden sets."""
+    symptoms, pairs, triplets, quartets = ((n_groups, size) for size in plan.sizes)
+    wide = (*pairs, 3), (*triplets, 7), (*quartets, len(QUARTET_SUBSETS))
     return {
-        "present": [symptoms, pairs, triplets],
-        "margins": [symptoms, (*pairs, 3), (*triplets, 7)],
+        "present": [symptoms, pairs, triplets, quartets],
+        "margins": [symptoms, *wide],
         "hidden": [(size,) for size in plan.sizes],
     }
 
@@ -458,6 +541,9 @@ def _digest(columns: dict[str, Any]) -> str:
             if f"{name}_{kind}" in columns:
                 digest.update(np.ascontiguousarray(columns[f"{name}_{kind}"]).tobytes())
     digest.update(np.asarray(columns["group_records"], dtype="<i8").tobytes())
+    for name in sorted(columns):
+        if name.startswith("labelled_"):
+            digest.update(np.ascontiguousarray(columns[name]).tobytes())
     return digest.hexdigest()[:32]
 
 

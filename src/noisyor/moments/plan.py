@@ -1,10 +1,11 @@
-"""MomentPlan: which symptoms, pairs and triplets are to be counted.
+"""MomentPlan: which symptoms, pairs, triplets and quartets are to be counted.
 
-A plan is closed: a triplet brings its three pairs, a pair its two symptoms, because a negative
-moment needs the counts of all subsets (inclusion and exclusion).
+A plan is closed: a quartet brings its four triplets, a triplet its three pairs, a pair its two
+symptoms, because a negative moment needs the counts of all subsets (inclusion and exclusion).
 """
 
 import hashlib
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -28,9 +29,9 @@ class MomentPlan(ArrowSaved, Immutable):
     ----------
     structure
         Whose symptoms are meant.
-    symptoms, pairs, triplets
-        Indices: one, two or three a row, in any order. Symptoms of pairs and pairs of triplets
-        need not be given; they are added.
+    symptoms, pairs, triplets, quartets
+        Indices: one to four a row, in any order. Symptoms of pairs, pairs of triplets and triplets
+        of quartets need not be given; they are added.
 
     Examples
     --------
@@ -42,20 +43,23 @@ class MomentPlan(ArrowSaved, Immutable):
     [[0, 1], [0, 2], [1, 2], [2, 3]]
     """
 
-    __slots__ = ("_fingerprint", "pair_rows", "pairs", "structure", "symptoms", "triplet_rows",
-                 "triplet_symptom_rows", "triplets")  # fmt: skip
+    __slots__ = ("_fingerprint", "pair_rows", "pairs", "quartet_rows", "quartets", "structure",
+                 "symptoms", "triplet_rows", "triplet_symptom_rows", "triplets")  # fmt: skip
 
-    FORMAT, VERSION = "noisyor.plan", 1
+    FORMAT, VERSION = "noisyor.plan", 2
     structure: Structure
     symptoms: Indices
     pairs: Indices
     triplets: Indices
+    quartets: Indices
     pair_rows: Indices
     """For each pair, the rows of its two symptoms in `symptoms`."""
     triplet_rows: Indices
     """For each triplet (a, b, c), the rows of its pairs ab, ac and bc in `pairs`."""
     triplet_symptom_rows: Indices
     """For each triplet, the rows of its three symptoms in `symptoms`."""
+    quartet_rows: Indices
+    """For each quartet (a, b, c, d), the rows of abc, abd, acd and bcd in `triplets`."""
 
     def __init__(
         self,
@@ -63,10 +67,19 @@ class MomentPlan(ArrowSaved, Immutable):
         symptoms: ArrayLike = (),
         pairs: ArrayLike = (),
         triplets: ArrayLike = (),
+        quartets: ArrayLike = (),
     ) -> None:
         self.structure = structure
         n_symptoms = structure.n_symptoms
-        self.triplets = _canonical([_rows(triplets, 3)], n_symptoms)
+        fours = _rows(quartets, 4)
+        if len(fours) and n_symptoms > MOST_QUARTET_SYMPTOMS:
+            raise ParameterError(
+                f"quartets are counted of up to {MOST_QUARTET_SYMPTOMS:,} symptoms, not "
+                f"{n_symptoms:,}."
+            )
+        self.quartets = _canonical([fours], n_symptoms)
+        of_quartets = [self.quartets[:, columns] for columns in combinations(range(4), 3)]
+        self.triplets = _canonical([_rows(triplets, 3), *of_quartets], n_symptoms)
         of_triplets = [self.triplets[:, columns] for columns in ([0, 1], [0, 2], [1, 2])]
         self.pairs = _canonical([_rows(pairs, 2), *of_triplets], n_symptoms)
         of_pairs = self.pairs.reshape(-1, 1)
@@ -77,6 +90,10 @@ class MomentPlan(ArrowSaved, Immutable):
             [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_triplets]
         )
         self.triplet_symptom_rows = np.searchsorted(self.symptoms, self.triplets)
+        keys = _keys(self.triplets, n_symptoms)
+        self.quartet_rows = np.column_stack(
+            [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_quartets]
+        )
         self._fingerprint: str | None = None
         for name in set(self.__slots__) - {"_fingerprint", "structure"}:
             getattr(self, name).flags.writeable = False
@@ -95,7 +112,9 @@ class MomentPlan(ArrowSaved, Immutable):
             "leave out diseases that have nearly all symptoms, or symptoms",
         )
         matrix = structure.sparse_matrix()
-        shared = scipy.sparse.triu(matrix @ matrix.T, k=1).tocoo()
+        shared = scipy.sparse.triu(matrix @ matrix.T, k=1, format="csr")
+        shared.sort_indices()
+        shared = shared.tocoo()
         pairs = np.column_stack([shared.coords[0], shared.coords[1]])
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 
@@ -106,10 +125,18 @@ class MomentPlan(ArrowSaved, Immutable):
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 
     def sets(self, order: int) -> Indices:
-        """Return the symptoms (as a column), pairs or triplets."""
-        if order not in (1, 2, 3):
-            raise ParameterError(f"moments have the orders 1, 2 and 3, not {quoted(order)}.")
-        return (self.symptoms[:, np.newaxis], self.pairs, self.triplets)[order - 1]
+        """Return the symptoms (as a column), pairs, triplets or quartets."""
+        if order not in (1, 2, 3, 4):
+            raise ParameterError(f"moments have the orders 1, 2, 3 and 4, not {quoted(order)}.")
+        return (self.symptoms[:, np.newaxis], self.pairs, self.triplets, self.quartets)[order - 1]
+
+    def quartet_subset_rows(self) -> list[Indices]:
+        """Return, for a, ..., d, ab, ..., cd, abc, ..., bcd of the quartets, their rows."""
+        found = []
+        for order in (1, 2, 3):
+            for columns in combinations(range(4), order):
+                found.append(self.rows_of(order, self.quartets[:, columns]))
+        return found
 
     def rows_of(self, order: int, sets: Indices) -> Indices:
         """Return the index in the plan of each set (a row of increasing indices); -1 if missing."""
@@ -119,16 +146,18 @@ class MomentPlan(ArrowSaved, Immutable):
         return np.where(np.append(keys, -1)[rows] == wanted, rows, -1)
 
     @property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many symptoms, pairs and triplets there are."""
-        return len(self.symptoms), len(self.pairs), len(self.triplets)
+    def sizes(self) -> tuple[int, int, int, int]:
+        """How many symptoms, pairs, triplets and quartets there are."""
+        return len(self.symptoms), len(self.pairs), len(self.triplets), len(self.quartets)
 
     @property
     def fingerprint(self) -> str:
         """A text that two plans share exactly when they are equal, on any machine."""
         if self._fingerprint is None:
             digest = hashlib.sha256(self.structure.fingerprint.encode())
-            for sets in self.symptoms, self.pairs, self.triplets:
+            # Plans without quartets have the fingerprint that they had before there were any.
+            more = (self.quartets,) if len(self.quartets) else ()
+            for sets in (self.symptoms, self.pairs, self.triplets, *more):
                 digest.update(len(sets).to_bytes(8, "little"))
                 digest.update(np.ascontiguousarray(sets, dtype="<i8").tobytes())
             object.__setattr__(self, "_fingerprint", digest.hexdigest()[:32])
@@ -145,6 +174,7 @@ class MomentPlan(ArrowSaved, Immutable):
             np.concatenate([self.symptoms, other.symptoms]),
             np.concatenate([self.pairs, other.pairs]),
             np.concatenate([self.triplets, other.triplets]),
+            np.concatenate([self.quartets, other.quartets]),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -156,13 +186,14 @@ class MomentPlan(ArrowSaved, Immutable):
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.structure, self.symptoms, self.pairs, self.triplets)
+        sets = self.symptoms, self.pairs, self.triplets, self.quartets
+        return type(self), (self.structure, *sets)
 
     def __repr__(self) -> str:
-        words = ("symptom", "pair", "triplet")
+        words = ("symptom", "pair", "triplet", "quartet")
+        sizes = self.sizes if len(self.quartets) else self.sizes[:3]
         counted = ", ".join(
-            f"{n:,} {word}{'' if n == 1 else 's'}"
-            for n, word in zip(self.sizes, words, strict=True)
+            f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in zip(sizes, words, strict=False)
         )
         return f"MomentPlan({counted})"
 
@@ -175,6 +206,7 @@ class MomentPlan(ArrowSaved, Immutable):
             "symptoms": self.symptoms,
             "pairs": self.pairs.ravel(),
             "triplets": self.triplets.ravel(),
+            "quartets": self.quartets.ravel(),
         }
 
     @classmethod
@@ -191,6 +223,7 @@ class MomentPlan(ArrowSaved, Immutable):
                 columns["symptoms"],
                 columns["pairs"].reshape(-1, 2),
                 columns["triplets"].reshape(-1, 3),
+                columns.get("quartets", np.empty(0, dtype=np.int64)).reshape(-1, 4),  # version 1
             )
         except FileError:
             raise
@@ -198,6 +231,8 @@ class MomentPlan(ArrowSaved, Immutable):
             raise FileError(f"{path} does not hold a valid plan: {error}") from None
 
 
+MOST_QUARTET_SYMPTOMS = 55_000
+"""Of more, four indices do not fit the number that quartets are sorted by."""
 _PAIR_BYTES = 60
 """What listing a pair takes."""
 
@@ -220,7 +255,10 @@ def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
     """Return the distinct rows of all parts, each sorted, in lexicographic order."""
     rows = np.concatenate([part.astype(np.int64) for part in parts])
     rows = sorted_sets(rows, n_symptoms)
-    _, first = np.unique(_keys(rows, n_symptoms), return_index=True)
+    keys = _keys(rows, n_symptoms)
+    if (keys[1:] > keys[:-1]).all():
+        return np.ascontiguousarray(rows)
+    _, first = np.unique(keys, return_index=True)
     return np.ascontiguousarray(rows[first])
 
 

@@ -11,13 +11,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from noisyor.errors import FileError, NoisyOrError, give_notice
+import numpy as np
+from numpy.typing import NDArray
+
+from noisyor.errors import FileError, NoisyOrError, ParameterError, give_notice
 from noisyor.findings.findings import open_records
+from noisyor.findings.label_tables import LabelTable
+from noisyor.findings.labels import Labels
 from noisyor.findings.reading import RecordStream
 from noisyor.io import documents
-from noisyor.moments.counter import MomentCounter, Progress
+from noisyor.moments.counter import Progress
 from noisyor.moments.counting import CountRequest
 from noisyor.moments.moments import Moments
+
+Integers = NDArray[np.int64]
 
 FORMAT, VERSION = "noisyor.partial", 1
 SHORTEST_PAUSE = 2.0
@@ -29,6 +36,8 @@ class Committed(NamedTuple):
 
     total: Moments | None
     files: dict[str, str]
+    label_uses: Integers
+    """To how many records each label belongs."""
 
 
 class ResumableCount:
@@ -41,9 +50,9 @@ class ResumableCount:
 
     def __init__(self, request: CountRequest, checkpoint: Path, n_jobs: int | None = None) -> None:
         self.checkpoint = checkpoint
-        self._counter = MomentCounter(request.plan, request.n_groups, n_jobs)
+        self._counter = request.counter(n_jobs)
         self._request = request
-        self._committed = Committed(None, {})
+        self._committed = Committed(None, {}, self._counter.take_label_uses())
         self._n_written = 0
         self._uncommitted: dict[str, str] = {}
         self._next_commit = time.monotonic()
@@ -74,6 +83,9 @@ class ResumableCount:
             self._write_checkpoint()
             raise
         assert self._committed.total is not None
+        self._counter.check_labels()
+        if isinstance(self._request.labels, LabelTable):
+            self._request.labels.check_uses(self._committed.label_uses)
         return self._committed.total
 
     def _open_records(self, files: list[Path]) -> list[RecordStream]:
@@ -114,7 +126,8 @@ class ResumableCount:
         start = time.monotonic()
         total, counted = self._committed.total, self._counter.take()
         files = self._committed.files | self._uncommitted
-        self._committed = Committed(counted if total is None else total + counted, files)
+        uses = self._committed.label_uses + self._counter.take_label_uses()
+        self._committed = Committed(counted if total is None else total + counted, files, uses)
         self._uncommitted = {}
         end = time.monotonic()
         self._next_commit = end + 10 * (end - start)
@@ -132,12 +145,13 @@ class ResumableCount:
 
     def _write_checkpoint(self) -> None:
         start = time.monotonic()
-        total, files = self._committed
+        total, files, uses = self._committed
         if total is not None and len(files) > self._n_written:
             columns = total.to_columns() | {
                 "finished": list(files),
                 "identities": list(files.values()),
                 "options": self._options,
+                "label_uses": uses,
             }
             try:
                 documents.write_arrow_document(self.checkpoint, FORMAT, VERSION, columns)
@@ -149,20 +163,25 @@ class ResumableCount:
 
     @property
     def _options(self) -> list[str]:
-        form = self._request.form
-        return [repr(form)]
+        form, labels = self._request.form, self._request.labels
+        return [repr(form), *([labels.fingerprint] if isinstance(labels, LabelTable) else [])]
 
     def _restore(self, files: list[Path]) -> None:
         """Take up what an earlier run finished, if it still holds."""
         if not self.checkpoint.exists():
             return
+        if isinstance(self._request.labels, Labels):
+            raise ParameterError(
+                "labels without ids go by the order of all records, of which some are not read "
+                "again: give them a column of ids, or start again without --resume."
+            )
         columns = documents.read_arrow_document(self.checkpoint, {FORMAT: VERSION})
         total = Moments.from_columns(columns, self.checkpoint)
         same_work = (total.plan, total.n_groups) == (self._request.plan, self._request.n_groups)
         if not same_work or columns["options"].tolist() != self._options:
             raise FileError(
-                f"{self.checkpoint} was counted for another structure, plan, number of groups or "
-                "with other options; start again without --resume."
+                f"{self.checkpoint} was counted for another structure, plan, number of groups, "
+                "with other labels or with other options; start again without --resume."
             )
         finished = dict(
             zip(columns["finished"].tolist(), columns["identities"].tolist(), strict=True)
@@ -172,7 +191,10 @@ class ResumableCount:
             if now.get(file) != identity:
                 problem = "has changed since" if file in now else "is not among the files, but"
                 raise FileError(f"{file} {problem} it was counted; start again without --resume.")
-        self._committed = Committed(total, finished)
+        uses = self._committed.label_uses
+        if len(uses):  # files of older versions have no labels, and no column of their uses
+            uses = columns["label_uses"].astype(np.int64).reshape(len(uses))
+        self._committed = Committed(total, finished, uses)
         self._n_written = len(finished)
 
 

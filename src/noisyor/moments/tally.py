@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 
 from noisyor.findings.blocks import Words
 from noisyor.memory import announce
-from noisyor.moments.moments import Margins, Moments, counter_type, shapes_of
+from noisyor.moments.min_count import QUARTET_SUBSETS
+from noisyor.moments.moments import N_ORDERS, Margins, Moments, counter_type, shapes_of
 from noisyor.moments.plan import MomentPlan
+from noisyor.parallel import in_threads
 
+IS_MEMBER = np.array([[k in subset for k in range(4)] for subset in QUARTET_SUBSETS])
+"""Which symptoms of a quartet are in each subset that its margins count."""
 LISTED_PAIR_SECONDS = 14e-9
 """Time a record, over the square of its findings, to look up all pairs (`reproduce speed`)."""
 
@@ -48,10 +52,11 @@ class Tally:
         self._n_groups = n_groups
         self._n_jobs = n_jobs
         self._n_copies = -(-4 * n_jobs // n_groups) if n_jobs > 1 else 1
-        _, n_pairs, n_triplets = plan.sizes
+        _, n_pairs, n_triplets, n_quartets = plan.sizes
+        more = f" and {n_quartets:,} quartets" if n_quartets else ""
         announce(
             4.0 * sum(plan.sizes) * n_groups * self._n_copies,
-            f"counting {n_pairs:,} pairs and {n_triplets:,} triplets in {n_groups:,} groups",
+            f"counting {n_pairs:,} pairs, {n_triplets:,} triplets{more} in {n_groups:,} groups",
             "take fewer groups (--groups), or fewer symptoms",
         )
         self._locks = [threading.Lock() for _ in range(n_groups * self._n_copies)]
@@ -101,6 +106,7 @@ class Tally:
                 self._count_listed(part, counts, row)
             else:
                 self._count_columns(part, counts, row)
+            self._count_quartets(part, counts, row)
 
     def _count_symptoms(self, part: PlaneSlice, counts: "Accumulator", row: int) -> int:
         """Count single symptoms; return how many findings there were."""
@@ -116,13 +122,21 @@ class Tally:
         from noisyor.moments import count_kernels as kernels
 
         sets, span = self._sets, (part.present, part.first, part.last)
-        _, pairs, triplets = (present[row] for present in counts.present)
+        _, pairs, triplets, _ = (present[row] for present in counts.present)
         n_lone = sets.n_lone_pairs
         kernels.count_pairs(*span, sets.pairs[:n_lone], pairs[:n_lone])
         kernels.count_triplets(*span, sets.triplets, sets.plain_triplets, triplets)
         kernels.count_triplets_and_pairs(
             *span, sets.triplets, sets.owners, sets.owned_pairs, triplets, pairs
         )
+
+    def _count_quartets(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
+        """Combine the columns of each quartet: these are few, and no list would be shorter."""
+        from noisyor.moments.count_kernels import count_quartets
+
+        if len(self._sets.quartets):
+            span = part.present, part.first, part.last
+            count_quartets(*span, self._sets.quartets, counts.present[3][row])
 
     def listing_is_cheaper(self, n_findings: int, n_records: int, n_words: int) -> bool:
         """Compare looking up every pair of a record's findings with combining all columns."""
@@ -142,7 +156,7 @@ class Tally:
 
         words = np.ascontiguousarray(part.present[:, part.first : part.last])
         listed = list_bits(words, 64 * words.shape[1])
-        _, pairs, triplets = counts.present
+        _, pairs, triplets, _ = counts.present
         count_listed(*listed, self._listed_sets, pairs[row], triplets[row])
 
     @functools.cached_property
@@ -163,23 +177,29 @@ class Tally:
         from noisyor.moments import count_kernels as kernels
 
         sets, words = self._sets, slice(part.first, part.last)
-        symptoms, pairs, triplets = (margins[row] for margins in counts.margins)
+        symptoms, pairs, triplets, quartets = (margins[row] for margins in counts.margins)
         assert part.unknown is not None
         known = np.zeros_like(part.present)
         np.bitwise_and(~part.unknown[:, words], part.valid, out=known[:, words])
         self._count_symptoms(part, counts, row)
         self._count_columns(part, counts, row)
+        self._count_quartets(part, counts, row)
         span = part.first, part.last
         kernels.count_symptoms(known, *span, sets.symptoms, symptoms)
         kernels.count_pair_margins(part.present, known, *span, sets.pairs, pairs)
         kernels.count_triplet_margins(part.present, known, *span, sets.triplets, triplets)
+        if len(sets.quartets):
+            kernels.count_quartet_margins(
+                part.present, known, *span, sets.quartets, IS_MEMBER, quartets
+            )
 
     def take(self) -> Moments:
         """Return the counts with the pairs in the plan's order, and start with none."""
         self._wait(0)
-        total = self._complete.moments(self._plan, self._sets.pair_order, self._n_groups)
+        asked = self._plan, self._sets.pair_order, self._n_groups, self._n_jobs
+        total = self._complete.moments(*asked)
         if self._partial is not None:
-            total += self._partial.moments(self._plan, self._sets.pair_order, self._n_groups)
+            total += self._partial.moments(*asked)
         self._start()
         return total
 
@@ -210,16 +230,23 @@ class Accumulator:
         self.present = [counts.astype(np.uint64) for counts in self.present]
         self.margins = [counts.astype(np.uint64) for counts in self.margins]
 
-    def moments(self, plan: MomentPlan, pair_order: NDArray[np.int64], n_groups: int) -> Moments:
+    def moments(
+        self, plan: MomentPlan, pair_order: NDArray[np.int64], n_groups: int, n_jobs: int
+    ) -> Moments:
         """Return the counts with the pairs in the plan's order; to be asked once."""
         records, *counts = (
             _joined(each, n_groups) for each in (self.records, *self.present, *self.margins)
         )
-        for pairs in counts[1::3]:
-            for group in pairs:  # one at a time: a second copy of all would double the memory
-                group[pair_order] = group.copy()
-        margins = Margins(*counts[3:]) if counts[3:] else None
-        return Moments(plan, records, tuple(counts[:3]), margins)
+
+        def arrange(group: NDArray[Any]) -> None:
+            group[pair_order] = group.copy()
+
+        for pairs in counts[
+            1::N_ORDERS
+        ]:  # some at a time: a second copy of all would double the memory
+            in_threads(arrange, list(pairs), n_jobs)
+        margins = Margins(*counts[N_ORDERS:]) if counts[N_ORDERS:] else None
+        return Moments(plan, records, tuple(counts[:N_ORDERS]), margins)
 
 
 def _joined(counts: NDArray[Any], n_groups: int) -> NDArray[Any]:
@@ -240,6 +267,7 @@ class VisitedSets:
     def __init__(self, plan: MomentPlan) -> None:
         self.symptoms = plan.symptoms.astype(np.int32)
         self.triplets = plan.triplets.astype(np.int32)
+        self.quartets = plan.quartets.astype(np.int32)
         owned, first_at = np.unique(plan.triplet_rows.ravel(), return_index=True)
         is_lone = np.ones(len(plan.pairs), dtype=np.bool_)
         is_lone[owned] = False
@@ -255,6 +283,11 @@ class VisitedSets:
 
 
 def _tile_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order that visits pairs tile by tile, whose rows stay in the caches nearby."""
-    tiles = pairs // 32
-    return np.lexsort((pairs[:, 1], pairs[:, 0], tiles[:, 1], tiles[:, 0]))
+    """Return the order that visits sorted pairs tile by tile, whose rows stay in the caches nearby.
+
+    A stable sort by tiles alone: numbers of 16 bits are sorted in one pass.
+    """
+    first, second = (pairs // 32).T
+    tiles = first * (second.max(initial=0) + 1) + second
+    is_narrow = tiles.max(initial=0) < 1 << 16
+    return np.argsort(tiles.astype(np.uint16) if is_narrow else tiles, kind="stable")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.errors import ParameterError
 from noisyor.moments.plan import MomentPlan
 from noisyor.network import NoisyOrNetwork
 
@@ -64,6 +65,15 @@ class SetValues:
             variances /= self.n_records
         variances[np.isnan(variances)] = np.inf
         return np.asarray(variances)
+
+
+def check_valued(plan: MomentPlan, order: int) -> None:
+    """Raise an error unless sets of an order have ratios and excesses."""
+    plan.sets(order)
+    if order > 3:
+        raise ParameterError(
+            "ratios and excesses are those of orders 1, 2 and 3; quartets have quartet_tables."
+        )
 
 
 def values_from_counts(
@@ -115,6 +125,7 @@ def values_of_network(
 
     Where diseases occur together, moments are means over the components of a mixture.
     """
+    check_valued(plan, order)
     sets = plan.sets(order)
     excesses, third = np.empty((len(sets), 0)), np.zeros(len(sets))
     if order == 2:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noisyor.errors import FileError, ParameterError, count_of, quoted
-from noisyor.immutable import Immutable
+from noisyor.immutable import Immutable, equal_by_entries
 from noisyor.names import Indices
 from noisyor.network.covariates import Effects, finite_array
 from noisyor.parameters import from_log_odds
@@ -34,6 +34,7 @@ FARTHEST = 4.0
 """Values of a trait reach from minus to plus so many standard deviations."""
 
 
+@equal_by_entries
 class Components(NamedTuple):
     """A mixture of independent diseases."""
 

@@ -141,8 +141,8 @@ class Effects:
         for name in values:
             if name not in known:
                 raise ParameterError(
-                    f"there is no covariate {quoted(name)}{nearest_name(str(name), known)}; the "
-                    f"network has {some_of(known, most=10)}."
+                    f"there is no covariate {quoted(name)}; the network has "
+                    f"{some_of(known, most=10)}{nearest_name(str(name), known) or '.'}"
                 )
         return np.concatenate([each.columns(values.get(each.name)) for each in self.covariates])
 

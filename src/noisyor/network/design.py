@@ -96,6 +96,11 @@ def make_design(
     return Design(covariates, rows)
 
 
+def check_columns(source: Any, names: Sequence[str], record: str = "record") -> None:
+    """Raise an error where a table or file has not all columns of covariates."""
+    _wanted(open_table(source), names, record)
+
+
 def covariates_in_order(
     source: Any, findings: Findings, names: Sequence[str] | None = None, record: str = "record"
 ) -> pa.Table:
@@ -104,7 +109,9 @@ def covariates_in_order(
     """
     table = open_table(source)
     wanted = _wanted(table, names, record)
-    columns = {name: _read(table, name, is_category) for name, is_category in wanted.items()}
+    columns = {
+        name: covariate_values(table, name, is_category) for name, is_category in wanted.items()
+    }
     n_rows = len(next(iter(columns.values())))
     order = rows_of_records(table, n_rows, findings, list(wanted), "covariates", record)
     return pa.table(columns).take(order)
@@ -125,7 +132,7 @@ def design_rows(
     need_columns(table, names)
     columns = []
     for covariate in effects.covariates:
-        values = _read(table, covariate.name, is_category=bool(covariate.levels))
+        values = covariate_values(table, covariate.name, is_category=bool(covariate.levels))
         cells = [_columns_at(table, covariate, values, row) for row in range(len(values))]
         columns.append(np.array(cells).reshape(len(values), covariate.width))
     rows = np.concatenate(columns, axis=1)
@@ -160,7 +167,7 @@ def _wanted(table: Table, names: Sequence[str] | None, record: str) -> dict[str,
 
 def _described(table: Table, name: str, is_category: bool) -> tuple[Covariate, Floats]:
     """Return what a column is, and its columns of the design."""
-    values = _read(table, name, is_category)
+    values = covariate_values(table, name, is_category)
     known = [value for value in values if value is not None]
     if len(set(known)) < 2:
         value = f"{quoted(known[0])} in all records" if known else "unknown in all records"
@@ -205,11 +212,11 @@ def _rounded(numbers: Floats) -> Floats:
     return found
 
 
-def _read(table: Table, name: str, is_category: bool) -> list[Any]:
+def covariate_values(table: Table, name: str, is_category: bool) -> list[Any]:
     """Return a column as numbers, or as texts; None where it is unknown."""
     if not is_category:
         try:
-            return _column(table, name, ColumnKind.NUMBER)
+            return _finite(table, name, _column(table, name, ColumnKind.NUMBER))
         except FileError as error:
             texts = _column(table, name, ColumnKind.ID_TEXT)
             n_numbers = sum(_is_number(text) for text in texts)
@@ -229,6 +236,16 @@ def _column(table: Table, name: str, kind: ColumnKind) -> list[Any]:
     if kind is ColumnKind.NUMBER:
         return [None if x is None or np.isnan(x) else float(x) for x in found]
     return [None if x is None or x.strip() == "" else x.strip() for x in found]
+
+
+def _finite(table: Table, name: str, values: list[Any]) -> list[Any]:
+    for row, value in enumerate(values):
+        if value is not None and np.isinf(value):
+            raise FindingsError(
+                f"{table.location(row)}: the covariate {quoted(name)} is {value}, not a finite "
+                "number: correct it, or leave the cell empty."
+            )
+    return values
 
 
 def _is_number(text: str | None) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noisyor.beliefs import Beliefs
 from noisyor.errors import FileError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.flags import Flag
@@ -15,9 +16,11 @@ from noisyor.io.paths import PathLike
 from noisyor.names import Indices, Name, sorted_sets
 from noisyor.network.causes import Causes, Components, Independent, causes_from_document
 from noisyor.network.csv_files import read_tables, write_network
+from noisyor.network.pictures import plot_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
-from noisyor.parameters import KINDS, Fixed, Parameters, sizes_of
-from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
+from noisyor.parameters import KINDS, Parameters, sizes_of
+from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, USUAL_WORDS, Structure
+from noisyor.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
 
@@ -249,8 +252,11 @@ class NoisyOrNetwork(Immutable):
 
     # --- files ---
 
-    def save(self, path: PathLike) -> None:
-        """Write as a JSON document (docs/formats.md); every digit is kept, and all flags."""
+    def save(self, path: PathLike, *, learned: Mapping[str, Any] | None = None) -> None:
+        """Write as a JSON document (docs/formats.md); every digit is kept, and all flags.
+
+        `learned` is what `Estimate.save` has to say of how it was learned.
+        """
         content: dict[str, Any] = {
             "diseases": self.structure.diseases,
             "priors": self.priors.tolist(),
@@ -265,23 +271,31 @@ class NoisyOrNetwork(Immutable):
             codes = self.flags.map(lambda flags: [Flag(flag).codes for flag in flags.tolist()])
             content["flags"] = dict(zip(KINDS, (each.tolist() for each in codes), strict=True))
         if self._causes is not None:
-            version = NETWORK_VERSION
+            version = 3
             content["causes"] = self._causes.to_document()
+        if self.structure.vocabulary != USUAL_WORDS:
+            version = NETWORK_VERSION
+            content["vocabulary"] = self.structure.vocabulary.to_document()
+        if learned is not None:
+            version = NETWORK_VERSION
+            content["learned"] = learned
         write_document(path, NETWORK_FORMAT, version, content)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read what `save` wrote."""
-        document = read_document(path, {NETWORK_FORMAT: NETWORK_VERSION})
+        """Read what `save` wrote, or the network of what `Estimate.save` wrote."""
+        return cls.from_document(read_document(path, {NETWORK_FORMAT: NETWORK_VERSION}), path)
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any], path: PathLike) -> Self:
+        """Return the network of a document that was read from a path."""
         structure = Structure.from_document(document, path)
         numbers = {
             key: np.array(numbers_of(document, key, path), dtype=np.float64)
             for key in ("priors", "failures", "leaks")
         }
-        # A file may list its edges in any order; its failures follow that order.
-        given = np.array(document["edges"], dtype=np.int64).reshape(-1, 2)
-        order = np.lexsort((given[:, 1], given[:, 0]))
-        if len(numbers["failures"]) == len(given):
+        order = order_of_edges(document)
+        if len(numbers["failures"]) == len(order):
             numbers["failures"] = numbers["failures"][order]
         flags, causes = _read_flags(document, structure, order, path), None
         if "causes" in document:
@@ -307,6 +321,14 @@ class NoisyOrNetwork(Immutable):
         assert found.failures is not None
         assert found.leaks is not None
         return cls(found.structure, found.priors, found.failures, found.leaks)
+
+    def plot(self, ax: Any = None, *, disease: Name | None = None, top: int = 30) -> Any:
+        """Draw diseases, symptoms and the edges between them; return the axes.
+
+        The darker an edge, the more probably the disease causes the symptom. With a disease, its
+        symptoms and the other diseases that cause them; the strongest `top` of each.
+        """
+        return plot_network(self, ax, disease, top)
 
     # --- what it is ---
 
@@ -363,10 +385,14 @@ class NoisyOrNetwork(Immutable):
             return self
         return type(self)(self.structure, None, self.failures, self.leaks, self.flags, causes)
 
-    def disease_flags(self, symptoms: Indices | None = None) -> NDArray[np.uint16] | None:
+    def disease_flags(
+        self, symptoms: Indices | None = None, present: Indices | None = None
+    ) -> NDArray[np.uint16] | None:
         """Return what is doubtful of the parameters that each disease rests on, or None.
 
-        These are its prior and its failures, of all symptoms or of those that are given.
+        These are its prior and its failures, of all symptoms or of those that are given, and the
+        leaks of those that are present: what a disease must be weighed against. The leak of an
+        absent symptom is a factor of all posteriors alike, and cancels.
         """
         if self.flags is None:
             return None
@@ -374,6 +400,8 @@ class NoisyOrNetwork(Immutable):
         matters = np.isin(caused, caused if symptoms is None else symptoms)
         found = self.flags.priors.copy()
         np.bitwise_or.at(found, owners[matters], self.flags.failures[matters])
+        is_there = np.isin(caused, caused if present is None else present)
+        np.bitwise_or.at(found, owners[is_there], self.flags.leaks[caused[is_there]])
         return np.asarray(found & np.uint16(Flag.DOUBTFUL))
 
     def with_flags(self, flags: Parameters) -> Self:
@@ -383,7 +411,13 @@ class NoisyOrNetwork(Immutable):
             self.structure, self.priors, self.failures, self.leaks, both, self._causes
         )
 
-    def with_fixed(self, fixed: Fixed) -> Self:
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """Return the same network for readers with other words, and with synonyms of names."""
+        structure = self.structure.with_vocabulary(vocabulary)
+        priors = None if self._causes is not None else self.priors
+        return type(self)(structure, priors, self.failures, self.leaks, self.flags, self._causes)
+
+    def with_fixed(self, fixed: Beliefs) -> Self:
         """Return the network with fixed values put in, a little inside of 0 and 1."""
         return self.with_parameters(fixed.apply_to(self.parameters))
 
@@ -432,6 +466,14 @@ class NoisyOrNetwork(Immutable):
             f"{structure.n_edges} edges; {kind}{self.priors.sum():.3g} diseases and "
             f"{self.marginals().sum():.3g} findings a record)"
         )
+
+
+def order_of_edges(document: Mapping[str, Any]) -> Indices:
+    """Return the order that sorts a document's edges: a file may list them, and what follows
+    them, in any order.
+    """
+    given = np.array(document["edges"], dtype=np.int64).reshape(-1, 2)
+    return np.lexsort((given[:, 1], given[:, 0]))
 
 
 def _edge_name(structure: Structure, edge: int) -> str:

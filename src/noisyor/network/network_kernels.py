@@ -6,9 +6,10 @@ In these loops p is a disease's prior and f the failure of an edge, as in the pa
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noisyor.kernels import kernel
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -23,7 +24,7 @@ class ParentArrays(NamedTuple):
     edges: Indices
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@kernel
 def next_parent(symptoms: Indices, cursors: Indices, parents: ParentArrays, none: int) -> int:
     """Return the smallest disease at the cursors into the symptoms' parents; `none` at the end."""
     disease = none
@@ -33,7 +34,7 @@ def next_parent(symptoms: Indices, cursors: Indices, parents: ParentArrays, none
     return disease
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def negative_moments(
     sets: Indices,
     parents: ParentArrays,
@@ -71,7 +72,7 @@ def negative_moments(
         moments[row] = moment
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _events(rng: np.random.Generator, p: float, n: int, events: Indices) -> int:
     """Fill in which of n independent trials of probability p succeed; return their number.
 
@@ -106,7 +107,7 @@ class NetworkArrays(NamedTuple):
     leaks: Floats
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def sample_block(
     rng: np.random.Generator,
     n_records: int,
@@ -139,7 +140,7 @@ def sample_block(
             column[records[k] >> 6] |= one << np.uint64(records[k] & 63)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def sample_findings(
     rng: np.random.Generator,
     diseases: NDArray[np.bool_],

@@ -14,8 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, NoisyOrError, ParameterError, StructureError, quoted
-from noisyor.evaluation import in_order_of
+from noisyor.discovery import Suggestions
+from noisyor.errors import (
+    FileError,
+    NoisyOrError,
+    ParameterError,
+    StructureError,
+    quoted,
+    some_of,
+)
+from noisyor.evaluation import DiagnosisEvaluation, in_order_of
 from noisyor.flags import REASONS, Flag, flags_of_row
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
@@ -25,6 +33,7 @@ from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
 from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.trust import intervals_of
+from noisyor.learning.verdicts import MOST_PAIRS, Verdict
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import MOST_JOINT
@@ -35,6 +44,7 @@ from noisyor.parameters import (
     read_standard_errors,
     sizes_of,
 )
+from noisyor.report.suggestions import suggestion_rows
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.structure import Structure
 
@@ -48,8 +58,6 @@ NEUTRAL = (
 )
 MOST_TOGETHER = 20
 """Correlations, and sets of diseases, that a page lists."""
-MOST_PAIRS = 200
-"""The misfits that a page lists; of the others it says only the number."""
 
 
 @dataclass(frozen=True)
@@ -105,24 +113,6 @@ class Reported:
         return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
 
-class Unexplained(NamedTuple):
-    """The verdict on a network; pairs of symptoms that deviate, and what would explain them."""
-
-    n_found: int
-    pairs: list[dict[str, Any]]
-    """The first of them, with the columns of `Misfits.table`."""
-    fits: bool | None = None
-    """The verdict; None where it is not known."""
-    sentences: tuple[str, ...] = ()
-    """The verdict in words; empty where it is not known."""
-    tests: tuple[tuple[str, float], ...] = ()
-    """The p-value of each test."""
-    causes: tuple[dict[str, Any], ...] = ()
-    """What would explain the deviation, with the columns of `Misfits.cause_table`."""
-    edges: tuple[dict[str, Any], ...] = ()
-    """Edges that seem to be missing, the clearest first."""
-
-
 class Dependence(NamedTuple):
     """How diseases occur together, and depend on covariates."""
 
@@ -149,12 +139,16 @@ class Content:
     """By the names prior, failure and leak."""
     schedule: Schedule
     estimate: Estimate | None = None
-    unexplained: Unexplained | None = None
+    unexplained: Verdict | None = None
     """What the network does not explain; None where that is not known."""
     knows_flags: bool = True
     """True if flags would be known if there were any."""
     dependence: Dependence | None = None
     """None where diseases are independent."""
+    evaluation: DiagnosisEvaluation | None = None
+    """None where there are no labels."""
+    suggestions: list[dict[str, Any]] | None = None
+    """Changes of the structure that records ask for; None where that was not looked for."""
 
     @property
     def doubt(self) -> str:
@@ -188,6 +182,8 @@ def content_of(
     errors: Parameters | PathLike | None = None,
     misfits: Any = None,
     truth: NoisyOrNetwork | None = None,
+    evaluation: DiagnosisEvaluation | PathLike | None = None,
+    suggestions: Suggestions | PathLike | None = None,
     title: str | None = None,
 ) -> Content:
     """Gather what is known; see `write_report`."""
@@ -210,14 +206,37 @@ def content_of(
     if truth is not None:
         true = dict(zip(parts, truth.parameters, strict=True))
         parts = {kind: replace(part, true_values=true[kind]) for kind, part in parts.items()}
-    title = title or f"Noisy-or network of {structure.n_diseases:,} diseases"
+    say = structure.vocabulary.translator()
+    title = title or say(f"Noisy-or network of {structure.n_diseases:,} diseases")
     unexplained = _unexplained_by(source, misfits)
     knows_flags = made_from != NETWORK or source.flags is not None
     summary = errors if made_from == SUMMARY else None
     return Content(
         title, made_from, structure, parts, schedule, estimate, unexplained, knows_flags,
-        _dependence_of(source, summary),
+        _dependence_of(source, summary), _evaluation_of(evaluation, structure),
+        suggestion_rows(suggestions, structure),
     )  # fmt: skip
+
+
+def _evaluation_of(
+    evaluation: DiagnosisEvaluation | PathLike | None, structure: Structure
+) -> DiagnosisEvaluation | None:
+    """Return the evaluation that is given, as a value or a file; refuse another network's."""
+    if isinstance(evaluation, str | os.PathLike):
+        evaluation = DiagnosisEvaluation.load(evaluation)
+    if evaluation is None:
+        return None
+    if not isinstance(evaluation, DiagnosisEvaluation):
+        raise ParameterError(
+            f"the evaluation must be a DiagnosisEvaluation or its file, not "
+            f"{type(evaluation).__name__}."
+        )
+    others = {str(each.disease) for each in evaluation.diseases} ^ set(structure.diseases)
+    if others:
+        raise ParameterError(
+            f"the evaluation is of other diseases than the network's: {some_of(sorted(others))}."
+        )
+    return evaluation
 
 
 def _ordered_truth(truth: NoisyOrNetwork | None, structure: Structure) -> NoisyOrNetwork | None:
@@ -372,33 +391,23 @@ def _cause_rows(path: Any) -> list[dict[str, Any]]:
     return [row for row in found if row["parameter"] in OF_CAUSES]
 
 
-def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Unexplained | None:
+def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Verdict | None:
     """Return the misfits that are given, as a value or a file; else those of the estimate."""
     if isinstance(misfits, Misfits):
         if misfits.network.structure != source.structure:
             raise ParameterError("the misfits belong to another structure than the report.")
-        return _unexplained_in(misfits)
+        return Verdict.of(misfits)
     if misfits is not None:
         return _read_unexplained(misfits, source.structure)
-    if not isinstance(source, Estimate) or source.moments is None:
+    if not isinstance(source, Estimate):
         return None
+    if source.moments is None:
+        return source.verdict
     is_counted = not source.moments.is_exact and source.moments.n_records > 0
-    return _unexplained_in(source.misfits()) if is_counted else None
+    return Verdict.of(source.misfits()) if is_counted else None
 
 
-def _unexplained_in(misfits: Misfits) -> Unexplained:
-    return Unexplained(
-        misfits.n_found,
-        misfits.table().slice(0, MOST_PAIRS).to_pylist(),
-        misfits.fits,
-        misfits.sentences,
-        tuple(misfits.tests.items()),
-        tuple(misfits.cause_table().to_pylist()),
-        tuple(misfits.edge_table().slice(0, 20).to_pylist()),
-    )
-
-
-def _read_unexplained(path: Any, structure: Structure) -> Unexplained:
+def _read_unexplained(path: Any, structure: Structure) -> Verdict:
     table = open_table(path)
     numbers = dict.fromkeys(("observed", "expected", "residual", "q_value"), ColumnKind.NUMBER)
     columns = dict.fromkeys(("first", "second", "shared"), ColumnKind.TEXT) | numbers
@@ -414,4 +423,4 @@ def _read_unexplained(path: Any, structure: Structure) -> Unexplained:
             structure.symptom_indices([pair["first"], pair["second"]])
         except NoisyOrError as error:
             raise FileError(f"{RowLocation(table, row)}: {error}") from None
-    return Unexplained(n_found, pairs)
+    return Verdict(n_found, tuple(pairs))

@@ -2,10 +2,16 @@
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "\N{REPLACEMENT CHARACTER}")
 """Characters that HTML cannot hold, whatever they are written as."""
+
+
+PIECE = re.compile(r"<[^>]*>|[^<]+")
+"""A tag, or a text between tags."""
+LABEL = re.compile(r'\b(aria-label|placeholder|title)="([^"]*)"')
 
 
 def text(content: object) -> str:
@@ -15,6 +21,26 @@ def text(content: object) -> str:
     '&lt;b&gt;&#x27;fever&#x27; &amp; \ufffd&lt;/b&gt;'
     """
     return html.escape(str(content).translate(CONTROLS))
+
+
+def texts_translated(page: str, say: Callable[[str], str]) -> str:
+    """Return markup with the texts of its elements, and of labels, in other words.
+
+    >>> texts_translated('<a href="#disease" title="disease">disease</a>', str.upper)
+    '<a href="#disease" title="DISEASE">DISEASE</a>'
+    """
+    if say is str:
+        return page
+
+    def label(found: re.Match[str]) -> str:
+        return f'{found[1]}="{text(say(html.unescape(found[2])))}"'
+
+    def piece(found: re.Match[str]) -> str:
+        if found[0].startswith("<"):
+            return LABEL.sub(label, found[0])
+        return text(say(html.unescape(found[0])))
+
+    return PIECE.sub(piece, page)
 
 
 def table(

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor._version import __version__
+from noisyor.discovery import Suggestions
 from noisyor.errors import FileError
+from noisyor.evaluation import DiagnosisEvaluation
 from noisyor.flags import REASONS
 from noisyor.io.paths import PathLike
 from noisyor.io.replacing import replaced_when_done
@@ -20,10 +22,18 @@ from noisyor.learning.misfits import Misfits
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters
 from noisyor.report import sections
+from noisyor.report.believed import believed, has_beliefs
+from noisyor.report.closing import glossary, provenance
 from noisyor.report.content import Content, Reported, content_of
-from noisyor.report.markup import text
+from noisyor.report.diagnoses import diagnoses
+from noisyor.report.markup import text, texts_translated
+from noisyor.report.opening import opening
+from noisyor.report.suggestions import drawn_edges, suggested
+from noisyor.vocabulary import Vocabulary
 
-SCRIPTS = "parameters.js", "drawing.js", "table.js", "neighbourhood.js", "disease.js"
+SCRIPTS = (
+    "parameters.js", "drawing.js", "table.js", "neighbourhood.js", "chooser.js", "disease.js",
+)  # fmt: skip
 """The page's script, in parts that need each other in this order."""
 
 
@@ -34,6 +44,8 @@ def write_report(
     errors: Parameters | PathLike | None = None,
     misfits: Misfits | PathLike | None = None,
     truth: NoisyOrNetwork | None = None,
+    evaluation: DiagnosisEvaluation | PathLike | None = None,
+    suggestions: Suggestions | PathLike | None = None,
     title: str | None = None,
 ) -> int:
     """Write one HTML page that shows what was learned, how well, and what is doubtful.
@@ -55,6 +67,10 @@ def write_report(
         has its own.
     truth
         The network that the records were sampled from, to compare with.
+    evaluation
+        What `evaluate_diagnoses` found, or the file that `noisyor evaluate --labels` wrote.
+    suggestions
+        What `discovery.suggest` found, or the file that `noisyor suggest` wrote.
     title
         What the page is called.
 
@@ -73,7 +89,10 @@ def write_report(
     >>> 50_000 < size < 500_000
     True
     """
-    content = content_of(source, errors=errors, misfits=misfits, truth=truth, title=title)
+    content = content_of(
+        source, errors=errors, misfits=misfits, truth=truth, evaluation=evaluation,
+        suggestions=suggestions, title=title,
+    )  # fmt: skip
     return write_page(content, path)
 
 
@@ -94,27 +113,46 @@ def check_ending(path: PathLike) -> None:
 
 def page_of(content: Content) -> str:
     """Return the page as text."""
-    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
+    data_text = 'document.getElementById("data").textContent'
+    script = (
+        '"use strict";\n((data) => {\n' + "\n".join(map(_asset, SCRIPTS))
+        + f"\n}})(JSON.parse({data_text}));\n"
+    )  # fmt: skip
     data = json.dumps(data_of(content), ensure_ascii=False, separators=(",", ":"))
-    parts = {
-        "title": text(content.title),
-        "policy": _policy(script),
-        "style": _asset("report.css"),
-        "opening": sections.opening(content),
+    structure = content.structure
+    say = structure.vocabulary.translator([*structure.diseases, *structure.symptoms])
+    shown = {
+        "opening": opening(content),
         "overview": sections.overview(content),
         "printed": sections.printed_rows(content),
         "together": sections.together(content),
         "together_link": "" if content.dependence is None else '<a href="#together">Together</a>',
+        "beliefs": believed(content),
+        "beliefs_link": '<a href="#beliefs">Beliefs</a>' if has_beliefs(content) else "",
         "misfits": sections.misfits(content),
+        "suggestions": suggested(content.suggestions),
+        "suggestions_link": ""
+        if content.suggestions is None
+        else '<a href="#suggestions">Suggestions</a>',
         "schedule": sections.schedule(content),
+        "diagnoses": diagnoses(content),
+        "diagnoses_link": '<a href="#diagnoses">Diagnoses</a>' if content.evaluation else "",
         "truth": sections.truth(content),
         "truth_link": '<a href="#truth">Truth</a>' if content.has_truth else "",
+        "provenance": provenance(content),
+    }
+    parts = {name: texts_translated(part, say) for name, part in shown.items()} | {
+        "title": text(content.title),
+        "policy": _policy(script),
+        "style": _asset("report.css"),
+        "picture": _asset("picture.html"),
+        "glossary": glossary(structure.vocabulary),
         "version": __version__,
         "data": data.replace("<", "\\u003c"),  # so that no name ends the script
         "script": script,
     }
     # The text of a part is not searched for parts again.
-    return Template(_asset("page.html")).substitute(parts)
+    return Template(texts_translated(_asset("page.html"), say)).substitute(parts)
 
 
 def data_of(content: Content) -> dict[str, Any]:
@@ -125,19 +163,29 @@ def data_of(content: Content) -> dict[str, Any]:
     shown = [[*_shown_flags(flags), *(("other", text) for text in texts)] for flags, texts in sets]
     reasons = list(dict.fromkeys(reason for each in shown for reason in each))
     return {
+        **_words(structure.vocabulary),
         "diseases": structure.diseases,
         "symptoms": structure.symptoms,
         "children": np.diff(structure.child_offsets).tolist(),
         "edges": structure.edges[:, 1].tolist(),
         "parameters": columns,
+        **drawn_edges(content.suggestions, structure),
         "reasons": reasons,
         "flagSets": [[reasons.index(reason) for reason in each] for each in shown],
         "knows": {
             "errors": content.knows_errors,
             "flags": content.knows_flags,
             "truth": content.has_truth,
+            "independent": content.dependence is None,
         },
     }
+
+
+def _words(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return what the script says for our words, where readers have others."""
+    if not vocabulary.has_words:
+        return {}
+    return {"words": vocabulary.words}
 
 
 def _columns(part: Reported, sets: dict[tuple[int, tuple[str, ...]], int]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.evaluation import LabelScores
+from noisyor.evaluation.scores import THRESHOLDS
 from noisyor.report.content import Reported
 from noisyor.report.markup import counted, text
 
@@ -57,7 +59,7 @@ def depth_histogram(part: Reported) -> str:
 
 
 class Axis(NamedTuple):
-    """Both axes of a scatter: from the lower left to the upper right corner."""
+    """An axis, or both of a scatter: from the lower left to the upper right corner."""
 
     ticks: tuple[float, ...]
     labels: tuple[str, ...]
@@ -75,10 +77,13 @@ class Axis(NamedTuple):
         return positions
 
 
+FROM_0_TO_1 = Axis((0.0, 0.5, 1.0), ("0", "0.5", "1"), (0.0, 1.0), False)
+
+
 def _axis(part: Reported, logarithmic: bool) -> Axis:
     """Return axes from 0 to 1, or over the powers of ten that the values lie between."""
     if not logarithmic:
-        return Axis((0.0, 0.5, 1.0), ("0", "0.5", "1"), (0.0, 1.0), False)
+        return FROM_0_TO_1
     assert part.true_values is not None
     both = np.clip(np.concatenate([part.values, part.true_values]), LOWEST, 1.0)
     low = math.floor(math.log10(both.min()) + 1e-9)
@@ -109,18 +114,77 @@ def scatter(part: Reported, name: str, *, logarithmic: bool) -> str:
         f'r="{2.6 if len(chosen) < 400 else 1.8}"/>'
         for x, y, flagged in zip(*positions, part.is_flagged[chosen].tolist(), strict=True)
     ]
-    middle = (MARGIN + FAR) // 2
-    pieces = [
-        *_ticks(axis),
-        f'<line class="diagonal" x1="{MARGIN}" y1="{SIZE - MARGIN}" x2="{FAR}" y2="{SIZE - FAR}"/>',
-        *dots,
-        f'<text class="axis-title" x="{middle}" y="{SIZE - 8}">true {text(name)}</text>',
-        f'<text class="axis-title" transform="translate(12 {SIZE - middle}) rotate(-90)">learned'
-        "</text>",
-    ]
+    pieces = [*_ticks(axis, axis), DIAGONAL, *dots, *_titles(f"true {name}", "learned")]
     thinned = "" if len(chosen) == len(part.values) else f"; {len(chosen):,} of them shown"
     scale = " on logarithmic axes" if logarithmic else ""
     label = f"{len(part.values):,} learned {name}s over true ones{scale}{thinned}."
+    return _figure(label, pieces)
+
+
+def calibration_curve(scores: LabelScores, name: str) -> str:
+    """Return how often a disease was seen over its probability, with 95% intervals."""
+    curve = scores.calibration
+    has_labels = curve.n_labels > 0
+    lower, upper = curve.intervals()
+    values = curve.mean_probabilities, curve.shares, lower, upper
+    positions = zip(*(FROM_0_TO_1.positions(each[has_labels]) for each in values), strict=True)
+    dots = [
+        f"<g><title>{counted(int(n), 'label')}, {seen:,} say present</title>"
+        f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{SIZE - low:.1f}" '
+        f'y2="{SIZE - high:.1f}"/><circle class="dot" cx="{x:.1f}" cy="{SIZE - y:.1f}" r="3"/></g>'
+        for (x, y, low, high), n, seen in zip(
+            positions, curve.n_labels[has_labels], curve.n_present[has_labels], strict=True
+        )
+    ]
+    titles = _titles("probability of the network", "share that was seen")
+    label = f"Calibration of {name}: shares with 95% intervals; on the dashed line all is right."
+    return _figure(label, [*_ticks(FROM_0_TO_1, FROM_0_TO_1), DIAGONAL, *dots, *titles])
+
+
+def decision_curve(scores: LabelScores, name: str) -> str:
+    """Return the net benefit of acting by the network, on all and on none, over thresholds."""
+    most = max(scores.prevalence, 1e-9)
+    up = Axis(
+        (0.0, most / 2, most), ("0", f"{most / 2:.2g}", f"{most:.2g}"), (-most / 5, most), False
+    )
+    curves = {"diagonal": scores.treat_all(), "curve": scores.net_benefits}
+    zero = SIZE - up.positions(np.zeros(1))[0]
+    pieces = [
+        *_ticks(FROM_0_TO_1, up),
+        f'<line class="axis" x1="{MARGIN}" x2="{FAR}" y1="{zero:.1f}" y2="{zero:.1f}"/>',
+        *(_path(kind, up, values) for kind, values in curves.items()),
+        *_titles("threshold of the probability", "net benefit"),
+    ]
+    label = (
+        f"Decision curve of {name}: acting by the network's probability; dashed: on all; on none "
+        "the benefit is 0."
+    )
+    return _figure(label, pieces)
+
+
+def _path(kind: str, up: Axis, values: NDArray[np.float64]) -> str:
+    """Return a curve over the thresholds, as far as it is in the picture."""
+    inside = values >= up.ends[0]
+    xs, ys = FROM_0_TO_1.positions(THRESHOLDS[inside]), up.positions(values[inside])
+    points = " ".join(f"{x:.1f},{SIZE - y:.1f}" for x, y in zip(xs, ys, strict=True))
+    return f'<path class="{kind}" d="M{points}"/>' if points else ""
+
+
+DIAGONAL = (
+    f'<line class="diagonal" x1="{MARGIN}" y1="{SIZE - MARGIN}" x2="{FAR}" y2="{SIZE - FAR}"/>'
+)
+
+
+def _titles(across: str, up: str) -> list[str]:
+    middle = (MARGIN + FAR) // 2
+    return [
+        f'<text class="axis-title" x="{middle}" y="{SIZE - 8}">{text(across)}</text>',
+        f'<text class="axis-title" transform="translate(12 {SIZE - middle}) rotate(-90)">'
+        f"{text(up)}</text>",
+    ]
+
+
+def _figure(label: str, pieces: Iterable[str]) -> str:
     picture = _svg("scatter", SIZE, SIZE, label, pieces)
     return f"<figure>{picture}<figcaption>{text(label)}</figcaption></figure>"
 
@@ -134,15 +198,18 @@ def _thinned(part: Reported) -> NDArray[np.int64]:
     return order[np.linspace(0, len(order) - 1, MOST_POINTS).astype(np.int64)]
 
 
-def _ticks(axis: Axis) -> list[str]:
+def _ticks(across: Axis, up: Axis) -> list[str]:
     pieces = []
-    for label, at in zip(axis.labels, axis.positions(np.array(axis.ticks)), strict=True):
-        across = SIZE - at
+    for label, x in zip(across.labels, across.positions(np.array(across.ticks)), strict=True):
         pieces.append(
-            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="12" y2="{SIZE - MARGIN}"/>'
-            f'<line class="grid" x1="{MARGIN}" x2="{FAR}" y1="{across:.1f}" y2="{across:.1f}"/>'
-            f'<text class="tick" x="{at:.1f}" y="{SIZE - MARGIN + 14}">{label}</text>'
-            f'<text class="tick end" x="{MARGIN - 4}" y="{across + 4:.1f}">{label}</text>'
+            f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="{SIZE - MARGIN}"/>'
+            f'<text class="tick" x="{x:.1f}" y="{SIZE - MARGIN + 14}">{label}</text>'
+        )
+    for label, position in zip(up.labels, up.positions(np.array(up.ticks)), strict=True):
+        y = SIZE - position
+        pieces.append(
+            f'<line class="grid" x1="{MARGIN}" x2="{FAR}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text class="tick end" x="{MARGIN - 4}" y="{y + 4:.1f}">{label}</text>'
         )
     return pieces
 

@@ -1,7 +1,7 @@
 """The sections of a page that need no script.
 
-First what was learned and how well, in sentences, figures and a histogram; then how diseases occur
-together, misfits, schedule, truth, and the rows for print.
+How well everything was learned, how diseases occur together, misfits, schedule, truth, and the rows
+for print.
 """
 
 import math
@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import some_of
-from noisyor.learning.estimate import Explained, Learned
+from noisyor.learning.estimate import Explained
+from noisyor.learning.verdicts import Verdict
 from noisyor.report.content import (
     ESTIMATE,
     NETWORK,
     NEUTRAL,
-    SUMMARY,
     Content,
     Dependence,
     Reported,
-    Unexplained,
 )
 from noisyor.report.markup import (
     and_so_on,
@@ -30,8 +29,8 @@ from noisyor.report.markup import (
     paragraph,
     section,
     table,
-    text,
 )
+from noisyor.report.opening import listed_in_words
 from noisyor.report.pictures import depth_histogram, scatter
 from noisyor.schedule.unlearned import Subnetwork
 from noisyor.structure import Structure
@@ -40,108 +39,6 @@ MOST_ROWS = 400
 """Effects and prevalences that a page lists."""
 MOST_PARTS = 50
 """Parts that are not learned that a page lists; of the others it says only the number."""
-
-
-def sentences(content: Content) -> list[str]:
-    """Return what is to be known first, in plain sentences."""
-    doubt = [content.doubt] if content.doubt else []
-    return [*doubt, _what(content), *_how_well(content), _fit(content)]
-
-
-def _what(content: Content) -> str:
-    structure = content.structure
-    diseases, symptoms = structure.n_diseases, structure.n_symptoms
-    layers = f"{counted(diseases, 'disease')}, {counted(symptoms, 'symptom')}"
-    size = f"{layers} and {counted(structure.n_edges, 'edge')}"
-    if content.estimate is not None:
-        records = counted(content.estimate.n_records, "record")
-        method = content.estimate.method.replace("_", " ")
-        seen = "the diseases were seen" if method.startswith("observed") else "no disease was seen"
-        return (
-            f"A network of {size}, learned from {records} in which {seen}, by the method {method}."
-        )
-    if content.made_from == SUMMARY:
-        return (
-            f"A network of {size}. Its files do not say by which method it was learned, or from "
-            "how many records."
-        )
-    return f"A network of {size}, as it stands in its file."
-
-
-def _how_well(content: Content) -> list[str]:
-    n_all = content.structure.n_parameters
-    if not content.knows_flags:
-        missing = "flags" if content.knows_errors else "standard errors, intervals and flags"
-        return [
-            f"How well its {n_all:,} parameters are known is not in the file: {missing} are "
-            "unknown here."
-        ]
-    n_missing = n_all - content.n_learned
-    learned = f"All {n_all:,} parameters were learned"
-    if n_missing:
-        learned = f"{content.n_learned:,} of {n_all:,} parameters were learned"
-    errors = widest_in_words(content.parts, content.structure)
-    if not content.knows_errors:
-        errors = ["Standard errors are not known."]
-    if not content.n_flagged:
-        return [f"{learned}, and none is flagged.", *errors]
-    are = "is" if content.n_flagged == 1 else "are"
-    return [f"{learned}; {content.n_flagged:,} {are} flagged, for the reasons below.", *errors]
-
-
-def widest_in_words(parts: Mapping[str, Learned | Reported], structure: Structure) -> list[str]:
-    """Return a sentence on the least exact of the parameters without a flag, if there are any."""
-    intervals = [np.array(part.intervals()) for part in parts.values()]
-    is_good = np.concatenate([part.flags == 0 for part in parts.values()])
-    lower, upper = np.concatenate(intervals, axis=1)
-    widths = np.where(is_good, upper - lower, np.nan)
-    if not np.isfinite(widths).any():
-        return []
-    row = int(np.nanargmax(widths))
-    kind, disease, symptom = (names[row] for names in structure.parameter_names().values())
-    name = " on ".join(filter(None, (disease, symptom)))
-    return [
-        f"Of those that are not flagged the {kind} of {name} is known least: its 95% interval is "
-        f"{number(float(lower[row]))} to {number(float(upper[row]))}."
-    ]
-
-
-def _fit(content: Content) -> str:
-    found = content.unexplained
-    if found is None:
-        return "Whether the network explains which symptoms go together was not tested here."
-    return found.sentences[0] if found.sentences else _listed(found)
-
-
-def _listed(found: Unexplained) -> str:
-    """Say what a file of pairs says."""
-    if not found.n_found:
-        return "No pair of symptoms deviates."
-    return (
-        f"{counted(found.n_found, 'pair')} of symptoms {'is' if found.n_found == 1 else 'are'} "
-        "not explained: a disease or an edge may be missing."
-    )
-
-
-def cards(content: Content) -> str:
-    """Return the numbers that people look for first."""
-    estimate, found, unknown = content.estimate, content.unexplained, "unknown"
-    knows = content.knows_flags
-    shown = {
-        "diseases": f"{content.structure.n_diseases:,}",
-        "symptoms": f"{content.structure.n_symptoms:,}",
-        "edges": f"{content.structure.n_edges:,}",
-        "records": unknown if estimate is None else f"{estimate.n_records:,}",
-        "parameters learned": f"{content.n_learned:,}" if knows else unknown,
-        "parameters flagged": f"{content.n_flagged:,}" if knows else unknown,
-        "fits": {True: "yes", False: "no", None: unknown}[found.fits if found else None],
-    }
-    items = "".join(
-        f'<div class="card{" muted" if value == unknown else ""}"><dt>{name}</dt>'
-        f"<dd>{value}</dd></div>"
-        for name, value in shown.items()
-    )
-    return f'<dl class="cards">{items}</dl>'
 
 
 def overview(content: Content) -> str:
@@ -219,12 +116,6 @@ def fit_in_words(part: Explained, structure: Structure) -> str:
     return f"{fitted}; the next best explanation, {part.second:,.1f}, is {verdict}."
 
 
-def opening(content: Content) -> str:
-    """Return the lines below the title."""
-    lines = " ".join(text(sentence) for sentence in sentences(content))
-    return f'<p class="lead">{lines}</p>{cards(content)}'
-
-
 KINDS_IN_WORDS = {
     "independent": "Diseases are independent of each other, given what is known of a person.",
     "joint": "Diseases have a joint distribution.",
@@ -295,7 +186,7 @@ def misfits(content: Content) -> str:
             "“noisyor fit --misfits” wrote, or let “fit --report” write the page."
         )
         return section("misfits", "Misfits", paragraph(says, "note"))
-    shown = [paragraph(each) for each in found.sentences or [_listed(found)]]
+    shown = [paragraph(each) for each in found.sentences or [listed_in_words(found)]]
     if found.causes:
         shown.append(_causes(found))
     if found.n_found:
@@ -313,7 +204,7 @@ def misfits(content: Content) -> str:
     return section("misfits", "Misfits", *shown)
 
 
-def _causes(found: Unexplained) -> str:
+def _causes(found: Verdict) -> str:
     rows = []
     for each in found.causes:
         names = each["diseases"] or "none", each["symptoms"] or "none"
@@ -322,7 +213,7 @@ def _causes(found: Unexplained) -> str:
     return table(titles, rows, caption="What would explain the deviation", texts=3)
 
 
-def _pairs(found: Unexplained) -> str:
+def _pairs(found: Verdict) -> str:
     rows = []
     for each in found.pairs:
         counts = f"{each['observed']:,.0f}", f"{each['expected']:,.1f}"
@@ -361,7 +252,13 @@ def schedule(content: Content) -> str:
 
 def _left(parts: list[Subnetwork]) -> list[str]:
     if not parts:
-        return [paragraph("It learns every edge and every prior: all are identifiable.")]
+        return [
+            paragraph(
+                "It reaches every edge and every prior: all are identifiable. How well they are "
+                "known from these records is another matter, which the standard errors and flags "
+                "tell."
+            )
+        ]
     n_edges = sum(len(part.edges) for part in parts)
     listed = bullets(
         f"{counted(len(part.diseases), 'disease')}, {counted(len(part.symptoms), 'symptom')}, "

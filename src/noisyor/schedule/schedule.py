@@ -10,21 +10,31 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
+from noisyor.beliefs import Beliefs
 from noisyor.errors import FileError, NoisyOrError, ScheduleError
 from noisyor.immutable import Immutable
 from noisyor.io.documents import field_of, read_document, write_document
 from noisyor.io.paths import PathLike
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.moments import MomentPlan
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Fixed, Parameters
+from noisyor.parameters import Booleans, Parameters
 from noisyor.schedule.complexity import SampleComplexity, sample_complexity
 from noisyor.schedule.unlearned import Subnetwork, unlearned_subnetworks
 from noisyor.schedule.validity import check_valid
 from noisyor.structure import SCHEDULE_FORMAT, SCHEDULE_VERSION, Structure
 
 Key = TypeVar("Key")
+
+_NAMES = pa.list_(pa.string())
+STEP_COLUMNS = pa.schema(
+    {"round": pa.int64(), "disease": pa.string()}
+    | dict.fromkeys(("symptoms", "teaches", "removed"), _NAMES)
+)
+"""The columns of a schedule's table."""
 
 
 class FixedMasks(NamedTuple):
@@ -34,7 +44,7 @@ class FixedMasks(NamedTuple):
     edges: Booleans
 
     @classmethod
-    def of(cls, fixed: Fixed) -> Self:
+    def of(cls, fixed: Beliefs) -> Self:
         """Return which priors and edges have fixed values."""
         return cls(fixed.mask.priors, fixed.edges)
 
@@ -118,7 +128,7 @@ def read_step(listed: Any, structure: Structure) -> Step[int]:
     return Step(round_, disease, tuple(symptoms), tuple(learned), tuple(removed))
 
 
-class Schedule(Immutable):
+class Schedule(ShownAsTable, Immutable):
     """Which steps teach which edges; immutable, and independent of data.
 
     Parameters
@@ -167,7 +177,7 @@ class Schedule(Immutable):
         self.structure, self.pairs, self.choice = structure, pairs, choice
         self.step_rounds, self.step_diseases, self.step_symptoms = steps[:3]
         self.edge_steps, self.removed = steps[3:]
-        self.fixed = fixed or FixedMasks.of(Fixed(structure))
+        self.fixed = fixed or FixedMasks.of(Beliefs(structure))
         self.prior_steps = _first_triplets(structure.n_diseases, steps)
         rounds = np.append(self.step_rounds, -1)  # the last for what no step teaches, -1
         self.depths = np.where(self.fixed.edges, 0, rounds[self.edge_steps])
@@ -248,6 +258,18 @@ class Schedule(Immutable):
             tuple(diseases[i] for i in removed),
         )
 
+    def table(self) -> ResultTable:
+        """Return one row per step, in names: what is used, what it teaches, what is removed."""
+        symptoms, diseases = self.structure.symptoms, self.structure.diseases
+        columns: dict[str, list[Any]] = {name: [] for name in STEP_COLUMNS.names}
+        for step in self.steps():
+            columns["round"].append(step.round)
+            columns["disease"].append(diseases[step.disease])
+            columns["symptoms"].append([symptoms[j] for j in step.symptoms])
+            columns["teaches"].append([symptoms[j] for j in step.learned])
+            columns["removed"].append([diseases[i] for i in step.removed])
+        return ResultTable(pa.table(columns, schema=STEP_COLUMNS), ("round", "disease"))
+
     def unlearned(self) -> list[Subnetwork]:
         """Return what is not learned, in connected parts, each with the reason in words."""
         return unlearned_subnetworks(self)
@@ -299,7 +321,7 @@ class Schedule(Immutable):
         document = read_document(path, {SCHEDULE_FORMAT: SCHEDULE_VERSION})
         structure = Structure.from_document(document, path)
         try:
-            schedule = cls._from_steps(structure, field_of(document, "steps", path), document)
+            schedule = cls.from_steps(structure, field_of(document, "steps", path), document)
             schedule.validate()
         except FileError:
             raise
@@ -308,9 +330,10 @@ class Schedule(Immutable):
         return schedule
 
     @classmethod
-    def _from_steps(
+    def from_steps(
         cls, structure: Structure, listed: list[Any], document: Mapping[str, Any]
     ) -> Self:
+        """Return the schedule of steps in a document, which are not checked against each other."""
         steps = [read_step(step, structure) for step in listed]
         edge_steps = np.full(structure.n_edges, -1, dtype=np.int64)
         for number, step in enumerate(steps):

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.errors import ParameterError, quoted
 from noisyor.names import Indices
-from noisyor.parameters import Fixed, as_fixed
 from noisyor.schedule.schedule import FixedMasks, Schedule, StepArrays
 from noisyor.structure import Structure
 
@@ -21,7 +21,7 @@ Words = NDArray[np.uint64]
 
 def find_schedule(
     structure: Structure, *, pairs: bool = True, choice: Choice = "first",
-    fixed: Fixed | None = None,
+    fixed: Beliefs | None = None,
 ) -> Schedule:  # fmt: skip
     """Find which triplets and pairs teach which edges, round by round.
 
@@ -55,7 +55,7 @@ def find_schedule(
     if choice not in get_args(Choice):
         raise ParameterError(f"choice must be 'first' or 'rarest', not {quoted(choice)}.")
     n_edges = structure.n_edges
-    masks = FixedMasks.of(as_fixed(fixed, structure))
+    masks = FixedMasks.of(as_beliefs(fixed, structure))
     parents = parent_bits(structure)
     search = SearchState(
         structure.child_offsets,

@@ -10,15 +10,17 @@ where U_x are the parents of x whose edge to x is not learned yet.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from noisyor.kernels import kernel
+from noisyor.kernels.word_kernels import lowest_bit
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@kernel
 def is_admissible(parents: Words, unknown: Words, x: int, y: int, disease: int) -> bool:
     """Return True if no unlearned disease but the given one couples two symptoms."""
     for word in range(parents.shape[1]):
@@ -30,33 +32,23 @@ def is_admissible(parents: Words, unknown: Words, x: int, y: int, disease: int) 
     return True
 
 
-@numba.njit(nogil=True, cache=True)
-def lowest_bit(bits: np.uint64) -> int:
-    """Return the index of the lowest bit that is set."""
-    index = 0
-    while not bits & np.uint64(1):
-        bits >>= np.uint64(1)
-        index += 1
-    return index
-
-
-@numba.njit(nogil=True, cache=True)
+@kernel
 def first_common(one: Words, other: Words) -> int:
     """Return the first element of two sets' intersection, or -1."""
     for word in range(len(one)):
         common = one[word] & other[word]
         if common:
-            return 64 * word + lowest_bit(common)
+            return int(64 * word + lowest_bit(common))
     return -1
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def has(bits: Words, element: int) -> bool:
     """Return True if a set has an element."""
     return bool(bits[element >> 6] >> np.uint64(element & 63) & np.uint64(1))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def admissible_pairs(
     parents: Words, unknown: Words, children: Integers, disease: int, near: Words
 ) -> None:
@@ -69,7 +61,7 @@ def admissible_pairs(
                 near[y, x >> 6] |= one << np.uint64(x & 63)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def first_triangle(near: Words, a: int) -> tuple[int, int]:
     """Return the first two children that are admissible with `a` and each other, or -1, -1."""
     for b in range(near.shape[0]):
@@ -102,7 +94,7 @@ class FoundSteps(NamedTuple):
     """-1 where none does."""
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs: bool) -> int:
     """Write down the steps of a round after the first `n_steps`; return how many there are then.
 
@@ -112,9 +104,12 @@ def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs:
     edge_steps = found.edge_steps
     for disease in range(len(search.child_offsets) - 1):
         edges = search.edge_order[search.child_offsets[disease] : search.child_offsets[disease + 1]]
-        if not (search.depths[edges] < 0).any():
+        children, is_done = np.empty(len(edges), np.int64), True
+        for x in range(len(edges)):
+            children[x] = search.edge_symptoms[edges[x]]
+            is_done = is_done and search.depths[edges[x]] >= 0
+        if is_done:
             continue
-        children = search.edge_symptoms[edges]
         near = np.zeros((len(edges), (len(edges) + 63) >> 6), dtype=np.uint64)
         admissible_pairs(search.parents, search.unknown, children, disease, near)
         for a in range(len(edges)):
@@ -122,8 +117,7 @@ def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs:
                 continue
             b, c = first_triangle(near, a)
             if b >= 0:
-                triplet = np.sort(np.array([children[a], children[b], children[c]]))
-                found.symptoms[n_steps] = triplet
+                write_sorted(children[a], children[b], children[c], found.symptoms[n_steps])
                 for x in (a, b, c):
                     if edge_steps[edges[x]] < 0:
                         edge_steps[edges[x]] = n_steps
@@ -140,7 +134,14 @@ def find_steps(search: SearchState, found: FoundSteps, n_steps: int, with_pairs:
     return n_steps
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
+def write_sorted(a: int, b: int, c: int, triplet: Integers) -> None:
+    """Write three symptoms in their order."""
+    low, high = min(a, b), max(a, b)
+    triplet[0], triplet[1], triplet[2] = min(low, c), max(low, min(high, c)), max(high, c)
+
+
+@kernel
 def couplings(
     parents: Words, step_diseases: Integers, step_symptoms: Integers, found: Integers
 ) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from noisyor.errors import quoted
+from noisyor.immutable import equal_by_entries
 from noisyor.names import Indices
 from noisyor.structure import Structure
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from noisyor.schedule.schedule import Schedule
 
 
+@equal_by_entries
 class Subnetwork(NamedTuple):
     """A connected part of what was not learned."""
 

@@ -39,6 +39,16 @@ class Cleaned:
         none = Parameters.full(structure, False)
         return cls(structure, none.failures.copy(), none.priors.copy(), swaps or [])
 
+    @property
+    def in_doubt(self) -> Booleans:
+        """Which diseases moments do not tell from others, or from a second solution."""
+        doubtful = [
+            each.diseases if each.is_poor or each.is_ambiguous else each.weakly_identified
+            for each in self.explained
+        ]
+        listed = list(itertools.chain(*self.swaps, *doubtful))
+        return np.isin(np.arange(self.structure.n_diseases), listed)
+
     def marked(self, estimate: Estimate, *, by_moments: bool = True) -> Estimate:
         """Return an estimate that says how well components fit, with flags on what is not sure.
 

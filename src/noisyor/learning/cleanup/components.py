@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.beliefs import Beliefs
 from noisyor.identifiability import Identifiability, check_identifiability
 from noisyor.identifiability.check import pieces_left
 from noisyor.identifiability.jacobian import subsets
@@ -15,7 +16,7 @@ from noisyor.learning.pairs import MANY_RECORDS
 from noisyor.learning.ratio_kernels import Couplings
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
-from noisyor.parameters import Booleans, Fixed, Floats
+from noisyor.parameters import Booleans, Floats
 from noisyor.schedule import Schedule
 from noisyor.schedule.search import couplings_of, parent_bits
 from noisyor.structure import Structure
@@ -100,13 +101,13 @@ class Solution(NamedTuple):
     """Diseases of which the moments say too little, whatever their number says."""
 
 
-def find_components(schedule: Schedule, fixed: Fixed) -> tuple[list[Component], Identifiability]:
+def find_components(schedule: Schedule, fixed: Beliefs) -> tuple[list[Component], Identifiability]:
     """Return the components that a schedule leaves, where anything in them can be identified.
 
     The fit does not look at single symptoms, so fixed leaks do not help it.
     """
     structure = schedule.structure
-    usable = Fixed(structure, priors=fixed.values.priors, failures=fixed.values.failures)
+    usable = Beliefs(structure, priors=fixed.values.priors, failures=fixed.values.failures)
     result = check_identifiability(structure, fixed=usable, schedule=schedule)
     found = []
     rng = np.random.default_rng(0)
@@ -158,7 +159,7 @@ def _sets_of(
     return np.unique(np.concatenate(found), axis=0)
 
 
-def plan_for(schedule: Schedule, fixed: Fixed) -> MomentPlan:
+def plan_for(schedule: Schedule, fixed: Beliefs) -> MomentPlan:
     """Return what the clean-up needs besides what a schedule does."""
     return plan_of(schedule.structure, find_components(schedule, fixed)[0])
 

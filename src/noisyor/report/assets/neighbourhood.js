@@ -5,8 +5,8 @@ const MOST_SYMPTOMS = 24;
 const MOST_OTHERS = 16;
 const PICTURE = { width: 860, step: 27, top: 30, node: 21 };
 const LAYERS = {
-  chosen: { x: 8, width: 190, title: "disease" },
-  symptom: { x: 318, width: 200, title: "its symptoms" },
+  chosen: { x: 8, width: 190, title: say`disease` },
+  symptom: { x: 318, width: 200, title: say`its symptoms` },
   other: { x: 652, width: 200, title: "others that cause them" },
 };
 const LETTER = 7.2; // about as wide as a letter is on average
@@ -17,8 +17,9 @@ const byStrength = (disease) => {
   return edges.sort((a, b) => strengthOf(b) - strengthOf(a) || a - b);
 };
 
-// Which other diseases share symptoms with a disease, those first that share most of what it shows.
-const sharing = (disease, edges) => {
+// Which other diseases share symptoms with a disease, those first that share most of what it shows; or, where
+// diseases differ in what they weigh, as much of it as they weigh.
+const sharing = (disease, edges, weigh = () => 1) => {
   const found = new Map();
   edges.forEach((edge) => {
     for (const other of edgesOfSymptom[data.edges[edge]]) {
@@ -30,6 +31,7 @@ const sharing = (disease, edges) => {
       found.set(owner, entry);
     }
   });
+  for (const entry of found.values()) entry.weight *= weigh(entry.disease);
   return [...found.values()].sort((a, b) => b.weight - a.weight || a.disease - b.disease);
 };
 
@@ -42,10 +44,19 @@ const curve = (x1, y1, x2, y2) => {
 const edgeTitle = (edge) =>
   `${data.diseases[ownerOf(edge)]} causes ${data.symptoms[data.edges[edge]]} in ${(100 * strengthOf(edge)).toFixed(0)}%`;
 
+const isDropped = new Set(data.dropped ?? []); // edges that records do not need
+const edgeState = (edge) => (isDropped.has(edge) ? " dropped" : flagSets[firstEdge + edge] ? " doubtful" : "");
 const edgeLine = (edge, path, kind) => drawn("path", {
-  class: `edge ${kind}${flagSets[firstEdge + edge] ? " doubtful" : ""}`, d: path, "stroke-width": lineWidth(edge),
+  class: `edge ${kind}${edgeState(edge)}`, d: path, "stroke-width": lineWidth(edge),
   "data-symptom": data.edges[edge], "data-disease": ownerOf(edge),
 }, drawn("title", {}, edgeTitle(edge)));
+
+// Edges that records ask for: of a disease, the strongest first.
+const toAdd = (disease) => (data.added ?? []).filter(([owner]) => owner === disease).sort((a, b) => b[2] - a[2]);
+const addedLine = ([disease, symptom, strength], path) => drawn("path", {
+  class: "edge own added", d: path, "stroke-width": (0.6 + 5 * strength).toFixed(2),
+  "data-symptom": symptom, "data-disease": disease,
+}, drawn("title", {}, `to add: ${data.diseases[disease]} seems to cause ${data.symptoms[symptom]} in ${(100 * strength).toFixed(0)}%`));
 
 const node = (kind, number, y, name, onOpen) => {
   const { x, width } = LAYERS[kind];
@@ -62,16 +73,17 @@ const node = (kind, number, y, name, onOpen) => {
     drawn("text", { x: x + 11, y: y + 4.5 }, shortened(name, Math.floor((width - 20) / LETTER))));
 };
 
-// What is drawn, and how much is left out.
-const neighbourhood = (disease, open) => {
-  const all = byStrength(disease);
+// What is drawn, and how much is left out. Symptoms that `isFirst` says come before stronger ones.
+const neighbourhood = (disease, open, isFirst = () => false, weigh = () => 1) => {
+  const all = byStrength(disease).sort((a, b) => isFirst(data.edges[b]) - isFirst(data.edges[a]));
   const edges = all.slice(0, MOST_SYMPTOMS);
   const everyone = sharing(disease, all);
-  const others = sharing(disease, edges).slice(0, MOST_OTHERS);
-  const rows = Math.max(edges.length, others.length, 3);
+  const others = sharing(disease, edges, weigh).slice(0, MOST_OTHERS);
+  const added = toAdd(disease).slice(0, MOST_SYMPTOMS);
+  const rows = Math.max(edges.length + added.length, others.length, 3);
   const height = PICTURE.top + rows * PICTURE.step + 12;
   const spread = (n) => (place) => PICTURE.top + ((place + 0.5) * rows * PICTURE.step) / Math.max(n, 1);
-  const symptomY = spread(edges.length);
+  const symptomY = spread(edges.length + added.length);
   const heights = new Map(edges.map((edge, place) => [data.edges[edge], symptomY(place)]));
   const centre = (entry) => entry.edges.reduce((sum, edge) => sum + heights.get(data.edges[edge]), 0) / entry.edges.length;
   others.sort((a, b) => centre(a) - centre(b));
@@ -89,6 +101,13 @@ const neighbourhood = (disease, open) => {
     const y = heights.get(data.edges[edge]);
     lines.push(edgeLine(edge, curve(right("chosen"), middle, LAYERS.symptom.x, y), "own"));
     nodes.push(node("symptom", data.edges[edge], y, data.symptoms[data.edges[edge]], null));
+  });
+  added.forEach((change, place) => {
+    const y = symptomY(edges.length + place);
+    lines.push(addedLine(change, curve(right("chosen"), middle, LAYERS.symptom.x, y)));
+    const made = node("symptom", change[1], y, data.symptoms[change[1]], null);
+    made.classList.add("added");
+    nodes.push(made);
   });
   const titles = Object.values(LAYERS).map(({ x, title }) => drawn("text", { class: "layer", x: x + 11, y: 18 }, title));
   const scene = drawn("g", { class: "scene" }, ...titles, ...lines, ...nodes);
@@ -158,4 +177,19 @@ const litUp = (picture) => {
   };
   for (const name of ["pointerover", "focusin"]) picture.addEventListener(name, (event) => light(event.target));
   for (const name of ["pointerleave", "focusout"]) picture.addEventListener(name, () => light(null));
+};
+
+// The picture in its figure, and what is not in it, in words.
+const framed = (disease, made) => {
+  const picture = drawn("svg", {
+    id: "neighbourhood", viewBox: `0 0 ${PICTURE.width} ${made.height}`, tabindex: 0, role: "group",
+    "aria-label": say`${data.diseases[disease]}, its symptoms, and other diseases that cause them. Plus and minus zoom, arrows move.`,
+  }, made.scene);
+  const closer = zoomable(picture, made.scene, made.height);
+  litUp(picture);
+  byId("picture").replaceChildren(picture);
+  const left = [];
+  if (made.nSymptoms > made.nEdges) left.push(counted(made.nSymptoms - made.nEdges, "weaker symptom"));
+  if (made.nSharing > made.nOthers) left.push(say`${counted(made.nSharing - made.nOthers, "other disease")} that can cause its symptoms`);
+  return { picture, closer, leftOut: left.length ? `Not shown: ${left.join(" and ")}.` : "" };
 };

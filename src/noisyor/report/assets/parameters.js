@@ -1,7 +1,6 @@
-// The numbers of the page as arrays with one entry per parameter: priors, then failures, then leaks.
+// The numbers of the page (`data`) as arrays with one entry per parameter: priors, then failures, then leaks.
 
 const KINDS = ["prior", "failure", "leak"];
-const data = JSON.parse(document.getElementById("data").textContent);
 const nDiseases = data.diseases.length;
 const nEdges = data.edges.length;
 const nSymptoms = data.symptoms.length;
@@ -54,4 +53,14 @@ const shown = (value) => {
   if (value === 0 || Math.abs(value) >= 0.001) return value.toFixed(4);
   return value.toPrecision(2);
 };
-const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
+// The reader's words in place of disease, symptom and record. `say` takes a template: what is put into it, such as a
+// name, stays as it is.
+const translated = (text) => (data.words ? text.replace(/\b(an? )?(disease|symptom|finding|record)(s?)\b/gi, (all, article, noun, many) => {
+  const found = `${noun}${many}`.toLowerCase();
+  const word = data.words[found] ?? found;
+  const put = noun[0] === noun[0].toUpperCase() ? word[0].toUpperCase() + word.slice(1) : word;
+  return (article ? `${article[0]}${/^[aeiou]/i.test(word) ? "n" : ""} ` : "") + put;
+}) : text);
+const say = (texts, ...between) => texts.map((text, i) => translated(text) + (between[i] ?? "")).join("");
+const counted = (n, noun) => `${n.toLocaleString("en")} ${translated(`${noun}${n === 1 ? "" : "s"}`)}`;

@@ -3,8 +3,8 @@
 const ROWS_OF_A_PAGE = 25;
 const COLUMNS = [
   { title: "kind", key: "kind", of: kinds },
-  { title: "disease", key: "disease", of: null },
-  { title: "symptom", key: "symptom", of: null },
+  { title: say`disease`, key: "disease", of: null },
+  { title: say`symptom`, key: "symptom", of: null },
   { title: "value", key: "value", of: values, number: true },
   { title: "std. error", key: "error", of: errors, number: true, when: data.knows.errors },
   { title: data.knows.errors ? "95% interval" : "value as a bar", key: null },
@@ -35,14 +35,29 @@ const sortKey = (name) => {
   return found.of;
 };
 
-// The scale of each kind's bars: failures are spread over 0 to 1, priors and leaks are mostly small.
+// The scale of each kind's bars, with room for all intervals: failures are spread over 0 to 1; priors and leaks are mostly
+// small, and where they differ by powers of ten the scale is logarithmic.
+const rounded = (x, up) => {
+  const step = 10 ** Math.floor(Math.log10(x));
+  return Number(((up ? Math.ceil(x / step - 1e-9) : Math.floor(x / step + 1e-9)) * step).toPrecision(1));
+};
 const scales = KINDS.map((kind, number) => {
-  if (kind === "failure") return 1;
-  let most = 0;
-  for (let row = 0; row < nRows; row++) if (kinds[row] === number) most = Math.max(most, values[row]);
-  const step = 10 ** Math.floor(Math.log10(Math.max(most, 1e-6)));
-  return Math.min(Math.ceil(most / step) * step || 1, 1);
+  if (kind === "failure") return { least: 0, most: 1 };
+  let [least, most] = [1, 1e-6];
+  for (let row = 0; row < nRows; row++) {
+    if (kinds[row] !== number) continue;
+    for (const x of [values[row], uppers[row], truths[row]]) if (x > most) most = x;
+    if (values[row] > 1e-6 && values[row] < least) least = values[row];
+  }
+  most = Math.min(rounded(most, true), 1);
+  if (most / least <= 100) return { least: 0, most };
+  // Lower ends of intervals too, down to a tenth of the smallest value: 0 is infinitely far away here.
+  const floor = least / 10;
+  for (let row = 0; row < nRows; row++)
+    if (kinds[row] === number && lowers[row] < least) least = Math.max(lowers[row], floor);
+  return { least: rounded(least, false), most };
 });
+const scaleInWords = ({ least, most }) => (least > 0 ? `from ${least} to ${most} (logarithmic)` : `from 0 to ${most}`);
 
 const view = { words: [], kind: "", onlyFlagged: false, sort: null, descending: false, page: 0, rows: [] };
 
@@ -70,7 +85,7 @@ const tableRow = (row) => element("tr", { class: flagSets[row] ? "flagged" : nul
   ...COLUMNS.map(({ title, key }) => {
     if (title === "kind") return element("td", {}, KINDS[kinds[row]]);
     if (key === "disease") return element("td", { class: "name" }, diseaseOf[row] < 0 ? "" : diseaseLink(diseaseOf[row]));
-    if (key === "symptom") return element("td", { class: "name" }, symptomOf[row] < 0 ? "" : data.symptoms[symptomOf[row]]);
+    if (key === "symptom") return element("td", { class: "name" }, symptomOf[row] < 0 ? "" : symptomLink(symptomOf[row]));
     if (key === "value") return numberCell(shown(values[row]));
     if (key === "error") return numberCell(shown(errors[row]));
     if (key === "truth") return numberCell(shown(truths[row]));
@@ -118,10 +133,28 @@ const sortBy = (key) => {
 const headCell = ({ title, key, number }) => element("th", { scope: "col", "data-key": key, class: number ? "number" : null },
   key ? element("button", { type: "button", class: "sort", onclick: () => sortBy(key) }, title) : title);
 
+// The rows that are found, as a file for spreadsheets, to which a name that begins with = + - or @ would be a formula.
+const quotedCell = (text) => `"${(/^[=+@-]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+const numberText = (x) => (Number.isFinite(x) ? String(x) : "");
+const csvOf = (rows) => [
+  ["parameter", "disease", "symptom", "value", "standard_error", "lower", "upper", "depth", "flags"].join(","),
+  ...rows.map((row) => [
+    KINDS[kinds[row]], quotedCell(data.diseases[diseaseOf[row]] ?? ""), quotedCell(data.symptoms[symptomOf[row]] ?? ""),
+    ...[values, errors, lowers, uppers].map((each) => numberText(each[row])), depths[row] < 0 ? "" : String(depths[row]),
+    quotedCell(reasonsOf(row).map(([short]) => short).join("; ")),
+  ].join(",")),
+].join("\r\n");
+const download = () => {
+  const address = URL.createObjectURL(new Blob([csvOf(view.rows)], { type: "text/csv" }));
+  element("a", { href: address, download: "parameters.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+};
+
 const startTable = () => {
+  byId("download").addEventListener("click", download);
   byId("table").tHead.append(element("tr", {}, ...COLUMNS.map(headCell)));
   const truth = data.knows.truth ? " The tall mark is the true value." : "";
-  byId("table-scale").textContent = `Bars run from 0 to ${scales[0]} for priors, to 1 for failures, to ${scales[2]} for leaks; ` +
+  byId("table-scale").textContent = `Bars run ${scaleInWords(scales[0])} for priors, from 0 to 1 for failures, ${scaleInWords(scales[2])} for leaks; ` +
     `the dot is the value${data.knows.errors ? ", the line its 95% interval" : ""}.${truth}`;
   byId("table-controls").addEventListener("submit", (event) => event.preventDefault());
   byId("table-search").addEventListener("input", (event) => {

@@ -1,15 +1,17 @@
 """evaluate: how far one network is from another, in its parameters and in what it diagnoses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import ParameterError, StructureError, quoted, some_of
+from noisyor.immutable import equal_by_entries
 from noisyor.inference import posteriors
 from noisyor.inference.intervals import LearnedNetwork, network_of
+from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning import Estimate
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import Rng
@@ -47,8 +49,30 @@ class PosteriorDifferences:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What `evaluate` found."""
+class Coverage:
+    """How many 95% intervals of one kind of parameter hold the true value."""
+
+    n: int
+    """Intervals of parameters without a flag."""
+    n_holding: int
+    n_flagged: int
+    """Parameters with a flag, whose intervals are not counted."""
+
+
+@dataclass(frozen=True)
+class Comparison(ShownAsTable):
+    """What `evaluate` found.
+
+    >>> from noisyor import datasets, evaluate
+    >>> print(evaluate(datasets.figure1(rng=0), datasets.figure1(rng=1), n_records=50))
+    Comparison(mean differences: priors 0.13, failures 0.24, leaks 0; posteriors 0.086)
+    parameters         n    mean   median  largest  where
+    priors             2  0.1282   0.1282   0.2191  A
+    failures           7  0.2403   0.2596   0.4647  B -> e
+    leaks              5       0        0        0  a
+    failures, depth 0  4  0.2806   0.3077   0.4647  B -> e
+    failures, depth 1  3  0.1866  0.08474   0.4351  A -> b
+    """
 
     priors: Errors
     failures: Errors
@@ -56,6 +80,28 @@ class Comparison:
     by_depth: dict[int, Errors]
     """The failures by the depth at which a schedule learns them; -1: not at all."""
     posteriors: PosteriorDifferences | None
+    intervals: dict[str, Coverage] | None = None
+    """Of an estimate: how many 95% intervals of priors, failures and leaks hold the truth."""
+
+    def table(self) -> ResultTable:
+        """Return a row per kind of parameter, and of the failures one per depth."""
+        kinds = {"priors": self.priors, "failures": self.failures, "leaks": self.leaks}
+        depths = {
+            f"failures, depth {depth}" if depth >= 0 else "failures, in no schedule": errors
+            for depth, errors in self.by_depth.items()
+        }
+        rows = [{"parameters": name} | asdict(errors) for name, errors in (kinds | depths).items()]
+        return ResultTable.of_rows(rows, "parameters")
+
+    def __repr__(self) -> str:
+        means = ", ".join(
+            f"{kind} {errors.mean:.2g}"
+            for kind, errors in (
+                ("priors", self.priors), ("failures", self.failures), ("leaks", self.leaks)
+            )
+        )  # fmt: skip
+        asked = f"; posteriors {self.posteriors.mean:.2g}" if self.posteriors else ""
+        return f"Comparison(mean differences: {means}{asked})"
 
 
 def evaluate(
@@ -92,6 +138,7 @@ def evaluate(
         raise ParameterError(
             f"n_records must be a whole number from 0 on, not {quoted(n_records)}."
         )
+    estimate = learned if isinstance(learned, Estimate) else None
     learned, truth = network_of(learned), network_of(truth)
     structure = truth.structure
     mine = in_order_of(learned, structure)
@@ -108,6 +155,7 @@ def evaluate(
         _errors(wrong.leaks, structure.symptoms),
         by_depth,
         _compare_posteriors(mine, truth, n_records, rng, budget) if n_records else None,
+        None if estimate is None else _coverage(estimate, truth),
     )
 
 
@@ -133,6 +181,7 @@ def _compare_posteriors(
     )
 
 
+@equal_by_entries
 class Intervals(NamedTuple):
     """The 95% intervals of one kind of parameter against the truth, one entry each."""
 
@@ -155,6 +204,19 @@ def check_intervals(estimate: Estimate, truth: NoisyOrNetwork) -> dict[str, Inte
             part.depths,
         )  # fmt: skip
     return found
+
+
+def _coverage(estimate: Estimate, truth: NoisyOrNetwork) -> dict[str, Coverage]:
+    """Count the intervals that hold the truth, by kind."""
+    found = check_intervals(estimate, in_order_of(truth, estimate.structure))
+    return {
+        f"{kind}s": Coverage(
+            int(part.is_sound.sum()),
+            int((part.is_sound & part.holds).sum()),
+            int(part.is_flagged.sum()),
+        )
+        for kind, part in found.items()
+    }
 
 
 def in_order_of(network: NoisyOrNetwork, structure: Structure) -> NoisyOrNetwork:

@@ -1,0 +1,69 @@
+"""Workers: threads that answer questions, as many as there are cores; the others wait their turn.
+
+Compiled kernels let other threads run meanwhile. A question whose asker is gone is dropped before
+its turn comes; one that is being answered is told to stop.
+"""
+
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+LONGEST_WAIT = 30.0
+"""Seconds that a question waits for its turn."""
+
+
+class BusyError(Exception):
+    """There are more questions than can be answered in time."""
+
+
+class GoneError(Exception):
+    """Whoever asked did not wait."""
+
+
+class Workers:
+    """Runs work in threads, a few at a time."""
+
+    def __init__(self, n_workers: int | None = None, longest_wait: float = LONGEST_WAIT) -> None:
+        self._n_workers, self._longest_wait = n_workers or os.cpu_count() or 1, longest_wait
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(
+        self, work: Callable[[threading.Event], Any], gone: Callable[[], Awaitable[None]]
+    ) -> Any:
+        """Return the result of work, unless `gone` returns before, or the wait is too long."""
+        stop, result, errors = threading.Event(), [], []
+        async with anyio.create_task_group() as group:
+
+            async def watch() -> None:
+                await gone()
+                stop.set()
+                group.cancel_scope.cancel()
+
+            group.start_soon(watch)
+            try:
+                result.append(await self._in_turn(work, stop))
+            except Exception as error:  # raised below, not as a group of errors
+                errors.append(error)
+            group.cancel_scope.cancel()
+        if stop.is_set():
+            raise GoneError
+        if errors:
+            raise errors[0]
+        return result[0]
+
+    async def _in_turn(self, work: Callable[[threading.Event], Any], stop: threading.Event) -> Any:
+        if self._limiter is None:  # it belongs to a running loop
+            self._limiter = anyio.CapacityLimiter(self._n_workers)
+        place = object()
+        with anyio.move_on_after(self._longest_wait) as waiting:
+            await self._limiter.acquire_on_behalf_of(place)
+        if waiting.cancelled_caught:
+            raise BusyError
+        try:
+            return await anyio.to_thread.run_sync(work, stop)
+        finally:
+            self._limiter.release_on_behalf_of(place)

@@ -1,0 +1,141 @@
+"""All cores: counting, pooled and refined with 1 to 16 threads, and what stays serial."""
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from noisyor.experiments.results import Cell, Quantities, Results, Run
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.speed import plan_named
+from noisyor.experiments.tables import markdown_table
+from noisyor.findings import Findings
+from noisyor.learner import NoisyOrLearner
+from noisyor.moments import count_moments
+from noisyor.network import NoisyOrNetwork
+
+LASTS = "five minutes"
+THREADS = (1, 2, 4, 8, 16)
+LARGE = "qmr_shaped"
+COMPARED_WITH = 2
+"""Threads that all other numbers of them are compared with."""
+REFINED_SHARE = 0.3
+"""So many of the records are enough for refined, which takes long."""
+KINDS = ("count, the paper's plan", "count, all coupled pairs", "pooled", "refined")
+
+
+def cells(settings: ExperimentSettings) -> list[Cell]:
+    """List each kind of work, with as many threads as there are cores for."""
+    n, n_cores = settings.pick(1_000_000, 20_000), os.cpu_count() or 1
+    sizes = {kind: int(REFINED_SHARE * n) if kind == "refined" else n for kind in KINDS}
+    threads = [each for each in THREADS if each <= max(n_cores, COMPARED_WITH)]
+    return [
+        Cell(LARGE, sizes[kind], 0, f"{kind}, {each} threads") for kind in KINDS for each in threads
+    ]
+
+
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
+    """Work with a number of threads: wall clock, processor seconds, and those of the main thread.
+
+    With several threads the main one does what is serial, and otherwise waits.
+    """
+    kind, threads = parts_of(cell.method)
+    network = settings.network(cell.network)
+    work = _work(kind, network, int(threads))
+    work(_sampled(cell.network, min(cell.n_records, 5000), settings))  # compile
+    findings = _sampled(cell.network, cell.n_records, settings)
+    found = [_timed(work, findings) for _ in range(1 if kind == "refined" else 3)]
+    return min(found, key=lambda each: each["wall, s"])
+
+
+def parts_of(method: str) -> tuple[str, int]:
+    """Return the kind of work and the number of threads that a method names."""
+    kind, _, threads = method.rpartition(", ")
+    return kind, int(threads.removesuffix(" threads"))
+
+
+@functools.lru_cache(maxsize=3)
+def _sampled(name: str, n_records: int, settings: ExperimentSettings) -> Findings:
+    return settings.network(name).sample(n_records, rng=1)
+
+
+def _work(kind: str, network: NoisyOrNetwork, n_jobs: int) -> Callable[[Findings], Any]:
+    structure = network.structure
+    if kind in ("pooled", "refined"):
+        learner = NoisyOrLearner(structure, method=kind, n_jobs=n_jobs, random_state=0)
+        return learner.fit
+    plan = plan_named(kind.removeprefix("count, "), structure)
+    return lambda findings: count_moments(findings, plan, n_jobs=n_jobs)
+
+
+def _timed(work: Callable[[Findings], Any], findings: Findings) -> Quantities:
+    clocks = time.perf_counter, time.process_time, time.thread_time
+    before = [clock() for clock in clocks]
+    work(findings)
+    wall, processor, serial = (clock() - start for clock, start in zip(clocks, before, strict=True))
+    return {"wall, s": wall, "processor, s": processor, "main thread, s": serial}
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the rows of all kinds, and those of what can be said of each."""
+    runs = _runs(results)
+    return {
+        "shares": ", ".join(
+            " ".join(_serial(results, kind, runs)[:2]) for kind in KINDS if _of(kind, runs)
+        ),
+        "measured": markdown_table(
+            [
+                ["work", "records", "threads", "wall clock, s", "processor, s",
+                 f"times as fast as {COMPARED_WITH}", "main thread of processor"],
+                *(_row(results, run, runs) for run in runs),
+            ]
+        ),
+        "serial": markdown_table(
+            [
+                ["work", "by the main thread", "by Amdahl's law (threads)"],
+                *(_serial(results, kind, runs) for kind in KINDS if _of(kind, runs)),
+            ]
+        ),
+    }  # fmt: skip
+
+
+def _runs(results: Results) -> list[Run]:
+    methods = [f"{kind}, {threads} threads" for kind in KINDS for threads in THREADS]
+    return sorted(results.runs(*methods), key=lambda run: methods.index(run[2]))
+
+
+def _of(kind: str, runs: list[Run]) -> dict[int, Run]:
+    """Return the runs of a kind by their threads."""
+    return {parts_of(run[2])[1]: run for run in runs if parts_of(run[2])[0] == kind}
+
+
+def _row(results: Results, run: Run, runs: list[Run]) -> list[str]:
+    kind, threads = parts_of(run[2])
+    wall, processor, serial = (
+        results.mean(*run, name) for name in ("wall, s", "processor, s", "main thread, s")
+    )
+    others = _of(kind, runs)
+    ratio = "-"
+    if COMPARED_WITH in others:
+        ratio = f"{results.mean(*others[COMPARED_WITH], 'wall, s') / wall:.2f}"
+    share = f"{serial / processor:.1%}" if threads > 1 else "-"
+    return [kind, f"{run[1]:,}", str(threads), f"{wall:.2f}", f"{processor:.2f}", ratio, share]
+
+
+def _serial(results: Results, kind: str, runs: list[Run]) -> list[str]:
+    """Return what is serial: by the main thread of the most threads; by two wall clocks.
+
+    T(n) = serial + parallel / n, of the fewest and of the most threads.
+    """
+    of_kind = _of(kind, runs)
+    fewest, most = min(of_kind), max(of_kind)
+    if fewest == most:
+        return [kind, "-", "-"]
+    share = results.mean(*of_kind[most], "main thread, s / processor, s")
+    first, last = (results.mean(*of_kind[each], "wall, s") for each in (fewest, most))
+    parallel = (first - last) / (1.0 / fewest - 1.0 / most)
+    serial = (first - parallel / fewest) / (first - parallel / fewest + parallel)
+    # Other work on the machine can make any number of it.
+    by_law = f"{serial:.1%} ({fewest} and {most})" if 0.0 <= serial <= 1.0 else "-"
+    return [kind, f"{share:.1%}", by_law]

@@ -1,0 +1,303 @@
+"""A graphics card: counting, rounds of EM, fits and files, beside all cores in the same run."""
+
+import statistics
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisyor.em.sampled import RecordSampler
+from noisyor.em.sampled_on_card import CardSampler
+from noisyor.experiments.diagnosis import records_with
+from noisyor.experiments.measures import seconds
+from noisyor.experiments.results import Cell, Quantities, Results
+from noisyor.experiments.settings import ExperimentSettings
+from noisyor.experiments.speed import plan_named, write_records
+from noisyor.findings import Findings
+from noisyor.findings.blocks import first_bits, words_for
+from noisyor.gpu import check_device, is_simulated
+from noisyor.gpu.arrays import from_card, on_card
+from noisyor.inference.answers import make_request
+from noisyor.inference.answers_on_card import CardSolver
+from noisyor.inference.posterior import iter_posteriors
+from noisyor.learner import NoisyOrLearner
+from noisyor.moments import MomentPlan, count_moments
+from noisyor.moments.groups import N_GROUPS
+from noisyor.moments.tally import PlaneSlice
+from noisyor.moments.tally_on_card import Buffer, CardCounts, CardPlane, count_plane
+from noisyor.network import NoisyOrNetwork
+
+LASTS = "ten minutes on a machine with a card"
+LARGE = "qmr_shaped"
+REPEATS = 5
+WARM_UP = 9000
+"""Records of a fit before those that are timed."""
+CHUNK = 1_000_000
+"""Records that are sampled, and sent to the card, at a time."""
+PUBLISHED = {"GeForce 2070S, triples of binary variables": 2.0e14, "BitEpi, 16 threads": 1e11}
+"""Sets x records a second that the search for epistasis reports (method.md, section 12)."""
+
+
+def cells(settings: ExperimentSettings) -> list[Cell]:
+    """List what is timed."""
+    n = settings.pick(1_000_000, 20_000)
+    sizes = {
+        "peak, copying": [0], "peak, counting pairs": [n // 10],
+        "peak, counting triplets": [n // 10],
+        "kept, as the paper": [10 * n], "kept, all coupled pairs": [n],
+        "count, as the paper": [n], "count, all coupled pairs": [n],
+        "file, all coupled pairs": [n],
+        "rounds, sampled": [n], "fit, refined": [n, 10 * n],
+    }  # fmt: skip
+    asked = [Cell(name, n, 0, "diagnose, 8 present") for name in settings.available("orphanet570")]
+    return [
+        *(Cell(LARGE, size, 0, method) for method, found in sizes.items() for size in found),
+        *asked,
+    ]
+
+
+def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
+    """Time one piece of work, by the card and, where it has long ended there, by all cores."""
+    check_device("gpu")
+    work, _, what = cell.method.partition(", ")
+    found = WORK[work](settings.network(cell.network), cell.n_records, what)
+    if cell.n_records and "card, s" in found:
+        found["card, ns a record"] = found["card, s"] / cell.n_records * 1e9
+    if "processor, s" in found:
+        found["times faster"] = found["processor, s"] / found["card, s"]
+    return found
+
+
+def median_of(work: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Return the median of some runs, after one that is not counted; the card ends its work."""
+    from numba import cuda
+
+    def run() -> None:
+        work()
+        cuda.synchronize()
+
+    run()
+    return statistics.median(seconds(run) for _ in range(repeats))
+
+
+# --- what bounds it ---
+
+
+def _peak(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
+    """Measure what the card does at most: bytes copied, or words counted without a conflict."""
+    if what == "copying":
+        return {"bytes a second": bytes_per_second()}
+    order = 2 if what.endswith("pairs") else 3
+    return {"sets x records / s": sets_per_second(order, n_records)}
+
+
+def bytes_per_second(n_bytes: int = 1 << 32) -> float:
+    """Return the bytes that are read and written a second, copying within the card."""
+    from numba import cuda
+
+    n = 1024 if is_simulated() else n_bytes
+    one, other = (cuda.device_array(n // 8, np.uint64) for _ in range(2))
+    return 2 * n / median_of(lambda: other.copy_to_device(one))
+
+
+def sets_per_second(order: int, n_records: int, n_sets: int = 1 << 18) -> float:
+    """Return the sets x records a second where all threads read the same few symptoms.
+
+    Reads of near memory then meet no conflict, and rows are as short as can be.
+    """
+    n_sets = 64 if is_simulated() else n_sets
+    n_words = max(n_records // 32, 1)
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 1 << 32, (n_words, 8), dtype=np.uint32)
+    plane = CardPlane(on_card(words), None, on_card(np.zeros(n_words, np.int32)), n_words)
+    sets = on_card(np.tile(np.arange(order, dtype=np.int32), (n_sets, 1)))
+    counts = on_card(np.zeros((1, n_sets), np.uint32))
+    return n_sets * 32 * n_words / median_of(lambda: count_plane(plane, order, sets, counts))
+
+
+# --- counting ---
+
+
+def kept_planes(network: NoisyOrNetwork, n_records: int) -> tuple[list[Buffer], list[CardPlane]]:
+    """Sample records and keep them on the card; the buffers are what they lie in."""
+    buffers, planes = [], []
+    for first in range(0, n_records, CHUNK):
+        findings = network.sample(min(CHUNK, n_records - first), rng=first)
+        n_words = sum(words_for(block.n_records) for block in findings.blocks)
+        buffer = Buffer(network.structure.n_symptoms, n_words)
+        for number, block in enumerate(findings.blocks):
+            last = words_for(block.n_records)
+            valid = first_bits(block.n_records, last)
+            group = number % N_GROUPS
+            buffer.take(PlaneSlice(block.present, None, 0, last, valid, group), False)
+        buffers.append(buffer)
+        planes.append(buffer.send())
+    return buffers, planes
+
+
+def _kept(network: NoisyOrNetwork, n_records: int, name: str) -> Quantities:
+    """Count records that are in the card's memory; the counts must be those of the processor."""
+    plan = plan_named(name, network.structure)
+    _buffers, planes = kept_planes(network, n_records)
+    counts = CardCounts(plan, N_GROUPS, with_margins=False)
+
+    def work() -> None:
+        for plane in planes:
+            counts.add(plane)
+
+    elapsed = median_of(work)
+    n_here = min(CHUNK, n_records)
+    findings = network.sample(n_here, rng=0)
+    here = median_of(lambda: count_moments(findings, plan)) / n_here * n_records
+    _check_counts(plan, planes[0], findings)
+    n_sets = sum(plan.sizes)
+    order = 3 if len(plan.triplets) else 2
+    peak = sets_per_second(order, min(n_records, 100_000))
+    rate = n_sets * n_records / elapsed
+    return {
+        "card, s": elapsed, "processor, s": here, "sets": float(n_sets),
+        "sets x records / s": rate, "of the peak": rate / peak,
+    }  # fmt: skip
+
+
+def _check_counts(plan: MomentPlan, plane: CardPlane, findings: Findings) -> None:
+    """Refuse to go on where the card has counted something else than the processor."""
+    moments = count_moments(findings, plan)
+    for order in (1, 2, 3):
+        sets = plan.sets(order).astype(np.int32)
+        if len(sets):
+            counts = on_card(np.zeros((N_GROUPS, len(sets)), np.uint32))
+            count_plane(plane, order, on_card(sets), counts)
+            if (from_card(counts).sum(axis=0) != moments.counts(order)).any():
+                raise AssertionError("the card counted something else than the processor")
+
+
+def _count(network: NoisyOrNetwork, n_records: int, name: str) -> Quantities:
+    """Count records that are in this machine's memory: they are sent while others are counted."""
+    plan, findings = plan_named(name, network.structure), network.sample(n_records, rng=0)
+    return _on_both(lambda device: count_moments(findings, plan, device=device))
+
+
+def _file(network: NoisyOrNetwork, n_records: int, name: str) -> Quantities:
+    """Count a long file; beside it, what reading it takes without counting."""
+    plan = plan_named(name, network.structure)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "records.parquet")
+        write_records(path, network, n_records, 1, "long")
+        found = _on_both(lambda device: count_moments(path, plan, device=device))
+        few = MomentPlan(network.structure, symptoms=[0])
+        found["reading alone, s"] = median_of(lambda: count_moments(path, few))
+        found["MB"] = path.stat().st_size / 1e6
+    return found
+
+
+# --- learning ---
+
+
+def _rounds(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
+    """Make rounds of EM, one in three of which looks for candidates."""
+    findings = network.sample(n_records, rng=0)
+    samplers = {
+        name: kind(network.structure, findings.blocks)
+        for name, kind in (("card, s", CardSampler), ("processor, s", RecordSampler))
+    }
+    n_blocks = len(findings.blocks)
+    found: Quantities = {}
+    totals = []
+    for name, sampler in samplers.items():
+        sums = [
+            sampler.expect(network, n_blocks, must_screen=True, n_sweeps=2, seed=0),
+            sampler.expect(network, n_blocks, must_screen=False, n_sweeps=2, seed=1),
+        ]
+        totals.append(np.concatenate([each for part in sums for each in part]))
+        for word, must_screen in (("screening, ", True), ("", False)):
+            found[word + name] = median_of(
+                lambda sampler=sampler, must_screen=must_screen: sampler.expect(  # type: ignore[misc]
+                    network, n_blocks, must_screen=must_screen, n_sweeps=2, seed=2
+                )
+            )
+    found["largest difference"] = float(
+        (np.abs(totals[0] - totals[1]) / np.maximum(np.abs(totals[1]), 1e-3)).max()
+    )
+    found["screening, times faster"] = (
+        found["screening, processor, s"] / found["screening, card, s"]
+    )
+    return found
+
+
+def _fit(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
+    """Fit records in memory; ten million on the card alone, once."""
+    findings = network.sample(n_records, rng=0)
+    found = {}
+    fitted = {}
+    for name, device in (("card, s", "gpu"), ("processor, s", "cpu")):
+        if device == "cpu" and n_records > CHUNK:
+            continue
+        learner = NoisyOrLearner(network.structure, method=what, device=device)
+        learner.fit(network.sample(WARM_UP, rng=1))
+        found[name] = statistics.median(
+            seconds(learner.fit, findings) for _ in range(3 if n_records <= CHUNK else 1)
+        )
+        fitted[device] = learner.network_.parameters.vector
+    if len(fitted) == 2:
+        found["largest difference"] = float(np.abs(fitted["gpu"] - fitted["cpu"]).max())
+    return found
+
+
+def _diagnose(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
+    """Find exact posteriors of records with so many findings; a block of them stands for all."""
+    n_here = min(n_records, 8192)
+    rows = records_with(network, int(what.split(maxsplit=1)[0]), min(n_here, 1024), 0)
+    rows = np.resize(rows, (n_here, rows.shape[1]))
+    block = Findings.from_numpy(rows, network.structure).blocks[0]
+    asked = make_request("exact", 0.1, 0)
+    requests = {"gpu": asked._replace(card=CardSolver(network)), "cpu": asked}
+
+    def work(device: str, n_blocks: int) -> Any:
+        found = iter_posteriors(network, n_blocks * [block], requests[device])
+        return deque(found, maxlen=1)[0]
+
+    n_blocks = n_records // n_here
+    there = median_of(lambda: work("gpu", n_blocks))
+    here = median_of(lambda: work("cpu", 1)) * n_blocks
+    one, other = (work(device, 1).probabilities for device in requests)
+    return {
+        "card, s": there, "processor, s": here,
+        "largest difference": float(np.nanmax(np.abs(one - other))),
+    }  # fmt: skip
+
+
+def _on_both(work: Callable[[str], Any]) -> Quantities:
+    """Time work on the card and on all cores; the results must be the same."""
+    if work("gpu") != work("cpu"):
+        raise AssertionError("the card found something else than the processor")
+    return {
+        name: median_of(lambda device=device: work(device))  # type: ignore[misc]
+        for name, device in (("card, s", "gpu"), ("processor, s", "cpu"))
+    }
+
+
+WORK: dict[str, Callable[[NoisyOrNetwork, int, str], Quantities]] = {
+    "peak": _peak, "kept": _kept, "count": _count, "file": _file, "rounds": _rounds, "fit": _fit,
+    "diagnose": _diagnose,
+}  # fmt: skip
+
+
+def page(results: Results) -> dict[str, object]:
+    """Return the tables."""
+    return {
+        "copied": results.runs("peak, copying"),
+        "peaks": results.runs("peak, counting pairs", "peak, counting triplets"),
+        "kept": results.runs(*results.methods("kept")),
+        "counted": results.runs(*results.methods("count")),
+        "files": results.runs(*results.methods("file")),
+        "rounds": results.runs("rounds, sampled"),
+        "fits": [run for run in results.runs("fit, refined") if run[1] <= CHUNK],
+        "large": [run for run in results.runs("fit, refined") if run[1] > CHUNK],
+        "diagnosed": results.runs(*results.methods("diagnose")),
+        "repeats": REPEATS,
+        "published": "; ".join(f"{name}: {rate:.2g}" for name, rate in PUBLISHED.items()),
+    }

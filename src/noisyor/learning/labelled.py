@@ -1,0 +1,124 @@
+"""What labels do for learning: a better start, and parameters that no findings alone could tell.
+
+In records in which a disease was looked for, P(disease) and P(symptom absent | disease) /
+P(symptom absent | no disease) are there to be counted: its prior and its failures are known,
+whatever the structure. Where the labels were taken may depend on the findings, not on the diseases.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from noisyor.beliefs import Beliefs
+from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
+from noisyor.em.sampled import RecordSampler, Sampler
+from noisyor.errors import ParameterError, count_of, quoted
+from noisyor.findings import Findings
+from noisyor.findings.labels import SeenCounts
+from noisyor.learning.cleanup import Cleaned
+from noisyor.learning.trust import FEWEST_CASES
+from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Booleans, Parameters
+from noisyor.structure import Structure
+
+LABELLED_STEPS, WORTH = 10, 4.0
+"""Steps over the labelled records, and the cases that the start is worth in them."""
+
+
+def labelled_start(
+    records: Findings | Sampler, start: NoisyOrNetwork, fixed: Beliefs
+) -> NoisyOrNetwork:
+    """Return a start that has learned from the labelled records what they say of it.
+
+    Some steps of EM over them alone, where the start counts for as much as a few cases.
+    """
+    seen, structure = seen_in(records), start.structure
+    if seen is None or not seen.is_labelled.any():
+        return start
+    sampler = _labelled_sampler(records, structure)
+    if sampler is None:
+        return start
+    totals, n_blocks = RecordTotals(int(sampler.starts[-1]), sampler.known), len(sampler.starts) - 1
+    inner = inside(start.parameters)
+    priors = BetaPriors(inner, Parameters.full(structure, WORTH))
+    network = start.with_parameters(inner).with_fixed(fixed)
+    for step in range(LABELLED_STEPS):
+        counts = sampler.expect(network, n_blocks, must_screen=True, n_sweeps=2, seed=step)
+        network = maximise(Trials.of(structure, counts, totals), network, fixed, priors)
+    return network
+
+
+def _labelled_sampler(records: Findings | Sampler, structure: Structure) -> Sampler | None:
+    """Return a sampler of the labelled records alone."""
+    if not isinstance(records, Findings):
+        return records.labelled()
+    assert records.labels is not None
+    labelled = records.chosen(records.labels.is_labelled)
+    return RecordSampler(structure, labelled.blocks, labels=labelled.labels)
+
+
+def seen_in(records: Findings | Sampler) -> SeenCounts | None:
+    """Return how often diseases were seen in records; None where they have no labels."""
+    if not isinstance(records, Findings):
+        return records.seen
+    return None if records.labels is None else records.labels.counts()
+
+
+def check_labels(seen: SeenCounts | None, fixed: Beliefs) -> None:
+    """Refuse labels of diseases whose fixed priors say that they cannot be."""
+    if seen is None:
+        return
+    for n, value, text in ((seen.seen, 0.0, "seen"), (seen.absent, 1.0, "seen to be absent")):
+        wrong = np.flatnonzero((n > 0) & (fixed.values.priors == value))
+        if len(wrong):
+            name = quoted(seen.diseases[int(wrong[0])])
+            raise ParameterError(
+                f"{name} was {text} in {count_of(int(n[wrong[0]]), 'record')}, but its prior is "
+                f"fixed at {value:g}: correct the labels, or do not fix it."
+            )
+
+
+def check_findings(findings: Findings, fixed: Beliefs) -> None:
+    """Refuse findings that labels and fixed leaks of 0, as anchors have, say cannot be."""
+    labels, structure = findings.labels, findings.structure
+    if labels is None:
+        return
+    rows = np.flatnonzero(labels.is_labelled)
+    is_known, is_on = labels.taken(rows).unpacked()
+    is_absent = is_known & ~is_on
+    for symptom in np.flatnonzero(fixed.values.leaks == 0.0).tolist():
+        rows_without = rows[is_absent[:, structure.parents(symptom)].all(axis=1)]
+        n = int(np.count_nonzero(findings.present(symptom)[rows_without]))
+        if n:
+            raise ParameterError(
+                f"{quoted(structure.symptoms[symptom])} is present in {count_of(n, 'record')} in "
+                "which none of its diseases is, by the labels, but its leak is fixed at 0 (no "
+                "false positives): correct the labels, or do not fix it."
+            )
+
+
+def is_told(seen: SeenCounts | None, n_diseases: int) -> Booleans:
+    """Return which diseases labels tell of: some cases, and some records without it."""
+    if seen is None:
+        return np.zeros(n_diseases, dtype=np.bool_)
+    return np.asarray((seen.seen >= FEWEST_CASES) & (seen.absent >= FEWEST_CASES))
+
+
+def known_with(seen: SeenCounts | None, fixed: Beliefs) -> Beliefs:
+    """Return what need not be told by moments: what is fixed or believed, and what labels tell.
+
+    Only that it is known counts; the values are not those that are learned.
+    """
+    return fixed.knowing(is_told(seen, fixed.structure.n_diseases))
+
+
+def cleaned_with(known: Beliefs, cleaned: Cleaned) -> Cleaned:
+    """Return what the clean-up has learned, without doubts about diseases that are known."""
+    told = known.mask.priors.copy()
+    told[known.structure.edges[known.mask.failures, 0]] = True
+    groups = [tuple(i for i in group if not told[i]) for group in cleaned.swaps]
+    return replace(
+        cleaned,
+        swaps=[group for group in groups if len(group) > 1],
+        explained=[fit for fit in cleaned.explained if not told[fit.diseases].any()],
+    )

@@ -1,0 +1,66 @@
+"""`noisyor suggest` and `noisyor repair`."""
+
+import json
+
+import pyarrow.csv
+import pytest
+
+from discovery.test_suggestions import CLINIC
+from noisyor import Structure
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a structure that lacks an edge, records, and the edge's names."""
+    clinic = CLINIC
+    structure = clinic.structure
+    Structure(structure.diseases, structure.symptoms, structure.edges[1:]).save(
+        tmp_path / "wrong.json"
+    )
+    clinic.sample(4000, rng=1).to_parquet(tmp_path / "records.parquet")
+    missing = tuple(names[0] for names in structure.edge_names().values())
+    return tmp_path, missing
+
+
+def test_suggestions_of_a_structure_and_of_a_network(run, folder):
+    path, (disease, symptom) = folder
+    call = "suggest", path / "wrong.json", path / "records.parquet", "--no-diseases"
+    code, out, err = run(*call, "--json", "-o", path / "s.csv")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["records"] == 4000
+    first = facts["suggestions"][0]
+    assert (first["kind"], first["disease"], first["symptoms"]) == ("add edge", disease, symptom)
+    assert pyarrow.csv.read_csv(path / "s.csv").num_rows == len(facts["suggestions"])
+    run("fit", path / "wrong.json", path / "records.parquet", "-o", path / "learned.json")
+    code, out, _ = run("suggest", path / "learned.json", path / "records.parquet", "--no-diseases")
+    assert code == 0
+    assert f"{disease} seems to cause {symptom}" in out
+
+
+def test_repair_writes_the_better_structure(run, folder):
+    path, (disease, symptom) = folder
+    call = "repair", path / "wrong.json", path / "records.parquet", "--no-diseases"
+    code, out, err = run(*call, "-o", path / "better.csv", "--path", path / "steps.csv")
+    assert (code, err) == (0, "")
+    assert "seems to cause" in out
+    assert Structure.from_csv(path / "better.csv").has_edge(disease, symptom)
+    assert pyarrow.csv.read_csv(path / "steps.csv").num_rows == 1
+    options = "--forbidden", f"{disease}={symptom}", "-o", path / "same.json", "--json"
+    code, out, _ = run(*call, *options)
+    assert json.loads(out)["changes"] == []
+    assert not Structure.load(path / "same.json").has_edge(disease, symptom)
+
+
+def test_misuse_is_refused(run, folder):
+    path, _ = folder
+    call = "repair", path / "wrong.json", path / "records.parquet", "-o", path / "b.csv"
+    code, _, err = run(*call, "--certain", "flu")
+    assert code == 2
+    assert "write disease=symptom" in err
+    code, _, err = run(*call, "--criterion", "aic")
+    assert code == 2
+    assert "criterion must be 'bic' or 'held_out'" in err
+    code, _, err = run(*call[:-1], path / "b.txt")
+    assert code == 2
+    assert "must end in .csv or .json" in err

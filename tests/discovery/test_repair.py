@@ -1,0 +1,105 @@
+"""repair: a structure is mended, step by step."""
+
+import numpy as np
+import pytest
+
+from discovery.test_suggestions import CLINIC, damaged
+from noisyor import NoisyOrLearner, Structure
+from noisyor.discovery import RepairSettings, repair
+from noisyor.discovery.repair import compatible, split
+from noisyor.discovery.suggestions import ADD, DROP, Suggestion
+from noisyor.errors import ParameterError, UnknownNameError
+
+RECORDS = CLINIC.sample(5000, rng=1)
+EASY = RepairSettings(held_out=0.0, diseases=False)
+
+
+@pytest.fixture(scope="module")
+def mended():
+    structure, _ = damaged()
+    return repair(structure, RECORDS)
+
+
+def test_a_damaged_structure_is_mended(mended):
+    assert mended.structure == CLINIC.structure
+    assert {change.kind for change in mended.changes} == {ADD, DROP}
+    assert mended.is_complete
+    bics = [step.bic for step in mended.steps]
+    assert bics == sorted(bics, reverse=True)
+    assert mended.steps[-1].held_out > mended.steps[0].held_out
+    assert mended.table().num_rows == len(mended.changes) == 2
+    assert "1 edges added, 1 dropped, 0 diseases added" in repr(mended)
+
+
+def test_a_right_structure_is_left_alone():
+    estimate = NoisyOrLearner(CLINIC.structure).fit(RECORDS).estimate_
+    found = repair(estimate, RECORDS, settings=EASY)
+    assert found.changes == ()
+    assert found.network.structure == CLINIC.structure
+
+
+def test_certain_and_forbidden_edges_stay_as_they_are():
+    structure, false = damaged()
+    missing = CLINIC.structure.edges[0].tolist()
+    found = repair(structure, RECORDS, certain=[(3, false)], forbidden=[missing], settings=EASY)
+    assert found.structure.has_edge(3, false)
+    assert not found.structure.has_edge(*missing)
+
+
+def test_no_more_changes_than_allowed():
+    structure, _ = damaged()
+    found = repair(structure, RECORDS, max_changes=1, settings=EASY)
+    assert [change.kind for change in found.changes] == [ADD]
+    assert not found.is_complete
+    assert "not complete" in repr(found)
+    assert repair(structure, RECORDS, max_changes=0, settings=EASY).changes == ()
+
+
+def test_an_interruption_keeps_the_steps(monkeypatch):
+    from noisyor.discovery.repair import _Search
+
+    structure, _ = damaged()
+    whole = _Search._next
+
+    def interrupted(search, last, n_left):
+        if last.changes:
+            raise KeyboardInterrupt
+        return whole(search, last, n_left)
+
+    monkeypatch.setattr(_Search, "_next", interrupted)
+    found = repair(structure, RECORDS, settings=EASY)
+    assert [change.kind for change in found.changes] == [ADD]
+    assert not found.is_complete
+
+
+def test_changes_that_share_a_name_wait():
+    nan = float("nan")
+
+    def add(disease, symptom, gain):
+        return Suggestion(ADD, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
+
+    changes = [add("a", "x", 1.0), add("a", "y", 3.0), add("b", "y", 2.0), add("c", "z", 1.0)]
+    assert [(each.disease, each.symptoms[0]) for each in compatible(changes)] == [
+        ("a", "y"), ("c", "z"),
+    ]  # fmt: skip
+
+
+def test_records_are_held_out_once_each():
+    kept, out = split(RECORDS, 0.2, 0)
+    assert (kept.n_records, out.n_records) == (4000, 1000)
+    total = kept.count_present() + out.count_present()
+    np.testing.assert_array_equal(total, RECORDS.count_present())
+    assert split(RECORDS, 0.0, 0) == (RECORDS, None)
+
+
+def test_misuse_is_refused():
+    structure = CLINIC.structure
+    with pytest.raises(ParameterError, match="criterion must be"):
+        repair(structure, RECORDS, criterion="aic")
+    with pytest.raises(ParameterError, match="max_changes must be"):
+        repair(structure, RECORDS, max_changes=-1)
+    with pytest.raises(ParameterError, match="is not an edge"):
+        repair(structure, RECORDS, certain=["flu"])
+    with pytest.raises(UnknownNameError):
+        repair(structure, RECORDS, forbidden=[("no such disease", 0)])
+    assert isinstance(structure, Structure)
