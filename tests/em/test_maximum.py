@@ -72,6 +72,25 @@ def test_it_does_not_stop_in_a_valley(seed, number):
     assert further.values[-1] < run.values[-1] + 0.2
 
 
+def test_it_does_not_stop_at_a_saddle():
+    """There derivatives and information promise nothing, and 0.14 more were to be had."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(259)
+    network = [weak_network(rng, 5, 6) for _ in range(2)][-1]
+    likelihood = likelihood_of(network, network.sample(5000, rng=1))
+    run = climb_penalised(likelihood, network, Limits(200, 0.0), 5)
+
+    def downhill(position):
+        point = likelihood.at(likelihood.moved(network, position))
+        return -point.value, -point.derivatives
+
+    here = likelihood.position_of(run.network)
+    best = minimize(downhill, here, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    assert run.is_settled
+    assert run.values[-1] > -best.fun - 0.05
+
+
 def test_the_penalised_likelihood_never_falls(rng):
     network = weak_network(rng)
     likelihood = likelihood_of(network, network.sample(500, rng=0))

@@ -6,8 +6,10 @@ and C, which would be theirs if all causes were seen. With much damping it is an
 with none a step to where the information says the maximum is. The damping follows from how much of
 the predicted gain a step brings (Levenberg and Marquardt); a step that loses penalised likelihood
 is not made. Where hardly anything is known, the information is far from the curvature of the
-likelihood, and what the last steps have shown of it is used as well. All on the scale of log odds,
-so that every value stays inside of its bounds.
+likelihood, and what the last steps have shown of it is used as well. Near a saddle derivatives and
+information promise nothing although there is more to gain: where steps end, a direction in which
+the likelihood bends upwards is looked for, and followed. All on the scale of log odds, so that
+every value stays inside of its bounds.
 """
 
 from collections import deque
@@ -51,6 +53,13 @@ N_SECANTS = 5
 """Steps from which the curvature is learned: in flat valleys the information is far from it."""
 N_PROBES = 4
 """Vectors of random signs, from which a mean variance is estimated."""
+N_CURVATURES, NUDGE = 8, 0.01
+"""Directions in which the curvature is measured where steps end, and how far in log odds."""
+SADDLE = -0.02
+"""A smaller curvature, as a part of what the information says it is, is that of a saddle."""
+MOST_SADDLES = 5
+SADDLE_STEPS = 1.0, 0.3, 0.1, 0.03, 0.01
+"""How far to go from a saddle, as parts of the longest step."""
 EM_STEPS, FIRST_STEPS = 5, 12
 """Steps of EM, and of Fisher scoring, over some of the records."""
 
@@ -267,11 +276,17 @@ def climb_penalised(
         values.append(value)
     point, damping, gain = likelihood.at(network), 0.1, 0.0
     values.append(point.value)
-    secants = deque[Secant](maxlen=N_SECANTS)
+    secants, n_saddles = deque[Secant](maxlen=N_SECANTS), 0
     while len(point.derivatives):
         least = limits.tol * abs(point.value) or settled
         if (point.left(secants) < least and gain < least) or _has_stalled(values, least):
-            break
+            is_over = least >= NEARLY_SETTLED or n_saddles == MOST_SADDLES
+            beyond = None if is_over else _past_saddle(likelihood, point)
+            if beyond is None:
+                break
+            point, damping, gain, n_saddles = beyond, 0.1, np.inf, n_saddles + 1
+            secants.clear()
+            values.append(point.value)
         if len(values) > limits.max_iter:
             return Run(point.network, values, False)
         after, step, damping = _gaining(likelihood, point, damping, secants)
@@ -305,6 +320,56 @@ def _gaining(
         secants.clear()
         damping, growth = max(damping, 1e-3) * growth, 2.0 * growth
     return after, step, damping
+
+
+def _past_saddle(likelihood: Climbable, point: Point) -> Point | None:
+    """Return a higher point in a direction in which the likelihood bends upwards, or None."""
+    direction = _rising_direction(likelihood, point)
+    if direction is None:
+        return None
+    position, best = likelihood.position_of(point.network), point
+    longest = LONGEST_STEP / np.abs(direction).max() * direction
+    for length in SADDLE_STEPS:  # valleys are curved: often only short ones gain, which is a start
+        moves = length * longest, -length * longest
+        ends = [likelihood.at(likelihood.moved(point.network, position + move)) for move in moves]
+        highest = max(ends, key=lambda end: end.value)
+        if best is not point and highest.value <= best.value:
+            break
+        best = max(best, highest, key=lambda end: end.value)
+    return None if best is point else best
+
+
+def _rising_direction(likelihood: Climbable, point: Point) -> Floats | None:
+    """Return a direction in which the likelihood bends upwards, or None.
+
+    That of the smallest quotient of the curvature, found from differences of derivatives, and the
+    damped information, among a few directions that the one leads to after the other (Rayleigh and
+    Ritz). Of the information, because most quotients are then nearly 1, and a saddle stands out.
+    """
+    own = point.if_seen + point.curvature
+    diagonal = point.curvature + LEAST_DAMPING * own + 1e-9 * own.max() + 1e-12
+    position = likelihood.position_of(point.network)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=len(own))
+    direction = point.information.solve(diagonal, signs * np.sqrt(own))
+    basis, images, bends = list[Floats](), list[Floats](), list[Floats]()
+    for _ in range(min(N_CURVATURES, len(own))):
+        for known, image in zip(basis, images, strict=True):
+            direction = direction - (image @ direction) * known
+        image = point.information.times(direction) + diagonal * direction
+        length = float(np.sqrt(max(direction @ image, 0.0)))
+        if not length > 1e-12 * float(np.abs(direction).max()):
+            break
+        direction, image = direction / length, image / length
+        reach = NUDGE / float(np.abs(direction).max())
+        near = likelihood.at(likelihood.moved(point.network, position + reach * direction))
+        bend = (point.derivatives - near.derivatives) / reach
+        basis.append(direction)
+        images.append(image)
+        bends.append(bend)
+        direction = point.information.solve(diagonal, bend)
+    curvature = np.array(basis) @ np.array(bends).T
+    quotients, vectors = np.linalg.eigh((curvature + curvature.T) / 2.0)
+    return vectors[:, 0] @ np.array(basis) if quotients[0] < SADDLE else None
 
 
 def _has_stalled(values: list[float], least: float) -> bool:
