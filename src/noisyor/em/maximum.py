@@ -6,10 +6,11 @@ and C, which would be theirs if all causes were seen. With much damping it is an
 with none a step to where the information says the maximum is. The damping follows from how much of
 the predicted gain a step brings (Levenberg and Marquardt); a step that loses penalised likelihood
 is not made. Where hardly anything is known, the information is far from the curvature of the
-likelihood, and what the last steps have shown of it is used as well. Near a saddle derivatives and
-information promise nothing although there is more to gain: where steps end, a direction in which
-the likelihood bends upwards is looked for, and followed. All on the scale of log odds, so that
-every value stays inside of its bounds.
+likelihood, and what the last steps have shown of it is used as well. In valleys and near saddles
+derivatives and information promise nothing although there is more to gain: where steps end, the
+curvature itself is measured in a few directions, and steps go on if it promises more, or if the
+likelihood bends upwards. All on the scale of log odds, so that every value stays inside of its
+bounds.
 """
 
 from collections import deque
@@ -34,10 +35,10 @@ from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters, from_log_odds, log_odds
 
-SETTLED, NEARLY_SETTLED = 0.002, 0.05
-"""What is left to gain, by the curvature that was found, and what the last step gained. Along flat
-valleys and near saddles there is far more than steps promise: much smaller than a standard error,
-which is 0.5. Over a part of the records, a third of a standard error is little enough."""
+SETTLED, MOST_SETTLED, NEARLY_SETTLED = 1e-6, 0.002, 0.05
+"""What is left to gain for each parameter, by the curvature that was found, and what the last step
+gained; for all together; and over a part of the records. A standard error is 0.5, but along flat
+valleys and near saddles there is far more to gain than steps promise."""
 LEAST_DAMPING = 0.01
 LONGEST_STEP = 2.0
 """No log odds change by more in a step: the information is that of here."""
@@ -53,11 +54,10 @@ N_SECANTS = 5
 """Steps from which the curvature is learned: in flat valleys the information is far from it."""
 N_PROBES = 4
 """Vectors of random signs, from which a mean variance is estimated."""
-N_CURVATURES, NUDGE = 8, 0.01
+N_MEASURED, NUDGE = 8, 0.01
 """Directions in which the curvature is measured where steps end, and how far in log odds."""
-SADDLE = -0.02
-"""A smaller curvature, as a part of what the information says it is, is that of a saddle."""
-MOST_SADDLES = 5
+MOST_MEASURED = 6
+"""How often it is measured."""
 SADDLE_STEPS = 1.0, 0.3, 0.1, 0.03, 0.01
 """How far to go from a saddle, as parts of the longest step."""
 EM_STEPS, FIRST_STEPS = 5, 12
@@ -108,9 +108,14 @@ class Point(NamedTuple):
         return np.clip(found, -LONGEST_STEP, LONGEST_STEP)
 
     def predicted(self, step: Floats, damping: float) -> float:
-        """Return what a step gains where the curvature is as it was found to be."""
+        """Return what a step gains where the curvature is as it was found to be.
+
+        Earlier steps may have corrected the information, but no damping makes more of it than twice
+        what the derivatives alone promise.
+        """
         damped = damping * (self.curvature + self.if_seen) * step
-        return float(step @ (self.derivatives + damped)) / 2.0
+        along = float(step @ self.derivatives)
+        return min(along + float(step @ damped), 2.0 * along) / 2.0
 
     def left(self, secants: Sequence[Secant]) -> float:
         """Return what is left to gain, with hardly any damping."""
@@ -262,12 +267,12 @@ def climb_penalised(
     start: NoisyOrNetwork,
     limits: Limits,
     n_em_steps: int = 0,
-    settled: float = SETTLED,
+    settled: float | None = None,
 ) -> Run:
     """Climb to the maximum near a start; the penalised likelihood never falls.
 
     A run has settled when less than `tol` is left to gain, as a part of the likelihood; with a
-    `tol` of 0, less than `settled`.
+    `tol` of 0, less than `settled`, or what is next to nothing for so many parameters.
     """
     network, values = start.with_fixed(likelihood.fixed), list[float]()
     for _ in range(min(n_em_steps, limits.max_iter)):
@@ -276,17 +281,23 @@ def climb_penalised(
         values.append(value)
     point, damping, gain = likelihood.at(network), 0.1, 0.0
     values.append(point.value)
-    secants, n_saddles = deque[Secant](maxlen=N_SECANTS), 0
+    next_to_nothing = min(SETTLED * len(point.derivatives), MOST_SETTLED)
+    secants, n_measured = deque[Secant](maxlen=N_SECANTS), 0
     while len(point.derivatives):
-        least = limits.tol * abs(point.value) or settled
+        least = limits.tol * abs(point.value) or settled or next_to_nothing
         if (point.left(secants) < least and gain < least) or _has_stalled(values, least):
-            is_over = least >= NEARLY_SETTLED or n_saddles == MOST_SADDLES
-            beyond = None if is_over else _past_saddle(likelihood, point)
-            if beyond is None:
+            if least >= NEARLY_SETTLED or n_measured == MOST_MEASURED:
                 break
-            point, damping, gain, n_saddles = beyond, 0.1, np.inf, n_saddles + 1
-            secants.clear()
-            values.append(point.value)
+            n_measured += 1
+            measured = _measure(likelihood, point)
+            beyond = _past_saddle(likelihood, point, measured)
+            if beyond is not None:
+                point, secants, damping = beyond, deque(), 0.1
+                values.append(point.value)
+            else:
+                secants, damping = deque(m for m in measured if m.product > 0.0), 0.1
+                if point.left(secants) < least:
+                    break
         if len(values) > limits.max_iter:
             return Run(point.network, values, False)
         after, step, damping = _gaining(likelihood, point, damping, secants)
@@ -298,7 +309,7 @@ def climb_penalised(
         damping = max(damping, 1e-4)
         secant = Secant(step, point.derivatives - after.derivatives)
         if secant.product > 0.0:  # elsewhere the likelihood bends upwards
-            secants.append(secant)
+            secants = deque([*secants, secant], maxlen=N_SECANTS)
         point = after
         values.append(point.value)
     return Run(point.network, values, True)
@@ -322,12 +333,13 @@ def _gaining(
     return after, step, damping
 
 
-def _past_saddle(likelihood: Climbable, point: Point) -> Point | None:
+def _past_saddle(
+    likelihood: Climbable, point: Point, measured: Sequence[Secant]
+) -> Point | None:
     """Return a higher point in a direction in which the likelihood bends upwards, or None."""
-    direction = _rising_direction(likelihood, point)
-    if direction is None:
+    if not measured or measured[0].product > 0.0:
         return None
-    position, best = likelihood.position_of(point.network), point
+    position, best, direction = likelihood.position_of(point.network), point, measured[0].step
     longest = LONGEST_STEP / np.abs(direction).max() * direction
     for length in SADDLE_STEPS:  # valleys are curved: often only short ones gain, which is a start
         moves = length * longest, -length * longest
@@ -339,22 +351,22 @@ def _past_saddle(likelihood: Climbable, point: Point) -> Point | None:
     return None if best is point else best
 
 
-def _rising_direction(likelihood: Climbable, point: Point) -> Floats | None:
-    """Return a direction in which the likelihood bends upwards, or None.
+def _measure(likelihood: Climbable, point: Point) -> list[Secant]:
+    """Return the curvature in some directions, the ones that bend most upwards first.
 
-    That of the smallest quotient of the curvature, found from differences of derivatives, and the
-    damped information, among a few directions that the one leads to after the other (Rayleigh and
-    Ritz). Of the information, because most quotients are then nearly 1, and a saddle stands out.
+    Directions of the smallest quotients of the curvature, found from differences of derivatives,
+    and the damped information, among a few that the one leads to after the other (Rayleigh and
+    Ritz). Of the information, because most quotients are then nearly 1, and the others stand out.
     """
     own = point.if_seen + point.curvature
     diagonal = point.curvature + LEAST_DAMPING * own + 1e-9 * own.max() + 1e-12
     position = likelihood.position_of(point.network)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=len(own))
     direction = point.information.solve(diagonal, signs * np.sqrt(own))
-    basis, images, bends = list[Floats](), list[Floats](), list[Floats]()
-    for _ in range(min(N_CURVATURES, len(own))):
-        for known, image in zip(basis, images, strict=True):
-            direction = direction - (image @ direction) * known
+    steps, images, changes = list[Floats](), list[Floats](), list[Floats]()
+    for _ in range(min(N_MEASURED, len(own))):
+        for step, image in zip(steps, images, strict=True):
+            direction = direction - (image @ direction) * step
         image = point.information.times(direction) + diagonal * direction
         length = float(np.sqrt(max(direction @ image, 0.0)))
         if not length > 1e-12 * float(np.abs(direction).max()):
@@ -362,14 +374,13 @@ def _rising_direction(likelihood: Climbable, point: Point) -> Floats | None:
         direction, image = direction / length, image / length
         reach = NUDGE / float(np.abs(direction).max())
         near = likelihood.at(likelihood.moved(point.network, position + reach * direction))
-        bend = (point.derivatives - near.derivatives) / reach
-        basis.append(direction)
+        steps.append(direction)
         images.append(image)
-        bends.append(bend)
-        direction = point.information.solve(diagonal, bend)
-    curvature = np.array(basis) @ np.array(bends).T
-    quotients, vectors = np.linalg.eigh((curvature + curvature.T) / 2.0)
-    return vectors[:, 0] @ np.array(basis) if quotients[0] < SADDLE else None
+        changes.append((point.derivatives - near.derivatives) / reach)
+        direction = point.information.solve(diagonal, changes[-1])
+    products = np.array(steps) @ np.array(changes).T
+    _, vectors = np.linalg.eigh((products + products.T) / 2.0)
+    return [Secant(each @ np.array(steps), each @ np.array(changes)) for each in vectors.T]
 
 
 def _has_stalled(values: list[float], least: float) -> bool:
