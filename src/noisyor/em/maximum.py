@@ -333,9 +333,7 @@ def _gaining(
     return after, step, damping
 
 
-def _past_saddle(
-    likelihood: Climbable, point: Point, measured: Sequence[Secant]
-) -> Point | None:
+def _past_saddle(likelihood: Climbable, point: Point, measured: Sequence[Secant]) -> Point | None:
     """Return a higher point in a direction in which the likelihood bends upwards, or None."""
     if not measured or measured[0].product > 0.0:
         return None
