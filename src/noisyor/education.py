@@ -119,7 +119,7 @@ def analyse_skills(
     >>> wrong = test.sample(1000, rng=1)
     >>> learner = NoisyOrLearner(test.structure, causes="joint").fit(wrong)
     >>> analyse_skills(learner.estimate_, wrong)
-    SkillAnalysis(5 items, 2 skills, 1,000 persons; accuracy 0.77, SRMSR 0.0111)
+    SkillAnalysis(5 items, 2 skills, 1,000 persons; accuracy 0.77, SRMSR 0.0113)
     """
     _check(estimate)
     structure = estimate.structure

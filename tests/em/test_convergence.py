@@ -25,10 +25,11 @@ def test_agrees_with_the_slow_twin(rng, correlation):
 
 def test_correlated_draws_count_for_fewer(rng):
     """Of a first-order chain with correlation r, one in (1 + r) / (1 - r) draws counts."""
-    chains = autoregressive(rng, 4, 4000, 0.8)
-    found = convergence_of(chains[:, :, np.newaxis])
-    assert found.effective_sizes[0] == pytest.approx(16_000 / 9, rel=0.15)
-    assert found.r_hats[0] < 1.01
+    chains = np.stack([autoregressive(rng, 4, 4000, 0.8) for _ in range(20)], axis=2)
+    found = convergence_of(chains)
+    # Of one quantity it is estimated to about a twelfth, of the mean of 20 to a fiftieth.
+    assert found.effective_sizes.mean() == pytest.approx(16_000 / 9, rel=0.1)
+    assert (found.r_hats < 1.01).all()
 
 
 def test_chains_that_disagree_are_noticed(rng):
