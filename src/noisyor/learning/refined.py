@@ -22,7 +22,7 @@ from noisyor.em.information import (
     errors_of,
     scale_of,
 )
-from noisyor.em.maximum import find_maximum
+from noisyor.em.maximum import FIRST_RECORDS, find_maximum
 from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
@@ -49,7 +49,7 @@ from noisyor.learning.labelled import (
     labelled_start,
     seen_in,
 )
-from noisyor.learning.starts import believed_start, even_network
+from noisyor.learning.starts import believed_start, likely_even_network
 from noisyor.learning.trust import (
     FEWEST_CASES,
     FlatDirections,
@@ -238,8 +238,7 @@ def _climb_exactly(
 ) -> Climbed:  # fmt: skip
     """Find the maximum of the penalised likelihood."""
     totals = expectation.totals
-    frequencies = expectation.count_present() / np.maximum(totals.known, 1.0)
-    even = even_network(expectation.structure, frequencies, fixed)
+    even = likely_even_network(expectation.thinned(FIRST_RECORDS, settings.rng), fixed)
     starts = list(dict.fromkeys([*starts, even]))  # the same where counts, or labels, tell nothing
     limits = settings.limits(max_iter=100, tol=0.0)
     run, priors = find_maximum(expectation, starts, fixed, share, limits, settings.rng, progress)
