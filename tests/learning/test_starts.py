@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from conftest import network_on
 from noisyor import Fixed, NoisyOrLearner, Structure, datasets
 from noisyor.em.exact import ExactExpectation
 from noisyor.experiments.settings import real_network
-from noisyor.learning.starts import even_network, with_well_known
+from noisyor.learning.starts import even_network, likely_even_network, with_well_known
 
 
 def test_an_even_network_explains_how_often_symptoms_are_present():
@@ -64,3 +65,17 @@ def test_a_start_has_no_prior_that_nothing_supports(real_structures):
     exact = ExactExpectation(findings)
     missing = exact.expect(network).log_likelihood - exact.expect(start).log_likelihood
     assert missing / 3000 < 1.0
+
+
+@pytest.mark.parametrize(
+    ("failures", "chosen"), [((0.2, 0.6), (0.4,)), ((0.9, 0.99), (0.92, 0.96, 0.98))]
+)
+def test_records_tell_how_strong_edges_are(rng, failures, chosen):
+    """From strong edges of few diseases, weak edges of many are not reached."""
+    matrix = np.zeros((10, 30))
+    for row in matrix:
+        row[rng.choice(30, 12, replace=False)] = 1
+    network = network_on(Structure.from_matrix(matrix), rng, (0.05, 0.1), failures, (0.001, 0.02))
+    expectation = ExactExpectation(network.sample(3000, rng=0))
+    start = likely_even_network(expectation, Fixed(network.structure))
+    assert start.failures[0] in chosen
