@@ -71,6 +71,30 @@ def test_diseases_that_rest_on_flagged_parameters_are_marked():
         assert row["flags"] == ("uncertified" if row["disease"] == "asthma" else "")
 
 
+def test_what_is_marked_in_a_record_travels_with_the_table():
+    """It stood in a notice and in the metadata of Parquet, and CSV files had nothing of it."""
+    clinic = datasets.clinic()
+    flags = Parameters.full(clinic.structure, 0, np.uint16)
+    leaks = flags.leaks.copy()
+    leaks[clinic.structure.symptom_index("wheezing")] = Flag.WEAK
+    flagged = clinic.with_flags(Parameters(flags.priors, flags.failures, leaks))
+    findings = clinic.sample(200, rng=0)
+    found = posteriors(flagged, findings)
+    names = clinic.structure.diseases
+    wide, _ = table_of(flagged, findings, None)
+    marked = [row["flagged"].split("; ") if row["flagged"] else [] for row in wide.to_pylist()]
+    for number, listed in enumerate(marked):
+        is_shown = found.is_flagged[number] & (found.probabilities[number] >= 0.01)
+        assert listed == [names[i] for i in np.flatnonzero(is_shown)]
+    assert any(marked)
+    long, _ = table_of(flagged, findings, 20)
+    for row in long.to_pylist():
+        disease = clinic.structure.disease_index(row["disease"])
+        for name in "flags", "flags_of_others":
+            assert row[name] == Flag(int(getattr(found, name)[row["record"], disease])).codes
+    assert any(row["flags_of_others"] for row in long.to_pylist())
+
+
 def test_impossible_records_have_no_answer():
     structure = Structure.from_edges([("flu", "fever")])
     network = NoisyOrNetwork(structure, [0.2], [0.5], [0.0])

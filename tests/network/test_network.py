@@ -227,7 +227,7 @@ def test_what_is_wrong_with_flags_is_named(tmp_path, flags, message):
         datasets.figure1(0).with_flags(Parameters([0], [0], [0]))
 
 
-def test_a_disease_rests_on_its_prior_and_its_failures_of_some_symptoms():
+def test_a_disease_may_rest_on_its_prior_its_failures_and_leaks():
     network = datasets.figure1(0)
     assert network.disease_flags() is None
     none = Parameters.full(network.structure, 0, np.uint16)
@@ -235,9 +235,10 @@ def test_a_disease_rests_on_its_prior_and_its_failures_of_some_symptoms():
     failures[network.structure.edge_index("B", "d")] = Flag.WEAK | Flag.FIXED
     flagged = network.with_flags(Parameters([Flag.FIXED, Flag.NO_ERROR], failures, none.leaks))
     assert flagged.disease_flags().tolist() == [0, Flag.NO_ERROR | Flag.WEAK]
-    d = network.structure.symptom_indices(["d"])
-    assert flagged.disease_flags(d).tolist() == [0, Flag.NO_ERROR | Flag.WEAK]
-    assert flagged.disease_flags(d[:0]).tolist() == [0, Flag.NO_ERROR]
+    leaks = none.leaks.copy()
+    leaks[network.structure.symptom_index("a")] = Flag.CLIPPED
+    more = flagged.with_flags(Parameters(none.priors, none.failures, leaks))
+    assert more.disease_flags().tolist() == [Flag.CLIPPED, Flag.NO_ERROR | Flag.WEAK]
 
 
 def test_a_missing_key_is_named(tmp_path):

@@ -238,17 +238,19 @@ def _percent(p: float) -> str:
 
 def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
     """Return the most probable diseases as a table with bars."""
+    from noisyor.inference.posterior import is_marked
+
     has_intervals = found.interval_lower is not None
     is_rough = found.method != "exact"
     more = ["95% interval"] * has_intervals + ["within"] * is_rough
     table = []
     for row in rows:
-        name = f"{row['disease']} *" if row.get("flags") else row["disease"]
+        name = f"{row['disease']} *" if is_marked(row) else row["disease"]
         cells = [name, _percent(row["probability"]), _percent(row["prior"])]
         if has_intervals:
             cells.append(_interval(row["interval_lower"], row["interval_upper"]))
         if is_rough:
-            cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
+            cells.append(f"{_percent(row['bound_lower'])} to {_percent(row['bound_upper'])}")
         table.append([*cells, _bar(row["probability"])])
     titles = "disease", "probability", "before", *more, ""
     return text_table(titles, table, left=["disease", ""], has_lines=False)
@@ -264,14 +266,18 @@ def _interval(lower: float, upper: float) -> str:
 
 def _show_flags(rows: list[dict[str, Any]]) -> None:
     """Say below the table why diseases are marked in it."""
-    by_flags: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for row in rows:
         if row.get("flags"):
-            by_flags.setdefault(row["flags"], []).append(row["disease"])
-    if by_flags:
+            reasons = Flag.from_codes(row["flags"]).reasons
+            by_reason.setdefault(reasons, []).append(row["disease"])
+        if row.get("flagged_by"):
+            shared = f"shares present findings with what is flagged: {row['flagged_by']}"
+            by_reason.setdefault(shared, []).append(row["disease"])
+    if by_reason:
         show("* rests on parameters that are flagged: it may be far off, and has no interval.")
-    for codes, diseases in by_flags.items():
-        show(f"  {', '.join(diseases)}: {Flag.from_codes(codes).reasons}.")
+    for reason, diseases in by_reason.items():
+        show(f"  {', '.join(diseases)}: {reason}.")
 
 
 def _heading(found: "Posterior") -> str:

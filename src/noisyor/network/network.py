@@ -385,23 +385,17 @@ class NoisyOrNetwork(Immutable):
             return self
         return type(self)(self.structure, None, self.failures, self.leaks, self.flags, causes)
 
-    def disease_flags(
-        self, symptoms: Indices | None = None, present: Indices | None = None
-    ) -> NDArray[np.uint16] | None:
-        """Return what is doubtful of the parameters that each disease rests on, or None.
+    def disease_flags(self) -> NDArray[np.uint16] | None:
+        """Return what is doubtful of the parameters that each disease may rest on, or None.
 
-        These are its prior and its failures, of all symptoms or of those that are given, and the
-        leaks of those that are present: what a disease must be weighed against. The leak of an
-        absent symptom is a factor of all posteriors alike, and cancels.
+        These are its prior, its failures, and the leaks of its symptoms; a posterior rests on some
+        of them (`Posterior.flags`).
         """
         if self.flags is None:
             return None
         owners, caused = self.structure.edges.T
-        matters = np.isin(caused, caused if symptoms is None else symptoms)
         found = self.flags.priors.copy()
-        np.bitwise_or.at(found, owners[matters], self.flags.failures[matters])
-        is_there = np.isin(caused, caused if present is None else present)
-        np.bitwise_or.at(found, owners[is_there], self.flags.leaks[caused[is_there]])
+        np.bitwise_or.at(found, owners, self.flags.failures | self.flags.leaks[caused])
         return np.asarray(found & np.uint16(Flag.DOUBTFUL))
 
     def with_flags(self, flags: Parameters) -> Self:

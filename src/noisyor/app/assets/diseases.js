@@ -1,7 +1,7 @@
 // Diseases, the most probable first: how probable each was before, and is now; of one model, or of two.
 
 import { byId, element, hidden, place, spread } from "./dom.js";
-import { counted, intervalSays, methodSays, percent } from "./words.js";
+import { counted, intervalSays, isFlagged, methodSays, percent } from "./words.js";
 
 const FIRST_SHOWN = 12;
 
@@ -59,12 +59,12 @@ export class DiseasesPanel {
     }
     const both = second ? [row, other ?? { probability: second.probabilities[row.disease] ?? null, prior: null }] : [row];
     kept.item.classList.toggle("chosen", row.disease === this.chosen);
-    kept.item.classList.toggle("flagged", Boolean(row.flags));
+    kept.item.classList.toggle("flagged", isFlagged(row));
     kept.button.setAttribute("aria-pressed", String(row.disease === this.chosen));
     kept.item.dataset.probability = row.probability ?? "";
     kept.item.dataset.other = second ? both[1].probability ?? "" : "";
-    kept.star.textContent = row.flags ? "★" : "";
-    kept.star.title = row.flags ?? "";
+    kept.star.textContent = isFlagged(row) ? "★" : "";
+    kept.star.title = [row.flags, row.flagged_by].filter(Boolean).join("; shares findings with ");
     kept.label.hidden = !this.labels?.includes(row.disease);
     kept.bars.replaceChildren(...both.map((each, at) => this.bar(kept, each, at)));
     kept.numbers.replaceChildren(...both.map((each, at) => element("span", { class: `percent model-${at}` }, percent(each.probability))));
@@ -90,15 +90,15 @@ export class DiseasesPanel {
     const bar = element("span", { class: "track" }, fill);
     if (row.interval_lower !== undefined && row.interval_lower !== null)
       bar.append(spread("whisker", row.interval_lower, row.interval_upper, intervalSays(row)));
-    else if (row.upper !== undefined && row.upper !== null && row.upper - row.lower > 0.002)
-      bar.append(spread("whisker bound", row.lower, row.upper, `${percent(row.lower)} to ${percent(row.upper)}`));
+    else if (row.bound_upper !== undefined && row.bound_upper !== null && row.bound_upper - row.bound_lower > 0.002)
+      bar.append(spread("whisker bound", row.bound_lower, row.bound_upper, `${percent(row.bound_lower)} to ${percent(row.bound_upper)}`));
     if (row.prior !== null && row.prior !== undefined) bar.append(spread("prior-mark", row.prior, row.prior, `before: ${percent(row.prior)}`));
     return bar;
   }
 
   says(row, method) {
     const parts = [`${percent(row.probability)} now, ${percent(row.prior)} before`];
-    if (method !== "exact" && row.lower !== undefined) parts.push(`${percent(row.lower)} to ${percent(row.upper)} for certain`.replace("for certain", method === "gibbs" ? "with 95% confidence" : "for certain"));
+    if (method !== "exact" && row.bound_lower !== undefined) parts.push(`${percent(row.bound_lower)} to ${percent(row.bound_upper)} for certain`.replace("for certain", method === "gibbs" ? "with 95% confidence" : "for certain"));
     const interval = intervalSays(row);
     return [...parts, ...(interval ? [interval] : [])].join("; ");
   }
@@ -120,9 +120,12 @@ export class DiseasesPanel {
   }
 
   showFlags(rows) {
-    const flagged = rows.filter((row) => row.flags);
+    const flagged = rows.filter(isFlagged);
+    const codes = new Set(flagged.flatMap((row) => `${row.flags} ${row.flags_of_others ?? ""}`.split(" ").filter(Boolean)));
+    const byOthers = rows.filter((row) => row.flagged_by);
     byId("flags").replaceChildren(...(flagged.length
-      ? [element("li", {}, `★ rests on parameters that are flagged (${[...new Set(flagged.flatMap((row) => row.flags.split(" ")))].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`)]
+      ? [element("li", {}, `★ rests on parameters that are flagged (${[...codes].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`),
+         ...byOthers.map((row) => element("li", {}, `${row.disease} shares findings with diseases that are flagged: ${row.flagged_by}.`))]
       : []));
   }
 }
