@@ -95,7 +95,7 @@ def test_an_improbable_disease_marks_others_only_if_nobody_knows_how_probable_it
     priors = np.array([0.1, 1e-5])
     rare = network.with_parameters(Parameters(priors, network.failures, network.leaks))
     for flag, is_marked in (Flag.WEAK, False), (Flag.CLIPPED, True), (Flag.COMPLEX, True):
-        flags = Parameters(np.array([0, flag], np.uint16), *network.flags[1:])
+        flags = Parameters(np.array([0, flag], np.uint16), *list(network.flags)[1:])
         assert posterior(rare.with_flags(flags), ["cough"]).is_flagged[0] == is_marked
 
 

@@ -220,6 +220,24 @@ def list_records(known: Sequence[tuple[Indices, Indices]]) -> Records:
     )
 
 
+def connected_diseases(structure: Structure, present: Indices, disease: int) -> Booleans:
+    """Return True for a disease, and those that present findings connect it with.
+
+    Absent findings are a factor of each disease alone, so that they connect none.
+    """
+    owners, caused = structure.edges.T
+    is_present = np.isin(caused, present)
+    reached = np.zeros(structure.n_diseases, dtype=np.bool_)
+    reached[disease] = True
+    while True:
+        symptoms = caused[is_present & reached[owners]]
+        more = reached.copy()
+        more[owners[is_present & np.isin(caused, symptoms)]] = True
+        if (more == reached).all():
+            return reached
+        reached = more
+
+
 def indices_of(
     structure: Structure, present: Sequence[Name] | Mapping[Name, Any], absent: Sequence[Name]
 ) -> tuple[Indices, Indices]:
