@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import NETWORK_SOURCES, existing, read_with_errors
-from noisyor.cli.output import note, show, show_json, text_table, working
+from noisyor.cli.output import in_words_of, note, show, show_json, text_table, working
 from noisyor.errors import ParameterError
 from noisyor.flags import Flag
 
@@ -62,7 +62,8 @@ class Patient(DiagnosisOptions):
         if self.as_json:
             show_json(facts)
         elif not self.quiet:
-            _show_answers(found, facts)
+            with in_words_of(found.structure):
+                _show_answers(found, facts)
 
     def _case(self) -> "Case":
         """Read the network, and understand the names of the findings."""

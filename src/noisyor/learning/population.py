@@ -68,6 +68,9 @@ def of_population(estimate: Estimate, fractions: Mapping[Name, tuple[float, floa
         values=Parameters(after, failures, leaks),
         standard_errors=Parameters(errors.priors * scale, errors.failures, errors.leaks),
         interval_ends=ends,
+        # The records are those of the sample, which this network does not describe.
+        moments=None,
+        verdict_of_file=estimate.verdict,
     )
 
 
