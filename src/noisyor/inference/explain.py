@@ -41,9 +41,10 @@ class Explanation(ShownAsTable, EqualByValue):
     >>> from noisyor import datasets, explain
     >>> print(explain(datasets.clinic(), ["fever", "cough"], ["runny nose"], diseases=1))
     Explanation(of influenza)
-    disease    finding  state    log_odds  without
-    influenza  fever    present     1.736   0.2583
-    influenza  cough    present     1.073   0.4032
+    disease    finding     state    log_odds  without
+    influenza  fever       present     1.736   0.2583
+    influenza  cough       present     1.073   0.4032
+    influenza  runny nose  absent     0.1159   0.6376
     """
 
     contributions: ResultTable

@@ -102,13 +102,17 @@ class Posterior(ShownAsTable, EqualByValue):
         return tuple(flagged_by(self.structure, present, self.flags, self.probabilities))
 
     def table(self) -> ResultTable:
-        """Return one row per disease, the most probable first."""
+        """Return one row per disease, the most probable first.
+
+        Bounds are in it where the method is not exact, intervals where an estimate was asked.
+        """
         columns = {
             "disease": np.array(self.structure.diseases, dtype=object),
             "probability": self.probabilities, "interval_lower": self.interval_lower,
             "interval_upper": self.interval_upper, "prior": self.priors,
-            "bound_lower": self.bound_lower, "bound_upper": self.bound_upper,
         }  # fmt: skip
+        if self.method != "exact":
+            columns |= {"bound_lower": self.bound_lower, "bound_upper": self.bound_upper}
         if self.flags is not None:
             for name in "flags", "flags_of_others":
                 flags = getattr(self, name).tolist()
