@@ -930,16 +930,17 @@ def doubts(edges, flags, row, probabilities, sources_at, unknown_size):
     a present finding with. `flags` are of priors, edges (in their order) and leaks.
     """
     of_priors, of_failures, of_leaks = flags
-    own = list(of_priors)
+    own, with_leaks = list(of_priors), list(of_priors)
     for (i, j), flag in zip(edges, of_failures, strict=True):
         if row[j] is not None:
             own[i] |= flag
+            with_leaks[i] |= flag
         if row[j] == 1:
-            own[i] |= of_leaks[j]
+            with_leaks[i] |= of_leaks[j]
     others = [0] * len(own)
     for i, j in edges:
         for k, other_j in edges:
             is_shared = j == other_j and row[j] == 1 and i != k
             if is_shared and (probabilities[k] >= sources_at or own[k] & unknown_size):
                 others[i] |= own[k]
-    return own, others
+    return with_leaks, others

@@ -44,7 +44,8 @@ def test_doubts_are_those_of_the_slow_twin():
         own, others = as_naive(network, row, found.probabilities)
         assert found.flags.tolist() == own
         assert found.flags_of_others.tolist() == others
-        assert [bool(text) for text in found.flagged_by] == [flag != 0 for flag in others]
+        is_marked = [(one | other) != 0 for one, other in zip(own, others, strict=True)]
+        assert [bool(text) for text in found.flagged_by] == is_marked
         n_others += sum(map(bool, others))
     assert n_others > 100
 
@@ -82,12 +83,26 @@ def test_a_disease_that_shares_a_present_finding_with_a_flagged_one_is_marked():
     assert np.isnan(found.interval_lower).all()
     assert found["flu"]["flags"] == ""
     assert found["flu"]["flags_of_others"] == "weak"
-    assert found["flu"]["flagged_by"] == "asthma (cough)"
-    assert found["asthma"]["flagged_by"] == ""
+    assert found["flu"]["flagged_by"] == "asthma (by cough)"
+    assert found["asthma"]["flagged_by"] == "its prior"
     for apart in ({"fever": 1}, {"fever": 1, "cough": 0}):
         found = posterior(NetworkWithErrors(network, errors), apart, draws=20)
         assert found.is_flagged.tolist() == [False, True]
         assert found["flu"]["interval_upper"] > found["flu"]["interval_lower"]
+
+
+def test_what_is_flagged_is_named():
+    clinic = datasets.clinic()
+    flags = Parameters.full(clinic.structure, 0, np.uint16)
+    failures, leaks = flags.failures.copy(), flags.leaks.copy()
+    failures[clinic.structure.edges_of("influenza")] = Flag.WEAK
+    leaks[clinic.structure.symptom_index("cough")] = Flag.CLIPPED
+    flagged = clinic.with_flags(Parameters(flags.priors, failures, leaks))
+    found = posterior(flagged, ["cough", "fever"], ["muscle pain", "fatigue", "chills"])
+    said = "its failure of fever, cough, muscle pain, 2 more; the leak of cough"
+    assert found["influenza"]["flagged_by"] == said
+    assert found["asthma"]["flagged_by"] == "the leak of cough; influenza (by cough)"
+    assert found["pneumonia"]["flagged_by"] == "the leak of cough; influenza (by fever, cough)"
 
 
 def test_an_improbable_disease_marks_others_only_if_nobody_knows_how_probable_it_is():
@@ -104,6 +119,6 @@ def test_without_flags_there_are_no_doubts():
     assert doubts_of(clinic, list_records([]), np.zeros((0, 20))) is None
     found = posterior(clinic, ["fever"])
     assert not found.is_flagged.any()
-    assert found.flagged_by == ("",) * 20
+    assert found.flagged_by is None
     assert not posteriors(clinic, clinic.sample(3, rng=0)).is_flagged.any()
     assert "flags" not in found.table().column_names

@@ -66,8 +66,8 @@ def test_only_parameters_that_matter_flag_a_disease():
         found = posterior(NetworkWithErrors(flagged, errors), [finding], draws=20)
         assert found.is_flagged[influenza] == is_flagged
         assert (found.flags != 0).sum() == is_flagged
-        pairs = zip(clinic.structure.diseases, found.flagged_by, strict=True)
-        sharing = {name for name, text in pairs if text}
+        pairs = zip(clinic.structure.diseases, found.flags_of_others.tolist(), strict=True)
+        sharing = {name for name, flag in pairs if flag}
         assert sharing == (others if is_flagged else set())
         assert np.array_equal(np.isnan(found.interval_lower), found.is_flagged)
     assert not posterior(clinic, ["fever"]).is_flagged.any()

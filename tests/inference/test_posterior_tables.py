@@ -75,9 +75,10 @@ def test_what_is_marked_in_a_record_travels_with_the_table():
     """It stood in a notice and in the metadata of Parquet, and CSV files had nothing of it."""
     clinic = datasets.clinic()
     flags = Parameters.full(clinic.structure, 0, np.uint16)
-    leaks = flags.leaks.copy()
-    leaks[clinic.structure.symptom_index("wheezing")] = Flag.WEAK
-    flagged = clinic.with_flags(Parameters(flags.priors, flags.failures, leaks))
+    priors, leaks = flags.priors.copy(), flags.leaks.copy()
+    priors[clinic.structure.disease_index("asthma")] = Flag.UNCERTIFIED
+    leaks[clinic.structure.symptom_index("fever")] = Flag.WEAK
+    flagged = clinic.with_flags(Parameters(priors, flags.failures, leaks))
     findings = clinic.sample(200, rng=0)
     found = posteriors(flagged, findings)
     names = clinic.structure.diseases

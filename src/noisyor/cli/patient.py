@@ -267,18 +267,18 @@ def _interval(lower: float, upper: float) -> str:
 
 def _show_flags(rows: list[dict[str, Any]]) -> None:
     """Say below the table why diseases are marked in it."""
-    by_reason: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
+    flags = Flag(0)
     for row in rows:
-        if row.get("flags"):
-            reasons = Flag.from_codes(row["flags"]).reasons
-            by_reason.setdefault(reasons, []).append(row["disease"])
         if row.get("flagged_by"):
-            shared = f"shares present findings with what is flagged: {row['flagged_by']}"
-            by_reason.setdefault(shared, []).append(row["disease"])
-    if by_reason:
+            by_text.setdefault(row["flagged_by"], []).append(row["disease"])
+            flags |= Flag.from_codes(f"{row['flags']} {row['flags_of_others']}")
+    if by_text:
         show("* rests on parameters that are flagged: it may be far off, and has no interval.")
-    for reason, diseases in by_reason.items():
-        show(f"  {', '.join(diseases)}: {reason}.")
+    for text, diseases in by_text.items():
+        show(f"  {', '.join(diseases)}: {text}.")
+    for sentence in flags.sentences:
+        show(f"  Flagged: {sentence}.")
 
 
 def _heading(found: "Posterior") -> str:

@@ -3,22 +3,27 @@
 A disease rests on its prior, on its failures of findings that are known, and on the leaks of those
 that are present, against which it is weighed; the leak of an absent finding is a factor of all
 posteriors alike, and cancels. A present finding that two diseases can cause makes each rest on the
-other: with other parameters the other one would explain more of it, or less.
+prior and the failures of the other: with other values that one would explain more of it, or less.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.flags import Flag
-from noisyor.inference.flat import Booleans, Floats, Integers, Records
+from noisyor.inference.flat import Booleans, Floats, Integers, Records, list_records
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
 Flags = NDArray[np.uint16]
 
+DOUBTFUL = np.uint16(Flag.DOUBTFUL)
+MOST_NAMED = 3
+"""Findings that are named; of more it is said how many."""
 PROBABLE = 0.01
 """What a flagged disease explains of a finding moves other diseases by no more than about its own
 probability: from here on they rest on it. Its parameters would have to be ten times as large before
@@ -33,7 +38,7 @@ class Doubts(NamedTuple):
     flags: Flags
     """Of its own parameters, and of the leaks of its present findings."""
     flags_of_others: Flags
-    """Of the diseases with which it shares a present finding."""
+    """Of priors and failures of the diseases with which it shares a present finding."""
 
 
 def doubts_of(network: NoisyOrNetwork, records: Records, probabilities: Floats) -> Doubts | None:
@@ -43,21 +48,26 @@ def doubts_of(network: NoisyOrNetwork, records: Records, probabilities: Floats) 
     """
     if network.flags is None:
         return None
-    structure = network.structure
-    priors, failures, leaks = network.flags.map(lambda part: part & np.uint16(Flag.DOUBTFUL))
-    own = np.repeat(priors[np.newaxis], len(probabilities), axis=0)
+    structure, leaks = network.structure, network.flags.leaks & DOUBTFUL
     listed = _Listed(records)
-    for j in np.flatnonzero(_any_of(structure, failures) | (leaks != 0)).tolist():
-        diseases, edges = _parents(structure, j)
-        known, present = listed.known(j), listed.present(j)
-        own[np.ix_(known, diseases)] |= failures[edges]
-        own[np.ix_(present, diseases)] |= leaks[j]
-    others = np.zeros_like(own)
+    own = _own_flags(structure, network.flags, listed)
+    flags, others = own.copy(), np.zeros_like(own)
     sources = np.where(is_felt(own, probabilities), own, np.uint16(0))
     for j in np.unique(records.symptoms[records.is_present]).tolist():
         here = np.ix_(listed.present(j), _parents(structure, j)[0])
+        flags[here] |= leaks[j]
         others[here] |= _or_of_others(sources[here])
-    return Doubts(own, others)
+    return Doubts(flags, others)
+
+
+def _own_flags(structure: Structure, flags: Parameters, listed: "_Listed") -> Flags:
+    """Return what is doubtful of priors, and of failures of known findings; records x diseases."""
+    failures = flags.failures & DOUBTFUL
+    own = np.repeat((flags.priors & DOUBTFUL)[np.newaxis], listed.n_records, axis=0)
+    for j in np.unique(structure.edges[failures != 0, 1]).tolist():
+        diseases, edges = _parents(structure, j)
+        own[np.ix_(listed.known(j), diseases)] |= failures[edges]
+    return own
 
 
 def is_felt(flags: Flags, probabilities: Floats) -> Booleans:
@@ -68,24 +78,46 @@ def is_felt(flags: Flags, probabilities: Floats) -> Booleans:
 
 
 def flagged_by(
-    structure: Structure, present: Indices, flags: Flags, probabilities: Floats
-) -> list[str]:
-    """Return for each disease in words which others it rests on, and by which present findings.
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], probabilities: Floats
+) -> tuple[str, ...]:
+    """Return in words what each disease of one record rests on that is flagged, else empty texts.
 
-    All are of one record. The texts are empty where there are none.
+    Its own parameters are named, then leaks, then other diseases, with the findings they share.
     """
-    found: list[dict[str, list[str]]] = [{} for _ in range(structure.n_diseases)]
-    is_source = is_felt(flags, probabilities)
-    for j in present.tolist():
-        diseases = _parents(structure, j)[0]
-        for source in diseases[is_source[diseases]].tolist():
-            for disease in diseases[diseases != source].tolist():
-                by_finding = found[disease].setdefault(structure.diseases[source], [])
-                by_finding.append(structure.symptoms[j])
-    return [
-        "; ".join(f"{name} ({', '.join(findings)})" for name, findings in each.items())
-        for each in found
-    ]
+    assert network.flags is not None
+    structure, known = network.structure, set(np.concatenate(parts).tolist())
+    flags = network.flags.map(lambda part: part & DOUBTFUL)
+    own = _own_flags(structure, flags, _Listed(list_records([parts])))[0]
+    sources = np.flatnonzero(is_felt(own, probabilities)).tolist()
+    present = set(parts[0].tolist())
+    shown = [present & set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
+    texts = []
+    for i in range(structure.n_diseases):
+        edges = structure.edges_of(i)
+        children = zip(structure.edges[edges, 1].tolist(), flags.failures[edges], strict=True)
+        failing = [j for j, flag in children if flag and j in known]
+        leaking = [j for j in sorted(shown[i]) if flags.leaks[j]]
+        shared = {k: sorted(shown[i] & shown[k]) for k in sources if k != i}
+        texts.append(
+            [
+                *(["its prior"] if flags.priors[i] else []),
+                *(["its failure of " + _some(structure, failing)] if failing else []),
+                *(["the leak of " + _some(structure, leaking)] if leaking else []),
+                *(
+                    f"{structure.diseases[k]} (by {_some(structure, both)})"
+                    for k, both in shared.items()
+                    if both
+                ),
+            ]
+        )
+    return tuple("; ".join(each) for each in texts)
+
+
+def _some(structure: Structure, symptoms: Sequence[int]) -> str:
+    """Return the first names of some symptoms, and how many more there are."""
+    names = [structure.symptoms[j] for j in symptoms]
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return ", ".join([*names[:MOST_NAMED], *more])
 
 
 class _Listed:
@@ -93,8 +125,8 @@ class _Listed:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        n_records = len(records.others_unknown)
-        numbers = np.repeat(np.arange(n_records), np.diff(records.offsets))
+        self.n_records = len(records.others_unknown)
+        numbers = np.repeat(np.arange(self.n_records), np.diff(records.offsets))
         order = np.argsort(records.symptoms, kind="stable")
         self._symptoms = records.symptoms[order]
         self._numbers, self._is_present = numbers[order], records.is_present[order]
@@ -116,13 +148,6 @@ class _Listed:
         numbers, is_present = self._numbers[here], self._is_present[here]
         is_known[numbers] = is_present | self._records.others_unknown[numbers]
         return np.flatnonzero(is_known)
-
-
-def _any_of(structure: Structure, failures: Flags) -> Booleans:
-    """Return True for symptoms that have an edge with a flag."""
-    found = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    found[structure.edges[failures != 0, 1]] = True
-    return found
 
 
 def _parents(structure: Structure, symptom: int) -> tuple[Indices, Indices]:

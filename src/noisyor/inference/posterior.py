@@ -81,8 +81,10 @@ class Posterior(ShownAsTable, EqualByValue):
     of known findings, and the leaks of those that are present. Sums of `Flag`; None where the
     network has no flags."""
     flags_of_others: NDArray[np.uint16] | None = None
-    """What is doubtful in the same way of the diseases that share a present finding with each;
-    those below 1% do not count, unless they were clipped or not learned."""
+    """What is doubtful of the priors and failures of diseases that share a present finding with
+    each; those below 1% do not count, unless they were clipped or not learned."""
+    flagged_by: tuple[str, ...] | None = None
+    """In words what each disease rests on that is flagged: its own parameters, leaks, others."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
@@ -92,14 +94,6 @@ class Posterior(ShownAsTable, EqualByValue):
         if self.flags is None or self.flags_of_others is None:
             return np.zeros(len(self.probabilities), dtype=np.bool_)
         return np.asarray((self.flags | self.flags_of_others) != 0)
-
-    @property
-    def flagged_by(self) -> tuple[str, ...]:
-        """For each disease the flagged ones that it shares present findings with, and which."""
-        if self.flags is None:
-            return ("",) * len(self.probabilities)
-        present = self.structure.symptom_indices(self.present)
-        return tuple(flagged_by(self.structure, present, self.flags, self.probabilities))
 
     def table(self) -> ResultTable:
         """Return one row per disease, the most probable first.
@@ -301,7 +295,8 @@ def posterior(
     if not isinstance(network, NoisyOrNetwork) and draws:
         more = posterior_intervals(network, records, request, draws, doubts, covariates)
     if doubts is not None:
-        more = *more, doubts.flags[0], doubts.flags_of_others[0]
+        texts = flagged_by(known, parts, answers.probabilities[0])
+        more = *more, doubts.flags[0], doubts.flags_of_others[0], texts
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
         answers.upper[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),

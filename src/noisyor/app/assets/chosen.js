@@ -22,7 +22,7 @@ export class ChosenPanel {
     byId("chosen-name").textContent = name;
     byId("chosen-says").textContent = `Now ${percent(p)}${before}${interval ? ` (${interval})` : ""}.` +
       (row?.flags ? ` Flagged: ${row.flags.split(" ").map((code) => reasons.get(code) ?? code).join("; ")}.` : "") +
-      (row?.flagged_by ? ` It shares findings with flagged diseases: ${row.flagged_by}.` : "");
+      (row?.flagged_by ? ` It rests on: ${row.flagged_by}.` : "");
   }
 
   // --- what each finding adds ---

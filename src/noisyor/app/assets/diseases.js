@@ -64,7 +64,7 @@ export class DiseasesPanel {
     kept.item.dataset.probability = row.probability ?? "";
     kept.item.dataset.other = second ? both[1].probability ?? "" : "";
     kept.star.textContent = isFlagged(row) ? "★" : "";
-    kept.star.title = [row.flags, row.flagged_by].filter(Boolean).join("; shares findings with ");
+    kept.star.title = row.flagged_by ?? "";
     kept.label.hidden = !this.labels?.includes(row.disease);
     kept.bars.replaceChildren(...both.map((each, at) => this.bar(kept, each, at)));
     kept.numbers.replaceChildren(...both.map((each, at) => element("span", { class: `percent model-${at}` }, percent(each.probability))));
@@ -122,10 +122,9 @@ export class DiseasesPanel {
   showFlags(rows) {
     const flagged = rows.filter(isFlagged);
     const codes = new Set(flagged.flatMap((row) => `${row.flags} ${row.flags_of_others ?? ""}`.split(" ").filter(Boolean)));
-    const byOthers = rows.filter((row) => row.flagged_by);
     byId("flags").replaceChildren(...(flagged.length
       ? [element("li", {}, `★ rests on parameters that are flagged (${[...codes].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`),
-         ...byOthers.map((row) => element("li", {}, `${row.disease} shares findings with diseases that are flagged: ${row.flagged_by}.`))]
+         ...flagged.map((row) => element("li", {}, `${row.disease}: ${row.flagged_by}.`))]
       : []));
   }
 }
