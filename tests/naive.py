@@ -926,8 +926,8 @@ def labelled_counts(records, labels, edges, n_diseases):
 
 
 def doubts(edges, flags, row, probabilities, sources_at, unknown_size):
-    """Flags of one record's diseases: of what each rests on itself, and of those it shares
-    a present finding with. `flags` are of priors, edges (in their order) and leaks.
+    """Flags of one record's diseases: of what each rests on itself, of present findings' leaks, and
+    of diseases it shares these with. `flags` are of priors, edges (in their order) and leaks.
     """
     of_priors, of_failures, of_leaks = flags
     own, with_leaks = list(of_priors), list(of_priors)
@@ -937,10 +937,10 @@ def doubts(edges, flags, row, probabilities, sources_at, unknown_size):
             with_leaks[i] |= flag
         if row[j] == 1:
             with_leaks[i] |= of_leaks[j]
-    others = [0] * len(own)
+    found = list(with_leaks)
     for i, j in edges:
         for k, other_j in edges:
             is_shared = j == other_j and row[j] == 1 and i != k
             if is_shared and (probabilities[k] >= sources_at or own[k] & unknown_size):
-                others[i] |= own[k]
-    return with_leaks, others
+                found[i] |= own[k]
+    return found

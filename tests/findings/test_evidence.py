@@ -68,6 +68,9 @@ def test_what_is_no_finding_in_a_row_is_to_be_left_out():
     with pytest.raises(UnknownNameError, match=says):
         posterior(clinic, row)
     assert posterior(clinic, row.drop("patient")) == posterior(clinic, ["fever"], ["cough"])
+    # Names in other letters are understood, as in the frame that the row is of.
+    capital = row.drop("patient").rename({"fever": "Fever "})
+    assert posterior(clinic, capital) == posterior(clinic, ["fever"], ["cough"])
     with pytest.raises(FindingsError, match="record 0: there is no symptom named 'patient'"):
         posteriors(clinic, [row])
     with pytest.raises(ParameterError, match=r"one row of it \(frame\.iloc\[0\]\), or ask post"):

@@ -239,14 +239,12 @@ def _percent(p: float) -> str:
 
 def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
     """Return the most probable diseases as a table with bars."""
-    from noisyor.inference.posterior import is_marked
-
     has_intervals = found.interval_lower is not None
     is_rough = found.method != "exact"
     more = ["95% interval"] * has_intervals + ["within"] * is_rough
     table = []
     for row in rows:
-        name = f"{row['disease']} *" if is_marked(row) else row["disease"]
+        name = f"{row['disease']} *" if row.get("flags") else row["disease"]
         cells = [name, _percent(row["probability"]), _percent(row["prior"])]
         if has_intervals:
             cells.append(_interval(row["interval_lower"], row["interval_upper"]))
@@ -272,7 +270,7 @@ def _show_flags(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row.get("flagged_by"):
             by_text.setdefault(row["flagged_by"], []).append(row["disease"])
-            flags |= Flag.from_codes(f"{row['flags']} {row['flags_of_others']}")
+            flags |= Flag.from_codes(row["flags"])
     if by_text:
         show("* rests on parameters that are flagged: it may be far off, and has no interval.")
     for text, diseases in by_text.items():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noisyor.errors import FindingsError, ParameterError, UnknownNameError, quoted
 from noisyor.io.columns import ABSENT, DEFAULT_WORDS, PRESENT, UNKNOWN
-from noisyor.names import Name
+from noisyor.names import Name, NameMatcher
 from noisyor.structure import Structure
 
 
@@ -38,21 +38,25 @@ def split_states(states: Any, structure: Structure) -> tuple[list[Name], list[Na
         )
     found: dict[bool | None, list[Name]] = {True: [], False: [], None: []}
     for name, value in states.items():
-        _check_symptom(name, structure)
-        found[state_of(name, value)].append(name)
+        symptom = _symptom(name, structure)  # before its state: an id has none
+        found[state_of(name, value)].append(symptom)
     return found[True], found[False]
 
 
-def _check_symptom(name: Name, structure: Structure) -> None:
-    """Raise an error that says what to do with an entry that is no finding, such as an id."""
+def _symptom(name: Name, structure: Structure) -> Name:
+    """Return the symptom of an entry, in other letters where it is clear; else say what to do."""
     try:
         structure.symptom_index(name)
     except UnknownNameError as error:
+        found = NameMatcher(structure.symptoms).find(name) if isinstance(name, str) else -1
+        if found >= 0:
+            return structure.symptoms[found]
         raise UnknownNameError(
             f"{error} If it is no finding but an id, a label or a covariate, leave it out of the "
             f"mapping (of a pandas row: row.drop({name!r})); covariates have an argument of their "
             "own."
         ) from None
+    return name
 
 
 def check_names(names: Any) -> None:

@@ -7,7 +7,6 @@ prior and the failures of the other: with other values that one would explain mo
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,32 +31,22 @@ UNKNOWN_SIZE = np.uint16(Flag.NOT_LEARNED | Flag.CLIPPED)
 """Flags of a disease of whose probability nothing is known, so that a small one says nothing."""
 
 
-class Doubts(NamedTuple):
-    """What is doubtful of each record and disease, as sums of `Flag`."""
-
-    flags: Flags
-    """Of its own parameters, and of the leaks of its present findings."""
-    flags_of_others: Flags
-    """Of priors and failures of the diseases with which it shares a present finding."""
-
-
-def doubts_of(network: NoisyOrNetwork, records: Records, probabilities: Floats) -> Doubts | None:
+def doubts_of(network: NoisyOrNetwork, records: Records, probabilities: Floats) -> Flags | None:
     """Return what is doubtful of posteriors, records x diseases; None if the network has no flags.
 
-    `probabilities` are the posteriors.
+    They are sums of `Flag`; `probabilities` are the posteriors.
     """
     if network.flags is None:
         return None
     structure, leaks = network.structure, network.flags.leaks & DOUBTFUL
     listed = _Listed(records)
     own = _own_flags(structure, network.flags, listed)
-    flags, others = own.copy(), np.zeros_like(own)
+    flags = own.copy()
     sources = np.where(is_felt(own, probabilities), own, np.uint16(0))
     for j in np.unique(records.symptoms[records.is_present]).tolist():
         here = np.ix_(listed.present(j), _parents(structure, j)[0])
-        flags[here] |= leaks[j]
-        others[here] |= _or_of_others(sources[here])
-    return Doubts(flags, others)
+        flags[here] |= leaks[j] | np.bitwise_or.reduce(sources[here], axis=1, keepdims=True)
+    return flags
 
 
 def _own_flags(structure: Structure, flags: Parameters, listed: "_Listed") -> Flags:
@@ -154,14 +143,3 @@ def _parents(structure: Structure, symptom: int) -> tuple[Indices, Indices]:
     """Return the diseases that can cause a symptom, and their edges."""
     here = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
     return structure.parent_diseases[here], structure.parent_edges[here]
-
-
-def _or_of_others(flags: Flags) -> Flags:
-    """Return for each column the flags that any of the others has, row by row."""
-    found = np.zeros_like(flags)
-    if flags.shape[1] > 1:
-        before = np.bitwise_or.accumulate(flags, axis=1)
-        after = np.bitwise_or.accumulate(flags[:, ::-1], axis=1)[:, ::-1]
-        found[:, 1:] |= before[:, :-1]
-        found[:, :-1] |= after[:, 1:]
-    return found

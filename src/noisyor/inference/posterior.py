@@ -18,7 +18,7 @@ from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.answers_on_card import card_for
-from noisyor.inference.doubts import Doubts, doubts_of, flagged_by
+from noisyor.inference.doubts import doubts_of, flagged_by
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
 from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers
@@ -78,22 +78,20 @@ class Posterior(ShownAsTable, EqualByValue):
     """... in which so many parameters that matter here have none and were fixed."""
     flags: NDArray[np.uint16] | None = None
     """What is doubtful of the parameters that each disease rests on here: its prior, its failures
-    of known findings, and the leaks of those that are present. Sums of `Flag`; None where the
-    network has no flags."""
-    flags_of_others: NDArray[np.uint16] | None = None
-    """What is doubtful of the priors and failures of diseases that share a present finding with
-    each; those below 1% do not count, unless they were clipped or not learned."""
+    of known findings, the leaks of those that are present, and all of this (but leaks) of diseases
+    that can cause one of those too; such a disease does not count below 1%, unless it was clipped
+    or not learned. Sums of `Flag`; None where the network has no flags."""
     flagged_by: tuple[str, ...] | None = None
-    """In words what each disease rests on that is flagged: its own parameters, leaks, others."""
+    """In words which of these it is: its own parameters, leaks, or other diseases."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
         """True for the diseases that rest on flagged parameters, of their own or of others: they
         may be far off.
         """
-        if self.flags is None or self.flags_of_others is None:
+        if self.flags is None:
             return np.zeros(len(self.probabilities), dtype=np.bool_)
-        return np.asarray((self.flags | self.flags_of_others) != 0)
+        return np.asarray(self.flags != 0)
 
     def table(self) -> ResultTable:
         """Return one row per disease, the most probable first.
@@ -108,9 +106,7 @@ class Posterior(ShownAsTable, EqualByValue):
         if self.method != "exact":
             columns |= {"bound_lower": self.bound_lower, "bound_upper": self.bound_upper}
         if self.flags is not None:
-            for name in "flags", "flags_of_others":
-                flags = getattr(self, name).tolist()
-                columns[name] = np.array([Flag(each).codes for each in flags], dtype=object)
+            columns["flags"] = np.array([Flag(each).codes for each in self.flags.tolist()], object)
             columns["flagged_by"] = np.array(self.flagged_by, dtype=object)
         order = np.argsort(-self.probabilities, kind="stable")
         known = {name: x[order] for name, x in columns.items() if x is not None}
@@ -132,16 +128,11 @@ class Posterior(ShownAsTable, EqualByValue):
 
     def __repr__(self) -> str:
         top = [
-            f"{row['disease']} {row['probability']:.3g}{' (flagged)' if is_marked(row) else ''}"
+            f"{row['disease']} {row['probability']:.3g}{' (flagged)' if row.get('flags') else ''}"
             for row in self.table().slice(0, 3).to_pylist()
         ]
         more = ", ..." if len(self.probabilities) > 3 else ""
         return f"Posterior({self.method}: {', '.join(top)}{more})"
-
-
-def is_marked(row: Mapping[str, Any]) -> bool:
-    """Return True for a row of a posterior's table that rests on flagged parameters."""
-    return bool(row.get("flags") or row.get("flags_of_others"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,16 +170,14 @@ class Posteriors(ShownAsTable, EqualByValue):
     effective_sample_sizes: Floats
     """Of records that were sampled; see `Posterior.effective_sample_size`."""
     flags: NDArray[np.uint16] | None = None
-    """Records x diseases, or None where the network has no flags: see `Posterior.flags`, ..."""
-    flags_of_others: NDArray[np.uint16] | None = None
-    """... and `Posterior.flags_of_others`."""
+    """Records x diseases, or None where the network has no flags: see `Posterior.flags`."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
         """Records x diseases: True for those that rest on flagged parameters."""
-        if self.flags is None or self.flags_of_others is None:
+        if self.flags is None:
             return np.zeros(self.probabilities.shape, dtype=np.bool_)
-        return np.asarray((self.flags | self.flags_of_others) != 0)
+        return np.asarray(self.flags != 0)
 
     @property
     def method_names(self) -> list[str]:
@@ -290,13 +279,12 @@ def posterior(
     answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
     records = list_records([parts])
-    doubts = doubts_of(known, records, answers.probabilities)
+    flags = doubts_of(known, records, answers.probabilities)
     more: tuple[Any, ...] = None, None, 0
     if not isinstance(network, NoisyOrNetwork) and draws:
-        more = posterior_intervals(network, records, request, draws, doubts, covariates)
-    if doubts is not None:
-        texts = flagged_by(known, parts, answers.probabilities[0])
-        more = *more, doubts.flags[0], doubts.flags_of_others[0], texts
+        more = posterior_intervals(network, records, request, draws, flags, covariates)
+    if flags is not None:
+        more = *more, flags[0], flagged_by(known, parts, answers.probabilities[0])
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
         answers.upper[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
@@ -307,7 +295,7 @@ def posterior(
 
 def posterior_intervals(
     estimate: Any, records: Records, request: Request, draws: int,
-    doubts: Doubts | None, covariates: Mapping[str, Any] | None = None,
+    flags: NDArray[np.uint16] | None, covariates: Mapping[str, Any] | None = None,
 ) -> tuple[Floats, Floats, int]:  # fmt: skip
     """Return 95% intervals over networks drawn around an estimate, one record only.
 
@@ -320,9 +308,7 @@ def posterior_intervals(
         if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
             rows.append(answers.probabilities[0])
     intervals = np.quantile(rows, [0.025, 0.975], axis=0)
-    is_sure = drawn.has_errors
-    if doubts is not None:
-        is_sure = is_sure & (doubts.flags[0] == 0) & (doubts.flags_of_others[0] == 0)
+    is_sure = drawn.has_errors if flags is None else drawn.has_errors & (flags[0] == 0)
     lower, upper = np.where(is_sure, intervals, np.nan)
     return lower, upper, drawn.n_without_error
 
@@ -378,9 +364,9 @@ def posteriors_of(
     """Return the posteriors of findings that are in memory; options as in `iter_posteriors`."""
     none = answer_all(network, list_records([]), request)
     found = iter_posteriors(network, findings.blocks, request, **options)
-    nothing = doubts_of(network, list_records([]), none.probabilities) or ()
-    parts = [Posteriors(network.structure, *none[:6], *nothing), *found]
-    columns = [field.name for field in fields(Posteriors)][1 : 7 + len(nothing)]
+    flags = doubts_of(network, list_records([]), none.probabilities)
+    parts = [Posteriors(network.structure, *none[:6], flags), *found]
+    columns = [field.name for field in fields(Posteriors)][1 : 7 if flags is None else None]
     arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
     return Posteriors(network.structure, *arrays)
 
@@ -403,8 +389,8 @@ def iter_posteriors(
             network, records, request, n_jobs=n_jobs, progress=progress,
             rows=None if rows is None else rows[here],
         )  # fmt: skip
-        doubts = doubts_of(network, records, found.probabilities)
-        yield Posteriors(network.structure, *found[:6], *(doubts or ()))
+        flags = doubts_of(network, records, found.probabilities)
+        yield Posteriors(network.structure, *found[:6], flags)
         request = request._replace(first=request.first + block.n_records)
 
 

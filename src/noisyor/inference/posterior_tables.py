@@ -76,9 +76,9 @@ class PosteriorWriter:
     """Turns posteriors into Arrow batches: a row per record, or per record and top disease.
 
     Where the network has flags, rows of one disease each have a column `flags`, with the codes of
-    what this disease rests on in this record, and `flags_of_others`; rows of all diseases have
-    `flagged`, the names of those that are marked and not below 1%. The schema's metadata says which
-    diseases may rest on flagged parameters at all.
+    what this disease rests on in this record; rows of all diseases have `flagged`, the names of
+    those that are marked and not below 1%. The schema's metadata says which diseases may rest on
+    flagged parameters of their own at all.
     """
 
     def __init__(self, network: NoisyOrNetwork, id_type: Any, top: int | None) -> None:
@@ -99,7 +99,7 @@ class PosteriorWriter:
         if top is not None:
             middle = {"rank": pa.int32(), "disease": pa.string(), "probability": pa.float64()}
             if self._has_flags:
-                middle |= {"flags": pa.string(), "flags_of_others": pa.string()}
+                middle["flags"] = pa.string()
         flagged = flagged_diseases(network)
         metadata = {"flagged_diseases": json.dumps(flagged)} if self._has_flags else None
         self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details, metadata)
@@ -137,17 +137,13 @@ class PosteriorWriter:
         rows = pa.array(np.repeat(np.arange(len(found)), k))
         names = pa.array(self._network.structure.diseases)
         no_answer = np.repeat(np.isnan(found.probabilities).any(axis=1), k)
-        chosen = pa.array(order.ravel(), mask=no_answer)
+        chosen, flags = pa.array(order.ravel(), mask=no_answer), found.flags
         arrays = [
             ids.take(rows),
             pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), len(found))),
             names.take(chosen),
             pa.array(np.take_along_axis(found.probabilities, order, 1).ravel(), from_pandas=True),
-            *(
-                _codes(np.take_along_axis(flags, order, 1).ravel(), no_answer)
-                for flags in (found.flags, found.flags_of_others)
-                if flags is not None
-            ),
+            *([] if flags is None else [_codes(np.take_along_axis(flags, order, 1), no_answer)]),
             *(column.take(rows) for column in self._details(found)),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -1,7 +1,7 @@
 // Diseases, the most probable first: how probable each was before, and is now; of one model, or of two.
 
 import { byId, element, hidden, place, spread } from "./dom.js";
-import { counted, intervalSays, isFlagged, methodSays, percent } from "./words.js";
+import { counted, intervalSays, methodSays, percent } from "./words.js";
 
 const FIRST_SHOWN = 12;
 
@@ -59,11 +59,11 @@ export class DiseasesPanel {
     }
     const both = second ? [row, other ?? { probability: second.probabilities[row.disease] ?? null, prior: null }] : [row];
     kept.item.classList.toggle("chosen", row.disease === this.chosen);
-    kept.item.classList.toggle("flagged", isFlagged(row));
+    kept.item.classList.toggle("flagged", Boolean(row.flags));
     kept.button.setAttribute("aria-pressed", String(row.disease === this.chosen));
     kept.item.dataset.probability = row.probability ?? "";
     kept.item.dataset.other = second ? both[1].probability ?? "" : "";
-    kept.star.textContent = isFlagged(row) ? "★" : "";
+    kept.star.textContent = row.flags ? "★" : "";
     kept.star.title = row.flagged_by ?? "";
     kept.label.hidden = !this.labels?.includes(row.disease);
     kept.bars.replaceChildren(...both.map((each, at) => this.bar(kept, each, at)));
@@ -120,8 +120,8 @@ export class DiseasesPanel {
   }
 
   showFlags(rows) {
-    const flagged = rows.filter(isFlagged);
-    const codes = new Set(flagged.flatMap((row) => `${row.flags} ${row.flags_of_others ?? ""}`.split(" ").filter(Boolean)));
+    const flagged = rows.filter((row) => row.flags);
+    const codes = new Set(flagged.flatMap((row) => row.flags.split(" ")));
     byId("flags").replaceChildren(...(flagged.length
       ? [element("li", {}, `★ rests on parameters that are flagged (${[...codes].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`),
          ...flagged.map((row) => element("li", {}, `${row.disease}: ${row.flagged_by}.`))]

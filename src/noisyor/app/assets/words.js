@@ -57,7 +57,4 @@ export const intervalSays = (row) => {
   return `95% interval ${percent(row.interval_lower)} to ${percent(row.interval_upper)}`;
 };
 
-// True if a disease rests on flagged parameters, of its own or of diseases it shares findings with.
-export const isFlagged = (row) => Boolean(row.flags || row.flags_of_others);
-
 export const counted = (n, noun) => `${n.toLocaleString("en")} ${translated(`${noun}${n === 1 ? "" : "s"}`)}`;
