@@ -6,7 +6,7 @@ posteriors alike, and cancels. A present finding that two diseases can cause mak
 prior and the failures of the other: with other values that one would explain more of it, or less.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ Flags = NDArray[np.uint16]
 
 DOUBTFUL = np.uint16(Flag.DOUBTFUL)
 MOST_NAMED = 3
-"""Findings that are named; of more it is said how many."""
+"""Findings and diseases that are named; of more it is said how many."""
 PROBABLE = 0.01
 """What a flagged disease explains of a finding moves other diseases by no more than about its own
 probability: from here on they rest on it. Its parameters would have to be ten times as large before
@@ -74,11 +74,10 @@ def flagged_by(
     Its own parameters are named, then leaks, then other diseases, with the findings they share.
     """
     assert network.flags is not None
-    structure, known = network.structure, set(np.concatenate(parts).tolist())
-    flags = network.flags.map(lambda part: part & DOUBTFUL)
+    structure, flags = network.structure, network.flags.map(lambda part: part & DOUBTFUL)
     own = _own_flags(structure, flags, _Listed(list_records([parts])))[0]
     sources = np.flatnonzero(is_felt(own, probabilities)).tolist()
-    present = set(parts[0].tolist())
+    known, present = set(np.concatenate(parts).tolist()), set(parts[0].tolist())
     shown = [present & set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
     texts = []
     for i in range(structure.n_diseases):
@@ -86,20 +85,23 @@ def flagged_by(
         children = zip(structure.edges[edges, 1].tolist(), flags.failures[edges], strict=True)
         failing = [j for j, flag in children if flag and j in known]
         leaking = [j for j in sorted(shown[i]) if flags.leaks[j]]
+        said = ["its prior"] if flags.priors[i] else []
+        said += [f"its failure of {_some(structure, failing)}"] if failing else []
+        said += [f"the leak of {_some(structure, leaking)}"] if leaking else []
         shared = {k: sorted(shown[i] & shown[k]) for k in sources if k != i}
-        texts.append(
-            [
-                *(["its prior"] if flags.priors[i] else []),
-                *(["its failure of " + _some(structure, failing)] if failing else []),
-                *(["the leak of " + _some(structure, leaking)] if leaking else []),
-                *(
-                    f"{structure.diseases[k]} (by {_some(structure, both)})"
-                    for k, both in shared.items()
-                    if both
-                ),
-            ]
-        )
-    return tuple("; ".join(each) for each in texts)
+        texts.append("; ".join([*said, *_others(structure, shared)]))
+    return tuple(texts)
+
+
+def _others(structure: Structure, shared: Mapping[int, Sequence[int]]) -> list[str]:
+    """Return diseases with the findings that they share, and how many more there are."""
+    found = [
+        f"{structure.diseases[k]} (by {_some(structure, both)})"
+        for k, both in shared.items()
+        if both
+    ]
+    more = [f"{len(found) - MOST_NAMED} other diseases"] if len(found) > MOST_NAMED else []
+    return found[:MOST_NAMED] + more
 
 
 def _some(structure: Structure, symptoms: Sequence[int]) -> str:

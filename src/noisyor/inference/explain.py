@@ -27,6 +27,9 @@ from noisyor.network.covariates import is_unknown
 from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
 
+LEAST_MOVED = 1e-4
+"""Absent findings of other diseases are told if they can move a probability by so much."""
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation(ShownAsTable, EqualByValue):
@@ -50,7 +53,7 @@ class Explanation(ShownAsTable, EqualByValue):
     contributions: ResultTable
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
     the disease, against not knowing it, the largest first; infinite where it makes it certain.
-    Absent findings of which the disease is independent have no row.
+    Absent findings that cannot move its probability by 0.0001 have no row.
     Covariates have rows whose state is "covariate". Where diseases occur together, a row "together"
     says what that adds, against independent diseases that are as frequent."""
     causes: ResultTable
@@ -152,7 +155,7 @@ def _explained(
     base = answer_one(known, parts, request, with_causes=True)
     row = base.probabilities[0]
     chosen = _chosen(known, diseases, row)
-    bears = _bearing(known, parts, chosen)
+    bears = _bearing(known, parts, chosen, row)
     is_relevant = bears[:, parts[1]].any(axis=0)
     all_findings = np.concatenate([parts[0], parts[1][is_relevant]])
     findings = all_findings if most is None else _nearest(known, chosen, all_findings, most)
@@ -167,21 +170,34 @@ def _explained(
     return explanation, len(all_findings) - len(findings)
 
 
-def _bearing(network: NoisyOrNetwork, parts: tuple[Indices, Indices], chosen: Indices) -> Booleans:
+def _bearing(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], chosen: Indices, row: Floats
+) -> Booleans:
     """Return chosen diseases x symptoms: True for findings that have something to say of them.
 
     All that are present; and those absent ones that the disease would cause, or one that competes
     with it for a present finding: what speaks against its rival speaks for it.
+
+    A state of the diseases that was weighed by the failures f of an absent finding counts 1 / f
+    times as much without it. So not knowing it moves no posterior by more than about the sum of
+    p (1 / f - 1) over the diseases that cause it, p being their posteriors; what cannot reach
+    `LEAST_MOVED` is left out, since there can be thousands of such findings.
     """
     structure = network.structure
+    owners, symptoms = structure.edges.T
     bears = np.zeros((len(chosen), structure.n_symptoms), dtype=np.bool_)
     bears[:, parts[0]] = True
-    absent = structure.edges[np.isin(structure.edges[:, 1], parts[1])]
+    is_absent = np.isin(symptoms, parts[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.nan_to_num(row[owners] * (1.0 / network.failures - 1.0), nan=np.inf)
     for index, disease in enumerate(chosen.tolist()):
         reached = connected_diseases(structure, parts[0], disease)
         if not network.is_independent:
             reached[:] = True
-        bears[index, absent[reached[absent[:, 0]], 1]] = True
+        of_rivals = is_absent & reached[owners]
+        sums = np.bincount(symptoms[of_rivals], moved[of_rivals], minlength=structure.n_symptoms)
+        bears[index, sums >= LEAST_MOVED] = True
+        bears[index, symptoms[is_absent & (owners == disease)]] = True
     return bears
 
 
