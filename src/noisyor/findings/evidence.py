@@ -38,6 +38,8 @@ def split_states(states: Any, structure: Structure) -> tuple[list[Name], list[Na
         )
     found: dict[bool | None, list[Name]] = {True: [], False: [], None: []}
     for name, value in states.items():
+        if _is_unknown(value):  # need not be a symptom of the network
+            continue
         symptom = _symptom(name, structure)  # before its state: an id has none
         found[state_of(name, value)].append(symptom)
     return found[True], found[False]
@@ -76,6 +78,14 @@ def check_names(names: Any) -> None:
             "are absent; this looks like a row of states, 0 or 1 for each symptom. Give "
             "dict(zip(network.structure.symptoms, row)), or posteriors(network, [row])."
         )
+
+
+def _is_unknown(value: Any) -> bool:
+    """Return True for None, NaN, and words for what is not known."""
+    try:
+        return state_of("", value) is None
+    except ParameterError:
+        return False
 
 
 def state_of(name: Name, value: Any) -> bool | None:

@@ -103,10 +103,11 @@ class Posterior(ShownAsTable, EqualByValue):
             "probability": self.probabilities, "interval_lower": self.interval_lower,
             "interval_upper": self.interval_upper, "prior": self.priors,
         }  # fmt: skip
-        if self.method != "exact":
-            columns |= {"bound_lower": self.bound_lower, "bound_upper": self.bound_upper}
         if self.flags is not None:
             columns["flags"] = np.array([Flag(each).codes for each in self.flags.tolist()], object)
+        if self.method != "exact":
+            columns |= {"bound_lower": self.bound_lower, "bound_upper": self.bound_upper}
+        if self.flagged_by is not None:
             columns["flagged_by"] = np.array(self.flagged_by, dtype=object)
         order = np.argsort(-self.probabilities, kind="stable")
         known = {name: x[order] for name, x in columns.items() if x is not None}
