@@ -923,3 +923,24 @@ def labelled_counts(records, labels, edges, n_diseases):
             found[first] += 1
             found[first + 1] += row[symptom]
     return looked, pairs
+
+
+def doubts(edges, flags, row, probabilities, sources_at, unknown_size):
+    """Flags of one record's diseases: of what each rests on itself, of present findings' leaks, and
+    of diseases it shares these with. `flags` are of priors, edges (in their order) and leaks.
+    """
+    of_priors, of_failures, of_leaks = flags
+    own, with_leaks = list(of_priors), list(of_priors)
+    for (i, j), flag in zip(edges, of_failures, strict=True):
+        if row[j] is not None:
+            own[i] |= flag
+            with_leaks[i] |= flag
+        if row[j] == 1:
+            with_leaks[i] |= of_leaks[j]
+    found = list(with_leaks)
+    for i, j in edges:
+        for k, other_j in edges:
+            is_shared = j == other_j and row[j] == 1 and i != k
+            if is_shared and (probabilities[k] >= sources_at or own[k] & unknown_size):
+                found[i] |= own[k]
+    return found

@@ -30,11 +30,11 @@ from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning import Estimate
-from noisyor.learning.trust import intervals_of
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import MOST_JOINT
+from noisyor.parameters import intervals_of
 from noisyor.structure import Structure
 
 WHOLE_PATTERN = "all skills"

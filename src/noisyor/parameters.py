@@ -129,6 +129,41 @@ def from_log_odds(positions: Floats, most: float = 700.0) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(positions, -most, most))))
 
 
+def intervals_of(
+    values: Floats, errors: Floats, *, by_log_odds: bool = False
+) -> tuple[Floats, Floats]:
+    """Return 95% intervals, of equal length on both sides and cut at 0 and 1, or by log odds.
+
+    The likelihood of priors is skewed: small ones are known up to a factor.
+
+    >>> intervals_of(np.array([0.1]), np.array([0.1]))[0]
+    array([0.])
+    >>> intervals_of(np.array([0.1]), np.array([0.1]), by_log_odds=True)[0].round(3)
+    array([0.012])
+    """
+    margin = 1.96 * errors
+    if not by_log_odds:
+        return np.maximum(values - margin, 0.0), np.minimum(values + margin, 1.0)
+    center, margin = log_odds(values, 1e-12), margin / np.maximum(values * (1.0 - values), 1e-12)
+    ends = from_log_odds(center - margin, 700.0), from_log_odds(center + margin, 700.0)
+    # What is certain stays as it is, to the last digit.
+    lower, upper = (np.where(errors == 0.0, values, end) for end in ends)
+    return lower, upper
+
+
+def parameter_intervals(values: Parameters, errors: Parameters) -> tuple[Parameters, Parameters]:
+    """Return the ends of 95% intervals of all parameters, from their standard errors alone.
+
+    Those of priors are by log odds, those of failures and leaks of equal length.
+    """
+    ends = [
+        intervals_of(value, error, by_log_odds=kind == "priors")
+        for kind, value, error in zip(KINDS, values, errors, strict=True)
+    ]
+    lower, upper = zip(*ends, strict=True)
+    return Parameters(*lower), Parameters(*upper)
+
+
 def index_of(structure: Structure, kind: str, name: Any) -> int:
     """Return the index of a prior's disease, a leak's symptom or a failure's edge."""
     if kind == "priors":

@@ -69,7 +69,9 @@ class Vocabulary:
             return str
         said = self.words
         own = re.compile(rf"\b(?:{'|'.join(said)})\b", re.IGNORECASE)
-        ours = rf"\b(?P<article>an? )?(?P<noun>{'|'.join(said)})\b"
+        # Not in paths and options: records.parquet, /tmp/records/, --disease.
+        before, after = r"(?<![/\\.])(?<!--)", r"(?![/\\]|\.\w)"
+        ours = rf"\b(?P<article>an? )?{before}(?P<noun>{'|'.join(said)})\b{after}"
         kept = sorted((name for name in set(names) if own.search(name)), key=len, reverse=True)
         found = re.compile("|".join([*map(re.escape, kept), ours]), re.IGNORECASE)
 

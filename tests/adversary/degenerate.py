@@ -202,8 +202,10 @@ def sampled_networks(rng, n, shares, is_rare):
 def is_within_stated(network, findings, truth, seed):
     """Say of each disease in doubt whether sampling is as near as it says."""
     found = posterior(network, *findings, method="gibbs", rng=seed)
-    is_within = (found.lower - 1e-9 <= truth) & (truth <= found.upper + 1e-9)
-    width = np.maximum(found.upper - found.probabilities, found.probabilities - found.lower)
+    is_within = (found.bound_lower - 1e-9 <= truth) & (truth <= found.bound_upper + 1e-9)
+    width = np.maximum(
+        found.bound_upper - found.probabilities, found.probabilities - found.bound_lower
+    )
     off = np.abs(found.probabilities - truth)
     inside = np.where(width > 1.001 * LEAST, WITHIN, SURE)
     outside = np.where((off > 1.5 * width) & (off > 0.005), FAR, OUTSIDE)

@@ -53,6 +53,15 @@ def test_flags_are_kept_or_their_loss_is_noted(run, tmp_path):
         assert "does not hold the flags of 14 parameters: they are lost" in err
 
 
+def test_the_loss_of_how_it_was_learned_is_noted(run, unidentified):
+    """Standard errors and the verdict were lost without a word."""
+    for output in "c.xdsl", "c.bif":
+        code, _, err = run("convert", "learned.json", output, "-q")
+        assert code == 0
+        assert "standard errors, method and verdict are lost" in " ".join(err.split())
+    assert run("convert", "learned.json", "d.json", "-q") == (0, "", "")
+
+
 def test_calls_that_cannot_be_done(run, tmp_path):
     run("convert", "figure1", tmp_path / "edges.csv", "-q")
     for arguments, message in [

@@ -187,7 +187,7 @@ def test_fit_holds_a_table_of_values(run, clinic):
         "pooled", "--fixed", table,
     )  # fmt: skip
     assert code == 0
-    assert "1 priors: fixed at the value that was given." in " ".join(out.split())
+    assert "1 prior: fixed at the value that was given." in " ".join(out.split())
     learned = NoisyOrNetwork.load(output)
     assert learned.priors[learned.structure.disease_index("influenza")] == 0.07
 

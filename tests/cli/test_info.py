@@ -3,7 +3,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from noisyor import datasets
+from noisyor import Estimate, Vocabulary, __version__, datasets
 
 
 def test_info_tells_every_kind_of_file(run, tmp_path):
@@ -75,3 +75,41 @@ def test_a_table_of_something_else(run, tmp_path):
     code, _, err = run("info", tmp_path / "people.csv")
     assert code == 2
     assert "(columns 'name', 'town') is no structure" in err
+
+
+def test_info_says_how_a_network_was_learned(run, unidentified):
+    """It told a learned network from one that was made up by its flags alone."""
+    _, out, _ = run("info", "learned.json", "--json")
+    facts = json.loads(out)
+    estimate = Estimate.load("learned.json")
+    assert facts["kind"] == "network"
+    assert facts["learned_by_the_method"] == estimate.method
+    assert facts["learned_from_records"] == estimate.n_records
+    assert (facts["learned_on"], facts["by_version"]) == (estimate.lineage.date, __version__)
+    assert facts["explains_its_records"] == "yes"
+    assert facts["verdict"] == " ".join(estimate.verdict.sentences)
+    assert facts["flags"]["uncertified"] > 0
+    _, out, _ = run("info", "learned.json")
+    assert "uncertified" in out
+    estimate.network.save("plain.json")
+    assert "learned" not in run("info", "plain.json")[1]
+
+
+def test_a_terminal_speaks_the_words_of_its_readers(run, tmp_path):
+    """Pages did, tables on the terminal did not."""
+    words = Vocabulary("fault", "alarm", synonyms=[("fever", "high temperature")])
+    datasets.clinic().with_vocabulary(words).save(tmp_path / "named.json")
+    _, out, _ = run("info", tmp_path / "named.json")
+    assert "alarms" in out
+    assert "symptom" not in out
+    asked = "diagnose", tmp_path / "named.json", "-p", "high temperature", "-p", "cough"
+    _, out, _ = run(*asked, "--explain", "--ask", "--sets", "2")
+    head, *_ = [line for line in out.splitlines() if "probability" in line]
+    assert head.split()[0] == "fault"
+    assert "What has caused each alarm" in out
+    assert "influenza: what each alarm adds" in " ".join(out.split())
+    for name in "panic disorder", "reflux disease":  # a name stays what it is
+        assert name in datasets.clinic().structure.diseases
+    assert "reflux fault" not in out
+    assert json.loads(run(*asked, "--json")[1])["diseases"]
+    assert "diseases" in run("info", "clinic")[1]

@@ -6,7 +6,7 @@ import pytest
 from pyarrow.csv import write_csv
 
 from noisyor import NoisyOrLearner, Structure, datasets, posterior, posteriors
-from noisyor.errors import FindingsError, ParameterError
+from noisyor.errors import FindingsError, ParameterError, UnknownNameError
 from noisyor.findings.evidence import array_of, split_states, state_of
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
@@ -49,7 +49,7 @@ def test_lists_of_mappings_are_records():
     rows = [{"fever": 1}, {"cough": "absent", "fever": None}, {}]
     array = array_of(rows, STRUCTURE)
     np.testing.assert_array_equal(array, [[1, np.nan], [np.nan, 0], [np.nan, np.nan]])
-    assert split_states(rows[1]) == ([], ["cough"])
+    assert split_states(rows[1], STRUCTURE) == ([], ["cough"])
     clinic = datasets.clinic()
     found = posteriors(clinic, [{"fever": 1, "cough": 0}, {"wheezing": 1}])
     one = posterior(clinic, {"wheezing": 1})
@@ -57,6 +57,53 @@ def test_lists_of_mappings_are_records():
     pandas = pytest.importorskip("pandas")
     series = [pandas.Series({"fever": 1, "cough": 0}), pandas.Series({"wheezing": 1})]
     np.testing.assert_array_equal(posteriors(clinic, series).probabilities, found.probabilities)
+
+
+def test_what_is_no_finding_in_a_row_is_to_be_left_out():
+    """Of an id it was said that it must be 0 or 1."""
+    pandas = pytest.importorskip("pandas")
+    clinic = datasets.clinic()
+    row = pandas.Series({"patient": 17, "fever": 1, "cough": 0})
+    says = r"no symptom named 'patient'.* an id, .*leave it out .*row\.drop\('patient'\)"
+    with pytest.raises(UnknownNameError, match=says):
+        posterior(clinic, row)
+    assert posterior(clinic, row.drop("patient")) == posterior(clinic, ["fever"], ["cough"])
+    # Names in other letters are understood, as in the frame that the row is of.
+    capital = row.drop("patient").rename({"fever": "Fever "})
+    assert posterior(clinic, capital) == posterior(clinic, ["fever"], ["cough"])
+    with pytest.raises(FindingsError, match="record 0: there is no symptom named 'patient'"):
+        posteriors(clinic, [row])
+    with pytest.raises(ParameterError, match=r"one row of it \(frame\.iloc\[0\]\), or ask post"):
+        posterior(clinic, pandas.DataFrame([row]))
+    with pytest.raises(ParameterError, match=r"give a list of the names .*tolist"):
+        posterior(clinic, pandas.Series(["fever", "cough"]))
+    with pytest.raises(FindingsError, match=r"a pandas Series is one record: .*\[row\]"):
+        posteriors(clinic, row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [0, 1] * 30, [1, 0, 1], np.array([0, 1] * 30), np.array([0, 1] * 30, dtype=bool),
+        [True, False], [0.0, 1.0], [[0, 1] * 30], np.zeros((1, 60)),
+    ],
+)  # fmt: skip
+def test_a_row_of_states_is_not_a_list_of_symptoms(row):
+    """It was said that 'fever' is given twice: zeros and ones were numbers of symptoms."""
+    with pytest.raises(ParameterError, match=r"looks like a row of states.*posteriors\(network"):
+        posterior(datasets.clinic(), row)
+
+
+def test_numbers_of_symptoms_stay_numbers():
+    clinic = datasets.clinic()
+    first = clinic.structure.symptoms[:2]
+    assert posterior(clinic, [0, 1]) == posterior(clinic, first)
+    assert posterior(clinic, [1, 0]).present == first[::-1]
+    assert posterior(clinic, np.array([1]), [0]) == posterior(clinic, first[1:], first[:1])
+    with pytest.raises(FindingsError, match="a list of numbers is one record"):
+        posteriors(clinic, [0, 1] * 30)
+    with pytest.raises(ParameterError, match=r"posteriors\(network, findings\) takes many"):
+        posterior(clinic, clinic.sample(1, rng=0))
 
 
 def test_wrong_records_are_named():

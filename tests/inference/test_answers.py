@@ -14,8 +14,8 @@ def test_auto_keeps_the_better_of_bounds_and_samples():
     bounded = posterior(network, everything, method="variational", budget=0.05)
     found = posterior(network, everything, budget=0.05)
     assert found.error <= bounded.error
-    assert (bounded.lower <= truth).all()
-    assert (bounded.upper >= truth).all()
+    assert (bounded.bound_lower <= truth).all()
+    assert (bounded.bound_upper >= truth).all()
 
 
 @pytest.mark.parametrize("method", ["auto", "gibbs"])

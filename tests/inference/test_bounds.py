@@ -84,8 +84,8 @@ def test_bounds_stay_bounds_however_far_apart():
     )
     for method in "gibbs", "mean_field", "variational":
         found = posterior(network, list(range(144)), method=method, budget=0.05)
-        assert (found.lower <= found.probabilities).all()
-        assert (found.probabilities <= found.upper).all()
-        assert (found.upper <= 1.0).all()
+        assert (found.bound_lower <= found.probabilities).all()
+        assert (found.probabilities <= found.bound_upper).all()
+        assert (found.bound_upper <= 1.0).all()
         assert found.log_evidence <= found.log_evidence_upper
-        assert found.upper[24] == 1.0
+        assert found.bound_upper[24] == 1.0

@@ -33,6 +33,31 @@ def test_causes_and_contributions(rng):
                 assert each["log_odds"] == pytest.approx(change, rel=1e-6, abs=1e-6)
 
 
+def test_absent_findings_of_rivals_are_told():
+    """They were left out where only diseases cause them that were not asked for."""
+    clinic = datasets.clinic()
+    case = ["fever", "cough"], ["runny nose", "thirst"]
+    rows = explain(clinic, *case, diseases=["influenza"]).contributions.rows("influenza")
+    found = {row["finding"]: row["log_odds"] for row in rows.to_pylist()}
+    assert not clinic.structure.has_edge("influenza", "runny nose")
+    assert found["runny nose"] > 0.0  # it speaks against the common cold
+
+
+def test_what_is_left_out_says_next_to_nothing(rng):
+    for _ in range(60):
+        network, row, present, absent = random_patient(rng)
+        _, expected, _, _ = naive.expectations(*as_lists(network), row)
+        names = network.structure
+        told = explain(network, present, absent, diseases=1).contributions.to_pylist()
+        if not told:
+            continue
+        i = names.disease_index(told[0]["disease"])
+        for j in set(present + absent) - {names.symptom_index(each["finding"]) for each in told}:
+            without = [None if x == j else value for x, value in enumerate(row)]
+            _, other, _, _ = naive.expectations(*as_lists(network), without)
+            assert other[i] == pytest.approx(expected[i], abs=2e-4)
+
+
 def test_the_nearest_findings_are_explained_as_all_are():
     clinic = datasets.clinic()
     case = ["fever", "cough", "wheezing", "thirst"], ["muscle pain", "chills", "runny nose"]

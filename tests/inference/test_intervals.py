@@ -59,10 +59,16 @@ def test_only_parameters_that_matter_flag_a_disease():
     failures[clinic.structure.edge_index("influenza", "fever")] = Flag.WEAK
     flagged = clinic.with_flags(Parameters(flags.priors, failures, flags.leaks))
     influenza = clinic.structure.disease_index("influenza")
+    edges = clinic.structure.edge_names()
+    pairs = zip(edges["disease"], edges["symptom"], strict=True)
+    others = {name for name, symptom in pairs if symptom == "fever"} - {"influenza"}
     for finding, is_flagged in ("fever", True), ("wheezing", False):
         found = posterior(NetworkWithErrors(flagged, errors), [finding], draws=20)
         assert found.is_flagged[influenza] == is_flagged
-        assert found.is_flagged.sum() == is_flagged
+        pairs = list(zip(clinic.structure.diseases, found.flagged_by, strict=True))
+        assert [name for name, text in pairs if "its" in text] == ["influenza"] * is_flagged
+        sharing = {name for name, text in pairs if "influenza (by fever)" in text}
+        assert sharing == (others if is_flagged else set())
         assert np.array_equal(np.isnan(found.interval_lower), found.is_flagged)
     assert not posterior(clinic, ["fever"]).is_flagged.any()
 

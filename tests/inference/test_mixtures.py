@@ -46,8 +46,8 @@ def test_bounds_hold(kind, seed):
     network, row, parts = random_case(seed, kind)
     total, expected, _, _ = naive.expectations(*as_naive(network), row)
     found = posterior(network, *parts, method="variational", budget=1e-3)
-    assert (found.lower <= np.array(expected) + 1e-9).all()
-    assert (found.upper >= np.array(expected) - 1e-9).all()
+    assert (found.bound_lower <= np.array(expected) + 1e-9).all()
+    assert (found.bound_upper >= np.array(expected) - 1e-9).all()
     assert found.log_evidence <= np.log(total) + 1e-9 <= found.log_evidence_upper + 2e-9
 
 

@@ -32,7 +32,7 @@ def test_exact_posteriors_agree_with_sums_over_all_states(rng):
         assert found.log_evidence == pytest.approx(np.log(total), rel=1e-9, abs=1e-9)
         assert found.probabilities == pytest.approx(expected, rel=1e-9, abs=1e-11)
         assert found.error < 1e-9
-        assert (found.lower <= found.probabilities).all()
+        assert (found.bound_lower <= found.probabilities).all()
 
 
 def test_the_rounding_error_is_bounded(rng):

@@ -67,8 +67,34 @@ def test_diseases_that_rest_on_flagged_parameters_are_marked():
         plain, _ = table_of(clinic, findings, top)
         assert plain.schema.metadata is None
         assert "flags" not in plain.column_names
+    found = posteriors(flagged, findings)
     for row in table.to_pylist():
-        assert row["flags"] == ("uncertified" if row["disease"] == "asthma" else "")
+        is_marked = found.is_flagged[row["record"], clinic.structure.disease_index(row["disease"])]
+        assert is_marked or row["disease"] != "asthma"
+        assert row["flags"] == ("uncertified" if is_marked else "")
+
+
+def test_what_is_marked_in_a_record_travels_with_the_table():
+    """It stood in a notice and in the metadata of Parquet, and CSV files had nothing of it."""
+    clinic = datasets.clinic()
+    flags = Parameters.full(clinic.structure, 0, np.uint16)
+    priors, leaks = flags.priors.copy(), flags.leaks.copy()
+    priors[clinic.structure.disease_index("asthma")] = Flag.UNCERTIFIED
+    leaks[clinic.structure.symptom_index("fever")] = Flag.WEAK
+    flagged = clinic.with_flags(Parameters(priors, flags.failures, leaks))
+    findings = clinic.sample(200, rng=0)
+    found = posteriors(flagged, findings)
+    names = clinic.structure.diseases
+    wide, _ = table_of(flagged, findings, None)
+    marked = [row["flagged"].split("; ") if row["flagged"] else [] for row in wide.to_pylist()]
+    for number, listed in enumerate(marked):
+        is_shown = found.is_flagged[number] & (found.probabilities[number] >= 0.01)
+        assert listed == [names[i] for i in np.flatnonzero(is_shown)]
+    assert any(marked)
+    long, _ = table_of(flagged, findings, 20)
+    for row in long.to_pylist():
+        disease = clinic.structure.disease_index(row["disease"])
+        assert row["flags"] == Flag(int(found.flags[row["record"], disease])).codes
 
 
 def test_impossible_records_have_no_answer():

@@ -6,7 +6,7 @@ import pytest
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets, posterior, sensitivity
 from noisyor.errors import ParameterError
 from noisyor.inference.intervals import NetworkWithErrors
-from noisyor.inference.sensitivity import log_odds_ends, mattering
+from noisyor.inference.sensitivity import mattering
 from noisyor.parameters import Parameters
 
 NETWORK = datasets.figure1(0)
@@ -51,11 +51,26 @@ def test_what_does_not_matter_moves_nothing(rng):
         assert abs(moved - before) > 1e-12, index
 
 
-def test_intervals_lie_within_0_and_1():
-    values, errors = np.array([1e-4, 0.5, 0.999, 0.0]), np.array([0.1, 0.1, 0.3, 0.1])
-    lower, upper = log_odds_ends(values, errors)
-    assert ((lower > 0) & (upper < 1) & (lower < upper)).all()
-    assert upper[1] - 0.5 == pytest.approx(0.5 - lower[1])
+def test_intervals_are_those_of_the_estimate():
+    """They were symmetric in log odds here, and of other lengths in the summary."""
+    sample = NETWORK.sample(800, rng=0)
+    for method in "refined", "pooled", "bayesian":
+        learner = NoisyOrLearner(NETWORK.structure, method=method, random_state=0, max_iter=50)
+        estimate = learner.fit(sample).estimate_
+        found = sensitivity(estimate, ["a", "b"], ["d"], disease="A")
+        summary = estimate.summary()
+        assert len(found.parameters) > 3
+        for row in found.table().to_pylist():
+            stated = summary.row(row["parameter"], *filter(None, (row["disease"], row["symptom"])))
+            assert (row["lower"], row["upper"]) == (stated["lower"], stated["upper"])
+
+
+def test_an_end_at_which_findings_are_impossible_is_approached():
+    structure = Structure.from_edges([("flu", "fever"), ("flu", "cough")])
+    network = NoisyOrNetwork(structure, [0.2], [0.3, 0.3], [0.0, 0.02])
+    found = sensitivity(with_errors(network, 0.2), ["fever"], ["cough"])
+    assert found.lower.min() == 0.0
+    assert not np.isnan(found.swings).any()
 
 
 def test_what_has_no_error_is_counted_and_not_drawn():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from noisyor import (
+    Estimate,
+    Moments,
     NoisyOrLearner,
     NoisyOrNetwork,
     Structure,
@@ -15,7 +17,6 @@ from noisyor import (
 )
 from noisyor.flags import Flag
 from noisyor.learning import fit, learn_sequential
-from noisyor.learning.estimate import doubt_about
 from noisyor.network import Joint
 from noisyor.parameters import Parameters, check_summary, read_standard_errors
 
@@ -58,16 +59,6 @@ def test_where_nearly_all_is_flagged_the_estimate_says_so():
     assert repr(good).endswith("60 of 60 leaks learned)")
 
 
-def test_what_is_fixed_is_no_doubt():
-    weak, fixed = np.uint16(Flag.WEAK), np.uint16(Flag.FIXED)
-    assert doubt_about(np.array([weak] * 9 + [0], np.uint16)).startswith("Beware: 9 of 10 ")
-    assert doubt_about(np.array([weak] * 8 + [0] * 2, np.uint16)) == ""
-    assert doubt_about(np.array([fixed] * 10, np.uint16)) == ""
-    assert doubt_about(np.array([fixed] * 90 + [weak] * 10, np.uint16)).startswith(
-        "Beware: all 10 "
-    )
-
-
 def test_what_trades_off_names_its_partner_and_the_method_that_shows_how_far():
     network = datasets.figure1(rng=0)
     estimate = fit(network.sample(2000, rng=1), network.structure, "pooled")
@@ -108,3 +99,17 @@ def test_nothing_whose_interval_is_everything_goes_without_a_flag(method):
         for part in estimate.parts.values():
             lower, upper = part.intervals()
             assert not ((upper - lower > 0.9) & (part.flags == 0)).any()
+
+
+def test_a_verdict_is_there_before_it_is_saved(tmp_path):
+    """It was empty until a file was written and read."""
+    network = datasets.figure1(0)
+    estimate = NoisyOrLearner(network.structure).fit(network.sample(2000, rng=0)).estimate_
+    assert estimate.verdict is not None
+    assert estimate.verdict.fits is True
+    assert estimate.verdict.sentences == estimate.misfits().sentences
+    estimate.save(tmp_path / "learned.json")
+    assert Estimate.load(tmp_path / "learned.json").verdict == estimate.verdict
+    schedule = find_schedule(network.structure)
+    exact = learn_sequential(Moments.exact(network, schedule.plan()), schedule)
+    assert exact.verdict is None

@@ -67,7 +67,7 @@ def test_sites_together_learn_what_all_records_would(clinic):
     errors = [np.abs(each.values.priors - network.priors).mean() for each in (merged, unlabelled)]
     assert errors[0] < errors[1]
     assert (merged.standard_errors.priors <= 1.1 * unlabelled.standard_errors.priors).all()
-    lower, upper = merged.bounds
+    lower, upper = merged.interval_ends
     held = (lower.failures <= network.failures) & (network.failures <= upper.failures)
     assert held.mean() > 0.9
 

@@ -23,6 +23,9 @@ def test_a_case_control_sample_teaches_the_population(share_labelled):
     assert np.abs(distances).max() < 4.0
     assert abs(found.values.priors[0] - network.priors[0]) > 10 * found.standard_errors.priors[0]
     assert right.values.priors[1] == found.values.priors[1]
+    # Its own records are those of the sample: whether they fit was decided before.
+    assert right.verdict == found.verdict
+    assert right.verdict.fits
 
 
 def test_wrong_fractions_are_refused():

@@ -67,7 +67,7 @@ def test_draws_leave_their_intervals(tmp_path):
     again = round_trip(learner.estimate_, tmp_path)
     assert again == learner.estimate_
     assert again.draws is None
-    assert again.bounds == learner.estimate_.bounds
+    assert again.interval_ends == learner.estimate_.interval_ends
     assert json.loads((tmp_path / "learned.json").read_text())["learned"]["draws"]["chains"] == 4
 
 

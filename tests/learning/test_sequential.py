@@ -20,7 +20,7 @@ from noisyor import (
 from noisyor.errors import ParameterError, StructureError
 from noisyor.experiments.settings import real_network
 from noisyor.learning import Flag, learn_sequential
-from noisyor.learning.estimate import NEUTRAL_VALUES
+from noisyor.learning.learned import NEUTRAL_VALUES
 
 
 def assert_recovered(network, depth_0=1e-9, deeper=1e-6, **options):

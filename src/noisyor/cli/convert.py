@@ -10,7 +10,7 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
-from noisyor.cli.output import show_facts
+from noisyor.cli.output import note, show_facts
 from noisyor.io.replacing import check_writable
 from noisyor.vocabulary import read_synonyms, words_of
 
@@ -84,12 +84,18 @@ def convert(
     else:
         path = existing(source, "a network or structure")
         read = format_of(path, read_as.value if read_as else None)
-        model = _read(path, read, is_kept=written == "json")
+        model = _read(path, read)
     if words is not None or synonyms is not None:
         model = model.with_vocabulary(_vocabulary(model, words, synonyms))
-    if isinstance(model, noisyor.Estimate):
+    if isinstance(model, noisyor.Estimate) and written == "json":
         model.save(output)
     else:
+        if isinstance(model, noisyor.Estimate):
+            note(
+                f"{output} ({written}) does not hold how the network was learned: its standard "
+                "errors, method and verdict are lost."
+            )
+            model = model.network
         noisyor.write_model(model, output, written)
     if quiet:
         return
@@ -110,11 +116,10 @@ def convert(
 Model: TypeAlias = "noisyor.NoisyOrNetwork | noisyor.Structure | noisyor.Estimate"
 
 
-def _read(path: Path, file_format: str, *, is_kept: bool) -> Model:
-    """Read a model; where it goes into a model file again, with how it was learned."""
+def _read(path: Path, file_format: str) -> Model:
+    """Read a model, with how it was learned where its file says so."""
     found = noisyor.read_model(path, file_format)
-    is_network = isinstance(found, noisyor.NoisyOrNetwork)
-    if is_kept and is_network and file_format == "json":
+    if isinstance(found, noisyor.NoisyOrNetwork) and file_format == "json":
         from noisyor.learning.estimate import load_learned
 
         return load_learned(path)

@@ -28,7 +28,7 @@ from noisyor.cli.learned import (
     show_estimate,
     show_misfits,
 )
-from noisyor.cli.output import note, progress_bar, say, show, show_json
+from noisyor.cli.output import in_words_of, note, progress_bar, say, show, show_json
 from noisyor.cluster import connected
 from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.io.replacing import replaced_together
@@ -247,7 +247,8 @@ def fit(
         show_json({**facts_of(estimate, found), **found_codes, "skipped": learner.skipped_})
     elif not quiet:
         show(*understood(reading.get("notes")))
-        _tell(learner, estimate, found, outputs)
+        with in_words_of(estimate.structure):
+            _tell(learner, estimate, found, outputs)
 
 
 def _tell(

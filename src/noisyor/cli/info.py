@@ -9,13 +9,15 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network, read_structure
-from noisyor.cli.output import Facts, show_facts
+from noisyor.cli.output import Facts, in_words_of, show_facts
 from noisyor.errors import FileError, some_of
+from noisyor.flags import Flag
 from noisyor.io.paths import existing_file
 
 if TYPE_CHECKING:
     from noisyor.io.columns import Table
 
+    Model = noisyor.Estimate | noisyor.NoisyOrNetwork | noisyor.Structure
 
 RESULTS = {
     "pairs that are not explained (misfits)": {"first", "second", "observed", "expected"},
@@ -38,33 +40,50 @@ def info(
 
     Example: noisyor info clinic
     """
-    show_facts(_facts(file), as_json)
+    model = _model_of(file)
+    if model is None:
+        show_facts(_facts(file), as_json)
+        return
+    with in_words_of(model if isinstance(model, noisyor.Structure) else model.structure):
+        show_facts(_model_facts(model), as_json)
 
 
-def _facts(source: str) -> Facts:
+def _model_of(source: str) -> "Model | None":
+    """Return what a file of a network or structure holds, or None if it is something else."""
     if is_built_in(source) or Path(source).is_dir():
         from noisyor.datasets.folders import missing_files
 
         is_structure = Path(source).is_dir() and missing_files(Path(source))
-        return _model_facts(read_structure(source) if is_structure else read_network(source))
+        return read_structure(source) if is_structure else read_network(source)
     path = existing(source, "a file of a structure, network, records, plan or moments")
     suffix = existing_file(path).suffix.lower()
-    if suffix == ".json" and _is_schedule(path):
+    if suffix == ".json":
+        return _model_of_document(path)
+    return noisyor.read_model(path) if suffix in (".xdsl", ".bif", ".uai") else None
+
+
+def _model_of_document(path: Path) -> "Model | None":
+    from noisyor.io.documents import read_document
+    from noisyor.learning.estimate import load_learned
+    from noisyor.structure import FORMATS, NETWORK_FORMAT, SCHEDULE_FORMAT
+
+    kind = read_document(path, FORMATS)["format"]
+    if kind == SCHEDULE_FORMAT:
+        return None
+    return load_learned(path) if kind == NETWORK_FORMAT else noisyor.read_model(path)
+
+
+def _facts(source: str) -> Facts:
+    """Return what is in a file that is no model."""
+    path = Path(source)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
         return _schedule_facts(noisyor.Schedule.load(path))
-    if suffix in (".json", ".xdsl", ".bif", ".uai"):
-        return _model_facts(noisyor.read_model(path))
     if suffix == ".plan":
         return {"kind": "plan", **facts_of_plan(noisyor.MomentPlan.load(path))}
     if suffix in (".moments", ".partial"):
         return {"kind": "moments", **facts_of_moments(noisyor.Moments.load(path))}
     return _table_facts(path)
-
-
-def _is_schedule(path: Path) -> bool:
-    from noisyor.io.documents import read_document
-    from noisyor.structure import FORMATS, SCHEDULE_FORMAT
-
-    return bool(read_document(path, FORMATS)["format"] == SCHEDULE_FORMAT)
 
 
 def facts_of_moments(moments: "noisyor.Moments") -> Facts:
@@ -126,9 +145,11 @@ def _parameter_facts(table: "Table") -> Facts:
     }
 
 
-def _model_facts(model: "noisyor.NoisyOrNetwork | noisyor.Structure") -> Facts:
+def _model_facts(model: "Model") -> Facts:
     import numpy as np
 
+    learned = _learned_facts(model) if isinstance(model, noisyor.Estimate) else {}
+    model = model.network if isinstance(model, noisyor.Estimate) else model
     structure = model if isinstance(model, noisyor.Structure) else model.structure
     children = np.diff(structure.child_offsets)
     parents = np.diff(structure.parent_offsets)
@@ -150,8 +171,39 @@ def _model_facts(model: "noisyor.NoisyOrNetwork | noisyor.Structure") -> Facts:
             "expected findings of a record": round(float(model.marginals().sum()), 3),
         }
         if model.flags is not None:
-            facts["flagged parameters"] = int(np.count_nonzero(model.flags.vector))
+            facts |= _flag_facts(model.flags.vector)
+    return {**facts, **learned}
+
+
+def _learned_facts(estimate: "noisyor.Estimate") -> Facts:
+    """Return how a network was learned: by what, from what, when, and whether it fits."""
+    import numpy as np
+
+    made, verdict = estimate.lineage, estimate.verdict
+    fits = None if verdict is None else verdict.fits
+    facts: dict[str, Any] = {
+        "learned by the method": estimate.method,
+        "learned from records": estimate.n_records,
+        "parameters with a standard error": int(np.isfinite(estimate.standard_errors.vector).sum()),
+    }
+    if made is not None:
+        facts |= {"learned on": made.date, "by version": made.version}
+        facts |= {} if made.seed is None else {"seed": made.seed}
+    facts["explains its records"] = {True: "yes", False: "no", None: "not known"}[fits]
+    if verdict is not None and verdict.sentences:
+        facts["verdict"] = " ".join(verdict.sentences)
+    if estimate.doubt:
+        facts["warning"] = estimate.doubt
     return facts
+
+
+def _flag_facts(flags: Any) -> Facts:
+    """Return how many parameters are flagged, and for which reasons."""
+    counts = {flag.code: int((flags & flag != 0).sum()) for flag in Flag}
+    return {
+        "flagged parameters": int((flags & Flag.DOUBTFUL != 0).sum()),
+        "flags": {code: n for code, n in counts.items() if n},
+    }
 
 
 def _schedule_facts(schedule: "noisyor.Schedule") -> Facts:

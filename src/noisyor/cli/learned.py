@@ -87,8 +87,8 @@ def show_estimate(estimate: "noisyor.Estimate") -> None:
         show(estimate.doubt)
     show(f"Learned from {count_of(estimate.n_records, 'record')} ({estimate.method}).", table)
     for flag, reason in REASONS.items():
-        counts = {f"{name}s": part.count(flag) for name, part in estimate.parts.items()}
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n)
+        counts = {name: part.count(flag) for name, part in estimate.parts.items()}
+        listed = ", ".join(count_of(n, kind) for kind, n in counts.items() if n)
         if listed:
             show(f"- {listed}: {reason}.")
     show(*widest_in_words(estimate.parts, estimate.structure))

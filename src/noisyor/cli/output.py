@@ -5,7 +5,8 @@ import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,9 +15,30 @@ from noisyor.errors import printable
 from noisyor.io.json_text import json_text
 from noisyor.kernels import IS_COMPILING
 
+if TYPE_CHECKING:
+    from noisyor.structure import Structure
+
 Facts = Mapping[str, Any]
 Advance = Callable[[int], None]
 """Moves a bar on, by how many more records are done."""
+
+
+_translate: ContextVar[Callable[[str], str]] = ContextVar("translate", default=str)
+"""Puts the reader's words in place of ours in what `show` prints."""
+
+
+@contextmanager
+def in_words_of(structure: "Structure") -> Iterator[None]:
+    """Print in the words of a structure's readers, such as faults and alarms; names stay.
+
+    What programs read (--json, files) keeps our words.
+    """
+    names = [*structure.diseases, *structure.symptoms]
+    token = _translate.set(structure.vocabulary.translator(names))
+    try:
+        yield
+    finally:
+        _translate.reset(token)
 
 
 def show(*renderables: Any) -> None:
@@ -32,7 +54,8 @@ def show(*renderables: Any) -> None:
     # Names are names: brackets in them are not markup, colons not emoji.
     console = PipedConsole(markup=False, emoji=False, highlight=False)
     for renderable in renderables:
-        console.print(printable(renderable) if isinstance(renderable, str) else renderable)
+        is_text = isinstance(renderable, str)
+        console.print(printable(_translate.get()(renderable)) if is_text else renderable)
 
 
 def text_table(
@@ -48,9 +71,10 @@ def text_table(
     from rich.table import Table
 
     lines = box.HEAVY_HEAD if has_lines else None
-    table = Table(title=title and printable(title), title_justify="left", box=lines)
+    say = _translate.get()
+    table = Table(title=title and printable(say(title)), title_justify="left", box=lines)
     for each in titles:
-        table.add_column(printable(each), justify="left" if each in left else "right")
+        table.add_column(printable(say(each)), justify="left" if each in left else "right")
     for row in rows:
         table.add_row(*map(_in_a_cell, row))
     return table
@@ -58,7 +82,7 @@ def text_table(
 
 def _in_a_cell(text: str) -> str:
     """Return a text that stays within the cell of a table."""
-    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+    return printable(_translate.get()(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def show_facts(facts: Facts, as_json: bool = False) -> None:
@@ -72,9 +96,15 @@ def show_facts(facts: Facts, as_json: bool = False) -> None:
     table.add_column()
     table.add_column(overflow="fold")  # a long path goes on in the next line, all of it
     for name, value in facts.items():
-        shown = f"{value:,}" if isinstance(value, int | float) else _in_a_cell(value)
-        table.add_row(_in_a_cell(name), shown)
+        table.add_row(_in_a_cell(name), _shown(value))
     show(table)
+
+
+def _shown(value: Any) -> str:
+    """Return the value of a fact for people."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{n:,} {key}" for key, n in value.items()) or "none"
+    return f"{value:,}" if isinstance(value, int | float) else _in_a_cell(value)
 
 
 def tell(sentence: str, facts: Facts, *, quiet: bool, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import NETWORK_SOURCES, existing, read_with_errors
-from noisyor.cli.output import note, show, show_json, text_table, working
+from noisyor.cli.output import in_words_of, note, show, show_json, text_table, working
 from noisyor.errors import ParameterError
 from noisyor.flags import Flag
 
@@ -62,7 +62,8 @@ class Patient(DiagnosisOptions):
         if self.as_json:
             show_json(facts)
         elif not self.quiet:
-            _show_answers(found, facts)
+            with in_words_of(found.structure):
+                _show_answers(found, facts)
 
     def _case(self) -> "Case":
         """Read the network, and understand the names of the findings."""
@@ -248,7 +249,7 @@ def posterior_table(found: "Posterior", rows: list[dict[str, Any]]) -> Any:
         if has_intervals:
             cells.append(_interval(row["interval_lower"], row["interval_upper"]))
         if is_rough:
-            cells.append(f"{_percent(row['lower'])} to {_percent(row['upper'])}")
+            cells.append(f"{_percent(row['bound_lower'])} to {_percent(row['bound_upper'])}")
         table.append([*cells, _bar(row["probability"])])
     titles = "disease", "probability", "before", *more, ""
     return text_table(titles, table, left=["disease", ""], has_lines=False)
@@ -264,14 +265,18 @@ def _interval(lower: float, upper: float) -> str:
 
 def _show_flags(rows: list[dict[str, Any]]) -> None:
     """Say below the table why diseases are marked in it."""
-    by_flags: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
+    flags = Flag(0)
     for row in rows:
-        if row.get("flags"):
-            by_flags.setdefault(row["flags"], []).append(row["disease"])
-    if by_flags:
+        if row.get("flagged_by"):
+            by_text.setdefault(row["flagged_by"], []).append(row["disease"])
+            flags |= Flag.from_codes(row["flags"])
+    if by_text:
         show("* rests on parameters that are flagged: it may be far off, and has no interval.")
-    for codes, diseases in by_flags.items():
-        show(f"  {', '.join(diseases)}: {Flag.from_codes(codes).reasons}.")
+    for text, diseases in by_text.items():
+        show(f"  {', '.join(diseases)}: {text}.")
+    for sentence in flags.sentences:
+        show(f"  Flagged: {sentence}.")
 
 
 def _heading(found: "Posterior") -> str:

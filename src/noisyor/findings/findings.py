@@ -430,7 +430,13 @@ def as_source(records: Any, structure: Structure) -> Any:
     """Return arrays, sparse matrices and lists of mappings as findings; tables and paths stay."""
     if hasattr(records, "tocsr"):
         return Findings.from_sparse(records, structure)
+    if hasattr(records, "items") and not hasattr(records, "columns"):
+        raise FindingsError(
+            "a mapping or a pandas Series is one record: give a list of them, [row], or a frame."
+        )
     is_list = isinstance(records, list | tuple) and bool(records)
+    if is_list and isinstance(records[0], int | float | np.number):
+        raise FindingsError("a list of numbers is one record: give a list of such rows, [row].")
     is_mapping = is_list and hasattr(records[0], "items")
     if is_mapping and not hasattr(records[0], "columns"):  # as a frame has
         return Findings.from_numpy(array_of(records, structure), structure)

@@ -11,7 +11,13 @@ from noisyor.drawing import axes_for, draw_steps, height_of
 from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import Request, answer_all, make_request
-from noisyor.inference.flat import Floats, indices_of, list_records
+from noisyor.inference.flat import (
+    Booleans,
+    Floats,
+    connected_diseases,
+    indices_of,
+    list_records,
+)
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.posterior import answer_one
 from noisyor.io.result_tables import ResultTable, ShownAsTable
@@ -20,6 +26,9 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.network.covariates import is_unknown
 from noisyor.network.sampling import Rng
 from noisyor.structure import Structure
+
+LEAST_MOVED = 1e-4
+"""Absent findings of other diseases are told if they can move a probability by so much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +44,16 @@ class Explanation(ShownAsTable, EqualByValue):
     >>> from noisyor import datasets, explain
     >>> print(explain(datasets.clinic(), ["fever", "cough"], ["runny nose"], diseases=1))
     Explanation(of influenza)
-    disease    finding  state    log_odds  without
-    influenza  fever    present     1.736   0.2583
-    influenza  cough    present     1.073   0.4032
+    disease    finding     state    log_odds  without
+    influenza  fever       present     1.736   0.2583
+    influenza  cough       present     1.073   0.4032
+    influenza  runny nose  absent     0.1159   0.6376
     """
 
     contributions: ResultTable
     """A row per disease and finding: `log_odds` is by how much the finding raises the log odds of
     the disease, against not knowing it, the largest first; infinite where it makes it certain.
+    Absent findings that cannot move its probability by 0.0001 have no row.
     Covariates have rows whose state is "covariate". Where diseases occur together, a row "together"
     says what that adds, against independent diseases that are as frequent."""
     causes: ResultTable
@@ -144,11 +155,11 @@ def _explained(
     base = answer_one(known, parts, request, with_causes=True)
     row = base.probabilities[0]
     chosen = _chosen(known, diseases, row)
-    # The present findings, and those absent ones that a chosen disease would cause.
-    is_relevant = np.isin(parts[1], structure.edges[np.isin(structure.edges[:, 0], chosen), 1])
+    bears = _bearing(known, parts, chosen, row)
+    is_relevant = bears[:, parts[1]].any(axis=0)
     all_findings = np.concatenate([parts[0], parts[1][is_relevant]])
     findings = all_findings if most is None else _nearest(known, chosen, all_findings, most)
-    rows = _finding_rows(known, parts, request, chosen, row, findings)
+    rows = _finding_rows(known, parts, request, chosen, row, findings, bears)
     rows += _covariate_rows(whole, covariates, parts, request, chosen, row)
     rows += _together_rows(known, parts, request, chosen, row)
     columns = {"disease": str, "finding": str, "state": str, "log_odds": float, "without": float}
@@ -159,10 +170,45 @@ def _explained(
     return explanation, len(all_findings) - len(findings)
 
 
+def _bearing(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], chosen: Indices, row: Floats
+) -> Booleans:
+    """Return chosen diseases x symptoms: True for findings that have something to say of them.
+
+    All that are present; and those absent ones that the disease would cause, or one that competes
+    with it for a present finding: what speaks against its rival speaks for it.
+
+    A state of the diseases that was weighed by the failures f of an absent finding counts 1 / f
+    times as much without it. So not knowing it moves no posterior by more than about the sum of
+    p (1 / f - 1) over the diseases that cause it, p being their posteriors; what cannot reach
+    `LEAST_MOVED` is left out, since there can be thousands of such findings.
+    """
+    structure = network.structure
+    owners, symptoms = structure.edges.T
+    bears = np.zeros((len(chosen), structure.n_symptoms), dtype=np.bool_)
+    bears[:, parts[0]] = True
+    is_absent = np.isin(symptoms, parts[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.nan_to_num(row[owners] * (1.0 / network.failures - 1.0), nan=np.inf)
+    for index, disease in enumerate(chosen.tolist()):
+        reached = connected_diseases(structure, parts[0], disease)
+        if not network.is_independent:
+            reached[:] = True
+        of_rivals = is_absent & reached[owners]
+        sums = np.bincount(symptoms[of_rivals], moved[of_rivals], minlength=structure.n_symptoms)
+        bears[index, sums >= LEAST_MOVED] = True
+        bears[index, symptoms[is_absent & (owners == disease)]] = True
+    return bears
+
+
 def _nearest(network: NoisyOrNetwork, chosen: Indices, findings: Indices, most: int) -> Indices:
-    """Return the findings that the chosen diseases cause most often, in their order."""
+    """Return the findings that the chosen diseases cause most often, in their order.
+
+    What only their rivals cause comes after all of these.
+    """
     owners, symptoms = network.structure.edges.T
-    strengths = np.zeros(network.structure.n_symptoms)
+    strengths = np.full(network.structure.n_symptoms, -1.0)
+    np.maximum.at(strengths, symptoms, -network.failures)
     is_own = np.isin(owners, chosen)
     np.maximum.at(strengths, symptoms[is_own], 1.0 - network.failures[is_own])
     return findings[np.sort(np.argsort(-strengths[findings], kind="stable")[:most])]
@@ -170,16 +216,17 @@ def _nearest(network: NoisyOrNetwork, chosen: Indices, findings: Indices, most: 
 
 def _finding_rows(
     network: NoisyOrNetwork, parts: tuple[Indices, Indices], request: Request, chosen: Indices,
-    row: Floats, findings: Indices,
+    row: Floats, findings: Indices, bears: Booleans,
 ) -> list[tuple[Any, ...]]:  # fmt: skip
-    """Return what each of the findings adds, against not knowing it."""
+    """Return what each of the findings that bear on a disease adds, against not knowing it."""
     structure = network.structure
     others = [(parts[0][parts[0] != j], parts[1][parts[1] != j]) for j in findings.tolist()]
     without = answer_all(network, list_records(others), request).probabilities[:, chosen]
     change = _log_odds_change(row[chosen], without)
     rows = []
     for index, disease in enumerate(chosen.tolist()):
-        for x in np.argsort(-change[:, index], kind="stable").tolist():
+        order = np.argsort(-change[:, index], kind="stable")
+        for x in order[bears[index, findings[order]]].tolist():
             names = structure.diseases[disease], structure.symptoms[int(findings[x])]
             state = "present" if findings[x] in parts[0] else "absent"
             rows.append((*names, state, float(change[x, index]), float(without[x, index])))

@@ -1,6 +1,6 @@
 """Networks and records as the flat arrays that kernels work on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.bit_kernels import list_bits
 from noisyor.findings.blocks import Block
-from noisyor.findings.evidence import split_states
+from noisyor.findings.evidence import check_names, split_states
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
@@ -220,6 +220,24 @@ def list_records(known: Sequence[tuple[Indices, Indices]]) -> Records:
     )
 
 
+def connected_diseases(structure: Structure, present: Indices, disease: int) -> Booleans:
+    """Return True for a disease, and those that present findings connect it with.
+
+    Absent findings are a factor of each disease alone, so that they connect none.
+    """
+    owners, caused = structure.edges.T
+    is_present = np.isin(caused, present)
+    reached = np.zeros(structure.n_diseases, dtype=np.bool_)
+    reached[disease] = True
+    while True:
+        symptoms = caused[is_present & reached[owners]]
+        more = reached.copy()
+        more[owners[is_present & np.isin(caused, symptoms)]] = True
+        if (more == reached).all():
+            return reached
+        reached = more
+
+
 def indices_of(
     structure: Structure, present: Sequence[Name] | Mapping[Name, Any], absent: Sequence[Name]
 ) -> tuple[Indices, Indices]:
@@ -230,15 +248,13 @@ def indices_of(
     if hasattr(present, "items"):
         if len(absent):
             raise ParameterError("a mapping has absent findings in it: leave out `absent`.")
-        present, absent = split_states(present)
+        present, absent = split_states(present, structure)
     if hasattr(absent, "items"):
         raise ParameterError(
             "give a mapping of findings alone: it says what is present and absent."
         )
     for names in present, absent:
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            text = "the single text " if isinstance(names, str) else ""
-            raise ParameterError(f"give a list of symptoms, not {text}{quoted(names)}.")
+        check_names(names)
     parts = structure.symptom_indices(present), structure.symptom_indices(absent)
     both, counts = np.unique(np.concatenate(parts), return_counts=True)
     if (counts > 1).any():

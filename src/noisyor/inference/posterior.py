@@ -18,6 +18,7 @@ from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
 from noisyor.inference.answers_on_card import card_for
+from noisyor.inference.doubts import doubts_of, flagged_by
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
 from noisyor.inference.record_kernels import EXACT, IMPOSSIBLE, REFUSED, Answers
@@ -50,16 +51,17 @@ class Posterior(ShownAsTable, EqualByValue):
     absent: tuple[str, ...]
     probabilities: Floats
     """P(disease | findings), one per disease."""
-    lower: Floats
-    """What it is at least, and..."""
-    upper: Floats
+    bound_lower: Floats
+    """What the network's own answer is at least, and..."""
+    bound_upper: Floats
     """... at most: for certain with "exact" (rounding), "variational" and "mean_field" (bounds, in
-    the latter wide), with 95% confidence with "gibbs" (sampling)."""
+    the latter wide), with 95% confidence with "gibbs" (sampling). How well the network is known
+    does not enter them: that is in the intervals."""
     method: str
     """How it was found: "exact", "variational", "mean_field" or "gibbs"."""
     error: float
-    """How far any probability can be off, in the sense of `lower` and `upper`; NaN where that is
-    not known (mean_field)."""
+    """How far any probability can be off, in the sense of `bound_lower` and `bound_upper`; NaN
+    where that is not known (mean_field)."""
     log_evidence: float
     """The log probability of the findings: exact, or a lower bound..."""
     log_evidence_upper: float
@@ -76,26 +78,37 @@ class Posterior(ShownAsTable, EqualByValue):
     """... in which so many parameters that matter here have none and were fixed."""
     flags: NDArray[np.uint16] | None = None
     """What is doubtful of the parameters that each disease rests on here: its prior, its failures
-    of known findings, and the leaks of those that are present. Sums of `Flag`; None where the
-    network has no flags."""
+    of known findings, the leaks of those that are present, and all of this (but leaks) of diseases
+    that can cause one of those too; such a disease does not count below 1%, unless it was clipped
+    or not learned. Sums of `Flag`; None where the network has no flags."""
+    flagged_by: tuple[str, ...] | None = None
+    """In words which of these it is: its own parameters, leaks, or other diseases."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
-        """True for the diseases that rest on flagged parameters: they may be far off."""
+        """True for the diseases that rest on flagged parameters, of their own or of others: they
+        may be far off.
+        """
         if self.flags is None:
             return np.zeros(len(self.probabilities), dtype=np.bool_)
         return np.asarray(self.flags != 0)
 
     def table(self) -> ResultTable:
-        """Return one row per disease, the most probable first."""
+        """Return one row per disease, the most probable first.
+
+        Bounds are in it where the method is not exact, intervals where an estimate was asked.
+        """
         columns = {
             "disease": np.array(self.structure.diseases, dtype=object),
-            "probability": self.probabilities, "lower": self.lower, "upper": self.upper,
-            "prior": self.priors, "interval_lower": self.interval_lower,
-            "interval_upper": self.interval_upper,
+            "probability": self.probabilities, "interval_lower": self.interval_lower,
+            "interval_upper": self.interval_upper, "prior": self.priors,
         }  # fmt: skip
         if self.flags is not None:
             columns["flags"] = np.array([Flag(each).codes for each in self.flags.tolist()], object)
+        if self.method != "exact":
+            columns |= {"bound_lower": self.bound_lower, "bound_upper": self.bound_upper}
+        if self.flagged_by is not None:
+            columns["flagged_by"] = np.array(self.flagged_by, dtype=object)
         order = np.argsort(-self.probabilities, kind="stable")
         known = {name: x[order] for name, x in columns.items() if x is not None}
         return ResultTable(known, "disease")
@@ -119,7 +132,8 @@ class Posterior(ShownAsTable, EqualByValue):
             f"{row['disease']} {row['probability']:.3g}{' (flagged)' if row.get('flags') else ''}"
             for row in self.table().slice(0, 3).to_pylist()
         ]
-        return f"Posterior({self.method}: {', '.join(top)}{', ...' if len(self.lower) > 3 else ''})"
+        more = ", ..." if len(self.probabilities) > 3 else ""
+        return f"Posterior({self.method}: {', '.join(top)}{more})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +170,15 @@ class Posteriors(ShownAsTable, EqualByValue):
     """How each was found, as a number; `method_names` has the words."""
     effective_sample_sizes: Floats
     """Of records that were sampled; see `Posterior.effective_sample_size`."""
+    flags: NDArray[np.uint16] | None = None
+    """Records x diseases, or None where the network has no flags: see `Posterior.flags`."""
+
+    @property
+    def is_flagged(self) -> NDArray[np.bool_]:
+        """Records x diseases: True for those that rest on flagged parameters."""
+        if self.flags is None:
+            return np.zeros(self.probabilities.shape, dtype=np.bool_)
+        return np.asarray(self.flags != 0)
 
     @property
     def method_names(self) -> list[str]:
@@ -174,6 +197,9 @@ class Posteriors(ShownAsTable, EqualByValue):
         is_known = rows.max(axis=1, initial=-1.0) >= 0.0
         names = [self.structure.diseases[i] for i in best.tolist()]
         pairs = zip(names, is_known.tolist(), strict=True)
+        flagged = {}
+        if self.flags is not None and self.structure.n_diseases:
+            flagged["is_flagged"] = self.is_flagged[np.arange(len(self)), best]
         return ResultTable(
             {
                 "record": np.arange(len(self)),
@@ -184,6 +210,7 @@ class Posteriors(ShownAsTable, EqualByValue):
                 "method": pa.array(self.method_names, pa.string()),
                 "error": pa.array(self.errors, from_pandas=True),
                 "log_evidence": pa.array(self.log_evidences, from_pandas=True),
+                **flagged,
             },
             "record",
         )
@@ -252,13 +279,13 @@ def posterior(
         raise ParameterError(f"draws must be a whole number from 0, not {quoted(draws)}.")
     answers = answer_one(known, parts, request, with_bounds=True)
     names = [tuple(structure.symptoms[j] for j in part.tolist()) for part in parts]
-    flags = known.disease_flags(np.concatenate(parts), parts[0])
+    records = list_records([parts])
+    flags = doubts_of(known, records, answers.probabilities)
     more: tuple[Any, ...] = None, None, 0
     if not isinstance(network, NoisyOrNetwork) and draws:
-        more = posterior_intervals(
-            network, list_records([parts]), request, draws, flags, covariates
-        )
-    more = *more, flags
+        more = posterior_intervals(network, records, request, draws, flags, covariates)
+    if flags is not None:
+        more = *more, flags[0], flagged_by(known, parts, answers.probabilities[0])
     return Posterior(
         structure, names[0], names[1], answers.probabilities[0], answers.lower[0],
         answers.upper[0], METHOD_NAMES[int(answers.methods[0])], float(answers.errors[0]),
@@ -282,7 +309,7 @@ def posterior_intervals(
         if int(answers.methods[0]) not in (IMPOSSIBLE, REFUSED):
             rows.append(answers.probabilities[0])
     intervals = np.quantile(rows, [0.025, 0.975], axis=0)
-    is_sure = drawn.has_errors if flags is None else drawn.has_errors & (flags == 0)
+    is_sure = drawn.has_errors if flags is None else drawn.has_errors & (flags[0] == 0)
     lower, upper = np.where(is_sure, intervals, np.nan)
     return lower, upper, drawn.n_without_error
 
@@ -338,8 +365,9 @@ def posteriors_of(
     """Return the posteriors of findings that are in memory; options as in `iter_posteriors`."""
     none = answer_all(network, list_records([]), request)
     found = iter_posteriors(network, findings.blocks, request, **options)
-    parts = [Posteriors(network.structure, *none[:6]), *found]
-    columns = [field.name for field in fields(Posteriors)][1:]
+    flags = doubts_of(network, list_records([]), none.probabilities)
+    parts = [Posteriors(network.structure, *none[:6], flags), *found]
+    columns = [field.name for field in fields(Posteriors)][1 : 7 if flags is None else None]
     arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
     return Posteriors(network.structure, *arrays)
 
@@ -357,11 +385,13 @@ def iter_posteriors(
     start = request.first
     for block in blocks:
         here = slice(request.first - start, request.first - start + block.n_records)
+        records = block_records(block)
         found = answer_all(
-            network, block_records(block), request, n_jobs=n_jobs, progress=progress,
+            network, records, request, n_jobs=n_jobs, progress=progress,
             rows=None if rows is None else rows[here],
         )  # fmt: skip
-        yield Posteriors(network.structure, *found[:6])
+        flags = doubts_of(network, records, found.probabilities)
+        yield Posteriors(network.structure, *found[:6], flags)
         request = request._replace(first=request.first + block.n_records)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from noisyor.errors import FileError, quoted
 from noisyor.findings.blocks import Block
 from noisyor.flags import Flag
 from noisyor.inference.answers import Request
+from noisyor.inference.doubts import PROBABLE
 from noisyor.inference.posterior import Posterior, Posteriors, iter_posteriors
 from noisyor.network import NoisyOrNetwork
 
@@ -73,8 +75,10 @@ def flagged_diseases(network: NoisyOrNetwork) -> dict[str, str]:
 class PosteriorWriter:
     """Turns posteriors into Arrow batches: a row per record, or per record and top disease.
 
-    Where the network has flags, the schema's metadata says which diseases rest on flagged
-    parameters; so do the rows, if they are of one disease each.
+    Where the network has flags, rows of one disease each have a column `flags`, with the codes of
+    what this disease rests on in this record; rows of all diseases have `flagged`, the names of
+    those that are marked and not below 1%. The schema's metadata says which diseases may rest on
+    flagged parameters of their own at all.
     """
 
     def __init__(self, network: NoisyOrNetwork, id_type: Any, top: int | None) -> None:
@@ -82,6 +86,9 @@ class PosteriorWriter:
         diseases = network.structure.diseases
         self._has_ids = id_type is not None
         details = {"method": pa.string(), "error": pa.float64(), "log_evidence": pa.float64()}
+        self._has_flags = network.flags is not None
+        if self._has_flags and top is None:
+            details["flagged"] = pa.string()
         taken = {"record", *details} & set(diseases)
         if taken and top is None:
             raise FileError(
@@ -91,11 +98,10 @@ class PosteriorWriter:
         middle = dict.fromkeys(diseases, pa.float64())
         if top is not None:
             middle = {"rank": pa.int32(), "disease": pa.string(), "probability": pa.float64()}
-            if network.flags is not None:
+            if self._has_flags:
                 middle["flags"] = pa.string()
         flagged = flagged_diseases(network)
-        self._codes = pa.array([flagged.get(name, "") for name in diseases])
-        metadata = {"flagged_diseases": json.dumps(flagged)} if network.flags is not None else None
+        metadata = {"flagged_diseases": json.dumps(flagged)} if self._has_flags else None
         self.schema = pa.schema({"record": id_type or pa.int64()} | middle | details, metadata)
 
     def batches(
@@ -121,6 +127,8 @@ class PosteriorWriter:
     def _wide(self, ids: Any, found: Posteriors) -> Any:
         columns = [pa.array(column, from_pandas=True) for column in found.probabilities.T]
         arrays = [ids, *columns, *self._details(found)]
+        if self._has_flags:
+            arrays.append(_flagged_names(found))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _long(self, ids: Any, found: Posteriors) -> Any:
@@ -129,13 +137,28 @@ class PosteriorWriter:
         rows = pa.array(np.repeat(np.arange(len(found)), k))
         names = pa.array(self._network.structure.diseases)
         no_answer = np.repeat(np.isnan(found.probabilities).any(axis=1), k)
-        chosen = pa.array(order.ravel(), mask=no_answer)
+        chosen, flags = pa.array(order.ravel(), mask=no_answer), found.flags
         arrays = [
             ids.take(rows),
             pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), len(found))),
             names.take(chosen),
             pa.array(np.take_along_axis(found.probabilities, order, 1).ravel(), from_pandas=True),
-            *([] if self._network.flags is None else [self._codes.take(chosen)]),
+            *([] if flags is None else [_codes(np.take_along_axis(flags, order, 1), no_answer)]),
             *(column.take(rows) for column in self._details(found)),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _codes(flags: NDArray[np.uint16], no_answer: NDArray[np.bool_]) -> Any:
+    """Return the codes of flags, null where there is no answer."""
+    kinds, numbers = np.unique(flags, return_inverse=True)
+    codes = pa.array([Flag(each).codes for each in kinds.tolist()], pa.string())
+    return codes.take(pa.array(numbers.ravel(), mask=no_answer))
+
+
+def _flagged_names(found: Posteriors) -> Any:
+    """Return for each record the names of diseases that are marked, and probable at all."""
+    with np.errstate(invalid="ignore"):
+        is_shown = found.is_flagged & (found.probabilities >= PROBABLE)
+    names = np.array(found.structure.diseases, dtype=object)
+    return pa.array(["; ".join(names[row]) for row in is_shown], pa.string())

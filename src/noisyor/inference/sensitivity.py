@@ -1,7 +1,7 @@
 """sensitivity: which parameters a diagnosis hangs on, given how well they are known.
 
-Each parameter that matters goes to the ends of its 95% interval, on the scale of log odds, while
-all others stay; what the probability of a disease becomes there is the parameter's swing.
+Each parameter that matters goes to the ends of its 95% interval, that of the estimate, while all
+others stay; what the probability of a disease becomes there is the parameter's swing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,17 @@ from noisyor.drawing import BLUE, GREEN, axes_for, check_top, draw_swings, heigh
 from noisyor.errors import ParameterError
 from noisyor.immutable import EqualByValue
 from noisyor.inference.answers import answer_all, make_request
-from noisyor.inference.flat import Floats, indices_of, list_records
+from noisyor.inference.flat import Floats, connected_diseases, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork
 from noisyor.inference.posterior import answer_one
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Parameters
+from noisyor.parameters import Parameters, parameter_intervals
 from noisyor.structure import Structure
 
-NORMAL_95 = 1.96
+INSIDE = 1e-9
+"""How far from 0 and 1 a parameter stays where findings are impossible at the end itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,15 +156,24 @@ def sensitivity(
     matters = np.flatnonzero(mattering(structure, parts, chosen))
     moved = matters[errors[matters] > 0.0]
     values = network.parameters.vector
-    lower, upper = log_odds_ends(values[moved], errors[moved])
+    lower, upper = (ends.vector[moved] for ends in _intervals(estimate))
     records = list_records([parts])
-    found = np.empty((2, len(moved)))
-    for side, ends in enumerate((lower, upper)):
-        for number, (index, end) in enumerate(zip(moved.tolist(), ends.tolist(), strict=True)):
-            changed = values.copy()
-            changed[index] = end
-            there = network.with_parameters(Parameters.split(structure, changed))
-            found[side, number] = answer_all(there, records, request).probabilities[0, chosen]
+
+    def probability_with(index: int, value: float) -> float:
+        changed = values.copy()
+        changed[index] = value
+        there = network.with_parameters(Parameters.split(structure, changed))
+        return float(answer_all(there, records, request).probabilities[0, chosen])
+
+    def probability_at(index: int, end: float) -> float:
+        found = probability_with(index, end)
+        if not np.isnan(found):
+            return found
+        return probability_with(index, min(max(end, INSIDE), 1.0 - INSIDE))
+
+    found = np.array(
+        [list(map(probability_at, moved.tolist(), ends.tolist())) for ends in (lower, upper)]
+    )
     order = np.argsort(-np.abs(found[1] - found[0]), kind="stable")
     return Sensitivity(
         structure, structure.diseases[chosen], float(base[chosen]), moved[order],
@@ -181,23 +191,15 @@ def mattering(
     """
     owners, caused = structure.edges.T
     is_present, is_known = (np.isin(caused, each) for each in (parts[0], np.concatenate(parts)))
-    reached = np.zeros(structure.n_diseases, dtype=np.bool_)
-    reached[disease] = True
-    while True:
-        symptoms = caused[is_present & reached[owners]]
-        more = reached.copy()
-        more[owners[is_present & np.isin(caused, symptoms)]] = True
-        if (more == reached).all():
-            break
-        reached = more
+    reached = connected_diseases(structure, parts[0], disease)
+    symptoms = caused[is_present & reached[owners]]
     leaks = np.isin(np.arange(structure.n_symptoms), symptoms)
     return np.asarray(Parameters(reached, is_known & reached[owners], leaks).vector, dtype=np.bool_)
 
 
-def log_odds_ends(values: Floats, errors: Floats) -> tuple[Floats, Floats]:
-    """Return 95% intervals that are symmetric in log odds, and so lie within 0 and 1."""
-    inside = np.clip(values, 1e-9, 1.0 - 1e-9)
-    odds = np.log(inside) - np.log1p(-inside)
-    margin = np.minimum(NORMAL_95 * errors / (inside * (1.0 - inside)), 6.0)
-    lower, upper = (1.0 / (1.0 + np.exp(-(odds + side * margin))) for side in (-1.0, 1.0))
-    return lower, upper
+def _intervals(estimate: LearnedNetwork) -> tuple[Parameters, Parameters]:
+    """Return 95% intervals: those of an estimate, or what follows from standard errors alone."""
+    if hasattr(estimate, "intervals"):
+        lower, upper = estimate.intervals()
+        return lower, upper
+    return parameter_intervals(estimate.network.parameters, Parameters(*estimate.standard_errors))

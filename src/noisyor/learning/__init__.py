@@ -8,8 +8,9 @@ from noisyor.learning.cleanup import Cleaned
 from noisyor.learning.codes import Code, Codes
 from noisyor.learning.decompose import TripletParameters, decompose_triplet
 from noisyor.learning.draws import Draws
-from noisyor.learning.estimate import Estimate, Explained, Flag, Learned
+from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.label_plan import LabelPlan, plan_labels
+from noisyor.learning.learned import Explained, Learned
 from noisyor.learning.likelihood import (
     learn_exact_em,
     learn_maximum_likelihood,

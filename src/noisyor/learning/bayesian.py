@@ -296,7 +296,7 @@ def estimate_of(draws: Draws, start: Estimate, priors: BetaPriors, fixed: Belief
     flags = start.flags.map(flag, draws.is_unmixed, deviations, priors.means, priors.sizes)
     estimate = replace(
         start, method="bayesian", values=draws.means, standard_errors=deviations, flags=flags,
-        bounds=(lower, upper), draws=draws, explained=(), trace=None, partners=None,
+        interval_ends=(lower, upper), draws=draws, explained=(), trace=None, partners=None,
         n_iter=draws.n_rounds, sources=Parameters.full(draws.structure, "records", object),
     )  # fmt: skip
     return estimate.fixing(fixed)

@@ -23,8 +23,8 @@ from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable
 from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning.estimate import Estimate
-from noisyor.learning.trust import intervals_of
 from noisyor.names import Name
+from noisyor.parameters import intervals_of
 from noisyor.structure import Structure
 
 

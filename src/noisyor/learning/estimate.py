@@ -1,7 +1,8 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from noisyor.beliefs import Beliefs
 from noisyor.em.runs import Trace
 from noisyor.errors import FileError, ParameterError
 from noisyor.flags import Flag as Flag  # noqa: PLC0414 - learners import it from here
-from noisyor.immutable import EqualByValue, equal_by_entries
+from noisyor.immutable import EqualByValue
 from noisyor.io.documents import read_document
 from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable, ShownAsTable
@@ -23,117 +24,21 @@ from noisyor.learning.believed import (
     without_beliefs,
 )
 from noisyor.learning.draws import Draws
+from noisyor.learning.learned import Explained, Learned, doubt_about
 from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.pictures import plot_estimate
 from noisyor.learning.saved import learned_document, learned_fields
-from noisyor.learning.trust import intervals_of, says_nothing
+from noisyor.learning.trust import says_nothing
 from noisyor.learning.verdicts import Lineage, Verdict
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.network import order_of_edges
-from noisyor.parameters import Booleans, Floats, Parameters
+from noisyor.parameters import Booleans, Parameters, intervals_of
 from noisyor.schedule import Schedule
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 from noisyor.vocabulary import Vocabulary
-
-NEUTRAL_VALUES = (0.5, 0.5, 1e-6)
-"""Prior, failure and leak of what was not learned: the paper's guess `Uniform` (Section 4.1)."""
-
-
-@equal_by_entries
-class Learned(NamedTuple):
-    """What is known of one kind of parameter, one entry each in the structure's order."""
-
-    values: Floats
-    standard_errors: Floats
-    depths: Indices
-    flags: NDArray[np.uint16]
-    by_log_odds: bool = False
-    """True if intervals are symmetric in log odds: of priors, whose likelihood is skewed."""
-    bounds: tuple[Floats, Floats] | None = None
-    """The ends of the intervals, where they come from draws or from moments."""
-
-    @property
-    def is_learned(self) -> Booleans:
-        """True where a value was learned or fixed, and is not a neutral one."""
-        return np.asarray((self.flags & Flag.NOT_LEARNED) == 0, dtype=np.bool_)
-
-    def intervals(self) -> tuple[Floats, Floats]:
-        """Return 95% intervals, of equal length on both sides and cut at 0 and 1.
-
-        Those of priors have equal lengths on the scale of log odds; those of "bayesian" have equal
-        probabilities on both sides; those of "pooled" and "sequential" reach as far as either.
-        """
-        if self.bounds is not None:
-            return self.bounds
-        return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
-
-    def count(self, flag: Flag) -> int:
-        """Return how many parameters have a flag."""
-        return int(np.count_nonzero(self.flags & flag))
-
-
-def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
-    """Return the depths of the leaks: each rests on all parents of its symptom, so it is one more
-    than the deepest of them.
-    """
-    depths = np.zeros(structure.n_symptoms, dtype=np.int64)
-    np.maximum.at(depths, structure.edges[:, 1], edge_depths + 1)
-    return depths
-
-
-NEARLY_ALL = 0.9
-
-
-def doubt_about(flags: NDArray[np.uint16]) -> str:
-    """Return a warning where all or nearly all that was to be learned is flagged, else nothing."""
-    n_doubtful = int(np.count_nonzero(flags & Flag.DOUBTFUL))
-    n_asked = int(np.count_nonzero((flags & Flag.FIXED) == 0))
-    if not n_asked or n_doubtful < NEARLY_ALL * n_asked:
-        return ""
-    share = f"all {n_asked:,}" if n_doubtful == n_asked else f"{n_doubtful:,} of {n_asked:,}"
-    return f"Beware: {share} parameters that were to be learned are flagged."
-
-
-@equal_by_entries
-class Explained(NamedTuple):
-    """How well the best explanation of a part fits the moments, and the next best one."""
-
-    diseases: Indices
-    n_moments: int
-    """The pairs and triplets that were fitted."""
-    n_unknown: int
-    """The parameters that were fitted to them."""
-    misfit: float
-    """The weighted sum of squares; about one for each independent moment where all is right."""
-    second: float
-    """That of the next best minimum that other starts have found; infinite if there is none."""
-    weakly_identified: Indices
-    """The diseases of which the moments say too little."""
-
-    @classmethod
-    def from_document(cls, listed: dict[str, Any]) -> Self:
-        """Return what a file holds of it."""
-        return cls(
-            np.array(listed["diseases"], dtype=np.int64),
-            int(listed["n_moments"]),
-            int(listed["n_unknown"]),
-            float(listed["misfit"]),
-            float(listed["second"]),
-            np.array(listed["weakly_identified"], dtype=np.int64),
-        )
-
-    @property
-    def is_ambiguous(self) -> bool:
-        """True if both fit nearly alike, so that the moments do not say which is right."""
-        return self.second < self.misfit + 10.0
-
-    @property
-    def is_poor(self) -> bool:
-        """True if the best explanation misses the moments by far, each of those in excess."""
-        return self.misfit > 5.0 * max(self.n_moments - self.n_unknown, 1) + 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,12 +93,13 @@ class Estimate(ShownAsTable, EqualByValue):
     apart, counted as in a vector; -1 where there is none."""
     n_iter: int = 1
     """Rounds over all records, or steps of the run that was kept; 1 where it is solved at once."""
-    bounds: tuple[Parameters, Parameters] | None = None
-    """The ends of 95% intervals, where they come from draws or from moments."""
+    interval_ends: tuple[Parameters, Parameters] | None = None
+    """The ends of 95% intervals, where they come from draws or from moments and not from the
+    standard errors alone; `intervals` has them in any case."""
     draws: Draws | None = field(default=None, compare=False)
     """Parameters drawn from their posterior distribution, by "bayesian"; not kept in files."""
-    verdict: Verdict | None = field(default=None, compare=False)
-    """What its misfits were, where it was read from a file; `misfits()` finds them anew."""
+    verdict_of_file: Verdict | None = field(default=None, compare=False, repr=False)
+    """What its misfits were, where it was read from a file; see `verdict`."""
     lineage: Lineage | None = field(default=None, compare=False)
     """With which settings, when and by which version it was learned."""
     beliefs: Beliefs | None = field(default=None, compare=False)
@@ -210,8 +116,8 @@ class Estimate(ShownAsTable, EqualByValue):
 
     def flagging_open(self) -> "Estimate":
         """Return the same with a flag on what, by its interval, may be nearly anything."""
-        ends = [part.intervals() for part in self.parts.values()]
-        return self.flagging(Flag.WEAK, Parameters(*(says_nothing(*each) for each in ends)))
+        lower, upper = self.intervals()
+        return self.flagging(Flag.WEAK, lower.map(says_nothing, upper))
 
     def believing(self, beliefs: Beliefs) -> "Estimate":
         """Return the same with beliefs put to what was learned without them."""
@@ -220,17 +126,17 @@ class Estimate(ShownAsTable, EqualByValue):
         )
         unlearned = np.uint16(Flag.NOT_LEARNED | Flag.WEAK | Flag.WEAKLY_IDENTIFIED)
         flags = np.where(here, self.flags.vector & ~unlearned, self.flags.vector)
-        bounds = self.bounds
-        if bounds is not None:
-            ends = zip(bounds, intervals_of(values, errors, by_log_odds=True), strict=True)
+        ends = self.interval_ends
+        if ends is not None:
+            believed = zip(ends, intervals_of(values, errors, by_log_odds=True), strict=True)
             lower, upper = (
                 Parameters.split(self.structure, np.where(here, end, before.vector))
-                for before, end in ends
+                for before, end in believed
             )
-            bounds = lower, upper
+            ends = lower, upper
         return replace(
             self,
-            bounds=bounds,
+            interval_ends=ends,
             values=Parameters.split(self.structure, values),
             standard_errors=Parameters.split(self.structure, errors),
             flags=Parameters.split(self.structure, flags),
@@ -267,10 +173,10 @@ class Estimate(ShownAsTable, EqualByValue):
             flags=put(np.uint16(Flag.FIXED), self.flags),
             steps=self.steps and put(-1, self.steps),
             sources=self.sources and put("given", self.sources),
-            bounds=self.bounds
+            interval_ends=self.interval_ends
             and (
-                fixed.mask.map(np.where, fixed.values, self.bounds[0]),
-                fixed.mask.map(np.where, fixed.values, self.bounds[1]),
+                fixed.mask.map(np.where, fixed.values, self.interval_ends[0]),
+                fixed.mask.map(np.where, fixed.values, self.interval_ends[1]),
             ),
         )
 
@@ -303,11 +209,18 @@ class Estimate(ShownAsTable, EqualByValue):
         """The three kinds of parameters by name."""
         kinds = "prior", "failure", "leak"
         each = zip(self.values, self.standard_errors, self.depths, self.flags, strict=True)
-        bounds = zip(*self.bounds, strict=True) if self.bounds else [None] * len(kinds)
+        all_ends: list[Any] = [None] * len(kinds)
+        if self.interval_ends:
+            all_ends = list(zip(*self.interval_ends, strict=True))
         return {
-            kind: Learned(*known, by_log_odds=kind == "prior", bounds=ends)
-            for kind, known, ends in zip(kinds, each, bounds, strict=True)
+            kind: Learned(*known, by_log_odds=kind == "prior", interval_ends=ends)
+            for kind, known, ends in zip(kinds, each, all_ends, strict=True)
         }
+
+    def intervals(self) -> tuple[Parameters, Parameters]:
+        """Return the lower and upper ends of the 95% intervals of all parameters."""
+        lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
+        return Parameters(*lower), Parameters(*upper)
 
     @property
     def is_complete(self) -> bool:
@@ -345,6 +258,15 @@ class Estimate(ShownAsTable, EqualByValue):
             )
         return Misfits(self.network, counts, level=level, flags=self.flags)
 
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Whether it explains the records it was learned from, as files keep it.
+
+        It is what `misfits` find in its counts, or that of the file it was read from; None where
+        there are neither. The first call may take a while.
+        """
+        return Verdict.of(self.misfits()) if self._is_counted else self.verdict_of_file
+
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).
 
@@ -367,11 +289,7 @@ class Estimate(ShownAsTable, EqualByValue):
                 f"{path}: an estimate is written as .json; write_model(estimate.network, ...) "
                 "writes the network alone, in other formats."
             )
-        verdict = self.verdict
-        if misfits is None and self._is_counted:
-            misfits = self.misfits()
-        if misfits is not None:
-            verdict = Verdict.of(misfits)
+        verdict = self.verdict if misfits is None else Verdict.of(misfits)
         self.network.save(path, learned=learned_document(self, verdict))
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
@@ -418,14 +336,14 @@ class Estimate(ShownAsTable, EqualByValue):
         """
         flags, depths = self.flags.vector, self.depths.vector
         codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
-        lower, upper = zip(*(part.intervals() for part in self.parts.values()), strict=True)
+        lower, upper = self.intervals()
         table = pa.table(
             {
                 **self.structure.parameter_names(),
                 "value": self.values.vector,
                 "standard_error": pa.array(self.standard_errors.vector, from_pandas=True),
-                "lower": pa.array(np.concatenate(lower), from_pandas=True),
-                "upper": pa.array(np.concatenate(upper), from_pandas=True),
+                "lower": pa.array(lower.vector, from_pandas=True),
+                "upper": pa.array(upper.vector, from_pandas=True),
                 "depth": pa.array(depths, mask=depths < 0),
                 "moments": self._sources(),
                 "flags": self._flag_sentences(),

@@ -22,8 +22,9 @@ from noisyor.errors import ParameterError, StructureError, quoted
 from noisyor.findings import Findings
 from noisyor.identifiability import check_identifiability
 from noisyor.learning.cleanup import Cleaned
-from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.labelled import check_labels, known_with, labelled_start, seen_in
+from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Floats, Parameters
 from noisyor.schedule import find_schedule

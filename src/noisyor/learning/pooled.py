@@ -21,7 +21,7 @@ from noisyor.learning.adjust import leaks_from
 from noisyor.learning.cleanup import Cleaned, clean_up, find_components
 from noisyor.learning.cleanup.components import Component, plan_of
 from noisyor.learning.decompose import Influences, edge_failures, priors_of
-from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.from_labels import Combined, LabelsSay
 from noisyor.learning.lambdas import (
     LambdaFit,
@@ -29,6 +29,7 @@ from noisyor.learning.lambdas import (
     triplet_table,
     with_fixed_failures,
 )
+from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
 from noisyor.learning.starts import even_network, with_well_known
 from noisyor.learning.trust import all_if_most, moment_intervals, rests_on_few
@@ -267,7 +268,7 @@ class PooledFit:
         estimate = _estimate(self, (priors, failures, leaks))
         if self.groups:
             ends = moment_intervals(estimate.values, estimate.standard_errors, len(self.groups))
-            estimate = replace(estimate, bounds=ends)
+            estimate = replace(estimate, interval_ends=ends)
         return replace(estimate.fixing(fixed), moments=self.pairs.moments)
 
     @property

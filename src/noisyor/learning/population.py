@@ -59,15 +59,18 @@ def of_population(estimate: Estimate, fractions: Mapping[Name, tuple[float, floa
         scale = np.where(shift == 0.0, 1.0, after * (1.0 - after) / (before * (1.0 - before)))
     _, failures, leaks = estimate.values
     errors = estimate.standard_errors
-    bounds = estimate.bounds
-    if bounds is not None:
-        lower, upper = (Parameters(moved(each.priors), *list(each)[1:]) for each in bounds)
-        bounds = lower, upper
+    ends = estimate.interval_ends
+    if ends is not None:
+        lower, upper = (Parameters(moved(each.priors), *list(each)[1:]) for each in ends)
+        ends = lower, upper
     return replace(
         estimate,
         values=Parameters(after, failures, leaks),
         standard_errors=Parameters(errors.priors * scale, errors.failures, errors.leaks),
-        bounds=bounds,
+        interval_ends=ends,
+        # The records are those of the sample, which this network does not describe.
+        moments=None,
+        verdict_of_file=estimate.verdict,
     )
 
 

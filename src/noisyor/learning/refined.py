@@ -41,7 +41,7 @@ from noisyor.errors import ParameterError, StructureError
 from noisyor.findings import Findings
 from noisyor.gpu import prefers_card
 from noisyor.learning.cleanup import Cleaned
-from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.labelled import (
     check_labels,
     cleaned_with,
@@ -49,6 +49,7 @@ from noisyor.learning.labelled import (
     labelled_start,
     seen_in,
 )
+from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.learning.starts import believed_start, likely_even_network
 from noisyor.learning.trust import (
     FEWEST_CASES,

@@ -39,8 +39,9 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
     }
     if not np.array_equal(estimate.values.priors, estimate.network.priors):
         found["priors"] = estimate.values.priors.tolist()
-    if estimate.bounds is not None:
-        found["lower"], found["upper"] = (_by_kind(ends, _numbers) for ends in estimate.bounds)
+    if estimate.interval_ends is not None:
+        lower, upper = estimate.interval_ends
+        found["lower"], found["upper"] = _by_kind(lower, _numbers), _by_kind(upper, _numbers)
     for name in ("steps", "partners"):
         if getattr(estimate, name) is not None:
             found[name] = _by_kind(getattr(estimate, name), np.ndarray.tolist)
@@ -95,9 +96,9 @@ class _Reader:
         flags = network.flags or Parameters.full(self._structure, 0, np.uint16)
         priors = np.array(learned.get("priors", network.priors), dtype=np.float64)
         self._check_size("priors", priors, self._structure.n_diseases)
-        bounds = None
+        ends = None
         if "lower" in learned:
-            bounds = self._floats(learned["lower"]), self._floats(learned["upper"])
+            ends = self._floats(learned["lower"]), self._floats(learned["upper"])
         causes, verdict = learned.get("causes"), learned.get("misfits")
         made, trace = learned.get("lineage"), learned.get("trace")
         return {
@@ -116,9 +117,9 @@ class _Reader:
             "explained": tuple(learned.get("explained", ())),
             "trace": None if trace is None else _read_trace(trace),
             "learned_causes": None if causes is None else _read_causes(causes, network),
-            "bounds": bounds,
+            "interval_ends": ends,
             "beliefs": self._beliefs(learned["beliefs"]) if "beliefs" in learned else None,
-            "verdict": None if verdict is None else Verdict.from_document(verdict),
+            "verdict_of_file": None if verdict is None else Verdict.from_document(verdict),
             "lineage": None if made is None else Lineage.from_document(made),
         }
 

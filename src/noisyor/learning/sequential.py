@@ -31,7 +31,8 @@ from noisyor.learning.decompose import (
     priors_of,
     strengths_of,
 )
-from noisyor.learning.estimate import NEUTRAL_VALUES, Estimate, Flag
+from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.learning.ratio_kernels import Couplings
 from noisyor.learning.trust import moment_intervals
 from noisyor.learning.uncertainty import jackknife_errors, jackknife_groups
@@ -359,7 +360,7 @@ def _estimate(
     if not groups:
         return estimate
     ends = moment_intervals(estimate.values, estimate.standard_errors, len(groups))
-    return replace(estimate, bounds=ends)
+    return replace(estimate, interval_ends=ends)
 
 
 def _judged(solved: Values, replicates: list[Values], sizes: Indices) -> tuple[Floats, Flags]:

@@ -1,4 +1,7 @@
-"""How far estimates can be trusted: the rules of intervals and flags, for all methods."""
+"""How far estimates can be trusted: the rules of intervals and flags, for all methods.
+
+Intervals from standard errors alone are those of `noisyor.parameters.intervals_of`.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from noisyor.names import Indices
-from noisyor.parameters import Booleans, Floats, Parameters, from_log_odds, log_odds
+from noisyor.parameters import Booleans, Floats, Parameters, intervals_of
 from noisyor.structure import Structure
 
 FEWEST_CASES = 5.0
@@ -23,28 +26,6 @@ NEAR_BOUND = 5.0
 """Cases, or non-cases, below which a share is too near to 0 or 1 for errors by log odds."""
 PSEUDO_CASES = 4.0
 """By which it is then moved off the bound, half of them cases (Agresti and Coull 1998)."""
-
-
-def intervals_of(
-    values: Floats, errors: Floats, *, by_log_odds: bool = False
-) -> tuple[Floats, Floats]:
-    """Return 95% intervals, of equal length on both sides and cut at 0 and 1, or by log odds.
-
-    The likelihood of priors is skewed: small ones are known up to a factor.
-
-    >>> intervals_of(np.array([0.1]), np.array([0.1]))[0]
-    array([0.])
-    >>> intervals_of(np.array([0.1]), np.array([0.1]), by_log_odds=True)[0].round(3)
-    array([0.012])
-    """
-    margin = 1.96 * errors
-    if not by_log_odds:
-        return np.maximum(values - margin, 0.0), np.minimum(values + margin, 1.0)
-    center, margin = log_odds(values, 1e-12), margin / np.maximum(values * (1.0 - values), 1e-12)
-    ends = from_log_odds(center - margin, 700.0), from_log_odds(center + margin, 700.0)
-    # What is certain stays as it is, to the last digit.
-    lower, upper = (np.where(errors == 0.0, values, end) for end in ends)
-    return lower, upper
 
 
 def moment_intervals(

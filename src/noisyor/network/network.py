@@ -1,6 +1,6 @@
 """NoisyOrNetwork: a structure with priors, failures and leaks (Section 2, Eq. 1-3)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -11,14 +11,24 @@ from noisyor.errors import FileError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.flags import Flag
 from noisyor.immutable import Immutable
-from noisyor.io.documents import names_of, numbers_of, read_document, write_document
+from noisyor.io.documents import numbers_of, read_document, write_document
 from noisyor.io.paths import PathLike
-from noisyor.names import Indices, Name, sorted_sets
+from noisyor.names import Indices, Name
 from noisyor.network.causes import Causes, Components, Independent, causes_from_document
+from noisyor.network.checking import (
+    checked_causes,
+    checked_flags,
+    checked_sets,
+    edge_name,
+    flags_from_document,
+    probabilities,
+    sets_of_order,
+)
 from noisyor.network.csv_files import read_tables, write_network
+from noisyor.network.joint import joint_distribution
 from noisyor.network.pictures import plot_network
 from noisyor.network.sampling import Rng, SampledBlock, sample_blocks
-from noisyor.parameters import KINDS, Parameters, sizes_of
+from noisyor.parameters import KINDS, Parameters
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, USUAL_WORDS, Structure
 from noisyor.vocabulary import Vocabulary
 
@@ -81,23 +91,23 @@ class NoisyOrNetwork(Immutable):
         if not isinstance(structure, Structure):
             raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         self.structure = structure
-        self._causes, priors = _checked_causes(structure, priors, causes)
-        self.priors = _probabilities(
+        self._causes, priors = checked_causes(structure, priors, causes)
+        self.priors = probabilities(
             "priors",
             priors,
             structure.n_diseases,
             lambda i: f"disease {quoted(structure.diseases[i])}",
         )
-        self.failures = _probabilities(
-            "failures", failures, structure.n_edges, lambda e: _edge_name(structure, e)
+        self.failures = probabilities(
+            "failures", failures, structure.n_edges, lambda e: edge_name(structure, e)
         )
-        self.leaks = _probabilities(
+        self.leaks = probabilities(
             "leaks",
             leaks,
             structure.n_symptoms,
             lambda j: f"symptom {quoted(structure.symptoms[j])}",
         )
-        self.flags = None if flags is None else _checked_flags(structure, flags)
+        self.flags = None if flags is None else checked_flags(structure, flags)
         self._seal()
 
     # --- exact moments ---
@@ -127,7 +137,7 @@ class NoisyOrNetwork(Immutable):
         """Return the negative moment of each row of symptom indices; a row repeats none."""
         from noisyor.network.network_kernels import ParentArrays, negative_moments
 
-        rows = _checked_sets(sets, self.structure.n_symptoms)
+        rows = checked_sets(sets, self.structure.n_symptoms)
         moments, part = np.zeros(len(rows)), np.empty(len(rows))
         parents = ParentArrays(*self.structure.parent_arrays)
         for weight, priors in zip(*self.components, strict=True):
@@ -137,11 +147,11 @@ class NoisyOrNetwork(Immutable):
 
     def pair_moments(self, pairs: ArrayLike) -> Floats:
         """Return P(both absent) for each row (a, b) of symptom indices."""
-        return self.negative_moments(_of_order(pairs, 2))
+        return self.negative_moments(sets_of_order(pairs, 2))
 
     def triplet_moments(self, triplets: ArrayLike) -> Floats:
         """Return P(all three absent) for each row (a, b, c) of symptom indices."""
-        return self.negative_moments(_of_order(triplets, 3))
+        return self.negative_moments(sets_of_order(triplets, 3))
 
     def marginals(self) -> Floats:
         """Return P(present) of each symptom."""
@@ -297,7 +307,7 @@ class NoisyOrNetwork(Immutable):
         order = order_of_edges(document)
         if len(numbers["failures"]) == len(order):
             numbers["failures"] = numbers["failures"][order]
-        flags, causes = _read_flags(document, structure, order, path), None
+        flags, causes = flags_from_document(document, structure, order, path), None
         if "causes" in document:
             causes = causes_from_document(document["causes"], structure.n_diseases, path)
         try:
@@ -385,23 +395,17 @@ class NoisyOrNetwork(Immutable):
             return self
         return type(self)(self.structure, None, self.failures, self.leaks, self.flags, causes)
 
-    def disease_flags(
-        self, symptoms: Indices | None = None, present: Indices | None = None
-    ) -> NDArray[np.uint16] | None:
-        """Return what is doubtful of the parameters that each disease rests on, or None.
+    def disease_flags(self) -> NDArray[np.uint16] | None:
+        """Return what is doubtful of the parameters that each disease may rest on, or None.
 
-        These are its prior and its failures, of all symptoms or of those that are given, and the
-        leaks of those that are present: what a disease must be weighed against. The leak of an
-        absent symptom is a factor of all posteriors alike, and cancels.
+        These are its prior, its failures, and the leaks of its symptoms; a posterior rests on some
+        of them (`Posterior.flags`).
         """
         if self.flags is None:
             return None
         owners, caused = self.structure.edges.T
-        matters = np.isin(caused, caused if symptoms is None else symptoms)
         found = self.flags.priors.copy()
-        np.bitwise_or.at(found, owners[matters], self.flags.failures[matters])
-        is_there = np.isin(caused, caused if present is None else present)
-        np.bitwise_or.at(found, owners[is_there], self.flags.leaks[caused[is_there]])
+        np.bitwise_or.at(found, owners, self.flags.failures | self.flags.leaks[caused])
         return np.asarray(found & np.uint16(Flag.DOUBTFUL))
 
     def with_flags(self, flags: Parameters) -> Self:
@@ -474,162 +478,3 @@ def order_of_edges(document: Mapping[str, Any]) -> Indices:
     """
     given = np.array(document["edges"], dtype=np.int64).reshape(-1, 2)
     return np.lexsort((given[:, 1], given[:, 0]))
-
-
-def _edge_name(structure: Structure, edge: int) -> str:
-    disease, symptom = structure.edges[edge]
-    return (
-        f"the edge {quoted(structure.diseases[disease])} to {quoted(structure.symptoms[symptom])}"
-    )
-
-
-def _checked_causes(
-    structure: Structure, priors: ArrayLike | None, causes: Causes | None
-) -> tuple[Causes | None, ArrayLike]:
-    """Return causes, None if they are independent without covariates, and priors that agree."""
-    if causes is None:
-        if priors is None:
-            raise ParameterError("a network needs priors, or causes from which they follow.")
-        return None, priors
-    if not isinstance(causes, Causes):
-        raise ParameterError(
-            "causes must be Independent, Joint or Trait of noisyor.network, not "
-            f"{type(causes).__name__}."
-        )
-    if causes.n_diseases != structure.n_diseases:
-        raise ParameterError(
-            f"the causes are of {causes.n_diseases} diseases; the structure has "
-            f"{structure.n_diseases}."
-        )
-    marginals = causes.marginals()
-    if priors is not None and not np.allclose(np.asarray(priors), marginals, rtol=1e-6, atol=1e-9):
-        raise ParameterError(
-            "the priors are not those of the causes: leave them out (None), they follow from these."
-        )
-    is_plain = isinstance(causes, Independent) and causes.effects is None
-    return (None if is_plain else causes), marginals
-
-
-def _probabilities(
-    kind: str, values: ArrayLike, count: int, name_of: Callable[[int], str]
-) -> Floats:
-    """Return a read-only copy, or an error that names the first entry that is not a probability."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{kind} must be numbers between 0 and 1.") from None
-    if array.shape != (count,):
-        raise ParameterError(
-            f"{kind} has the shape {array.shape}, but the structure needs {count} values."
-        )
-    wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
-    if wrong.size:
-        at = int(wrong[0])
-        raise ParameterError(
-            f"{kind}: {array[at]:g} of {name_of(at)} (entry {at}) is not between 0 and 1."
-        )
-    array.flags.writeable = False
-    return array
-
-
-def _checked_flags(structure: Structure, flags: Parameters) -> Parameters:
-    lengths = tuple(len(part) for part in flags)
-    if lengths != sizes_of(structure):
-        raise ParameterError(
-            f"the flags are {lengths} in number; the structure has {sizes_of(structure)} priors, "
-            "failures and leaks."
-        )
-    return flags.map(lambda part: part.astype(np.uint16))
-
-
-def _read_flags(
-    document: dict[str, Any], structure: Structure, order: Indices, path: PathLike
-) -> Parameters | None:
-    """Return the flags of a document, where it has them; its edges come in the given order."""
-    if "flags" not in document:
-        return None
-    listed = document["flags"]
-    if not isinstance(listed, dict):
-        raise FileError(f"{path}: 'flags' must be an object with the keys {', '.join(KINDS)}.")
-    found = []
-    for kind, size in zip(KINDS, sizes_of(structure), strict=True):
-        codes = names_of(listed, kind, f"{path}, 'flags'")
-        if len(codes) != size:
-            raise FileError(f"{path}, 'flags': '{kind}' has {len(codes)} entries, not {size}.")
-        try:
-            found.append(np.array([Flag.from_codes(text) for text in codes], dtype=np.uint16))
-        except ParameterError as error:
-            raise FileError(f"{path}, 'flags': '{kind}': {error}") from None
-    priors, failures, leaks = found
-    return Parameters(priors, failures[order], leaks)
-
-
-def _checked_sets(sets: ArrayLike, n_symptoms: int) -> Indices:
-    rows = np.asarray(sets)
-    if rows.ndim != 2 or not (np.issubdtype(rows.dtype, np.integer) or not rows.size):
-        raise ParameterError("give symptom indices as rows of whole numbers.")
-    # A view that cannot be written to, whatever is given: kernels are compiled for each type.
-    rows = np.ascontiguousarray(rows, dtype=np.int64).view()
-    rows.flags.writeable = False
-    sorted_sets(rows, n_symptoms)
-    return rows
-
-
-def _of_order(sets: ArrayLike, order: int) -> NDArray[Any]:
-    rows = np.asarray(sets)
-    if rows.size == 0:
-        return np.empty((0, order), dtype=np.int64)
-    if rows.ndim != 2 or rows.shape[1] != order:
-        raise ParameterError(f"expected rows of {order} symptom indices, not shape {rows.shape}.")
-    return rows
-
-
-def joint_distribution(structure: Structure, parameters: Parameters, symptoms: Indices) -> Floats:
-    """Return P(symptoms = s) for each s, with axis k of the result for the k-th symptom.
-
-    It is the 2 x ... x 2 tensor T of Section 2. Going to it from negative moments by inclusion and
-    exclusion loses digits. Instead the diseases are added one after the other, with positive terms
-    only: a disease that is present turns each absent child into a present one with probability
-    1 - f,
-
-        T  <-  (1 - p) T  +  p K_1 ... K_m T        K_j = [[f_j, 0], [1 - f_j, 1]]  along axis j.
-    """
-    priors, failures, leaks = parameters
-    axes_of: dict[int, list[tuple[int, float]]] = {}
-    for axis, symptom in enumerate(symptoms):
-        parents = slice(structure.parent_offsets[symptom], structure.parent_offsets[symptom + 1])
-        for disease, edge in zip(
-            structure.parent_diseases[parents], structure.parent_edges[parents], strict=True
-        ):
-            axes_of.setdefault(int(disease), []).append((axis, float(failures[edge])))
-    with np.errstate(divide="ignore"):
-        # As logarithms, so that the probability of a rare symptom keeps its digits.
-        log_absent = np.log1p(-leaks[symptoms])
-        # A disease with only one child here makes that child present on its own, as a leak does.
-        for disease, axes in axes_of.items():
-            if len(axes) == 1:
-                axis, failure = axes[0]
-                log_absent[axis] += np.log1p(-priors[disease] * (1.0 - failure))
-    tensor = _independent(log_absent)
-    for disease, axes in axes_of.items():
-        if len(axes) > 1:
-            with_disease = tensor.copy()
-            for axis, failure in axes:
-                _activate(with_disease, axis, failure)
-            tensor *= 1.0 - priors[disease]
-            tensor += priors[disease] * with_disease
-    return tensor
-
-
-def _independent(log_absent: Floats) -> Floats:
-    tensor = np.ones(())
-    for logarithm in log_absent:
-        tensor = tensor[..., np.newaxis] * np.array([np.exp(logarithm), -np.expm1(logarithm)])
-    return tensor
-
-
-def _activate(tensor: Floats, axis: int, failure: float) -> None:
-    """Let an absent symptom become present with probability 1 - failure, in place."""
-    absent, present = np.moveaxis(tensor, axis, 0)
-    present += (1.0 - failure) * absent
-    absent *= failure

@@ -29,10 +29,9 @@ from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.tables import RowLocation, need_columns, open_table
 from noisyor.learning import Estimate
-from noisyor.learning.estimate import NEUTRAL_VALUES, doubt_about, leak_depths
+from noisyor.learning.learned import NEUTRAL_VALUES, doubt_about, leak_depths
 from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.misfits import Misfits
-from noisyor.learning.trust import intervals_of
 from noisyor.learning.verdicts import MOST_PAIRS, Verdict
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -40,6 +39,7 @@ from noisyor.network.causes import MOST_JOINT
 from noisyor.parameters import (
     OF_CAUSES,
     Parameters,
+    intervals_of,
     parameter_rows,
     read_standard_errors,
     sizes_of,
@@ -72,7 +72,7 @@ class Reported:
     flags: NDArray[np.uint16]
     by_log_odds: bool = False
     """True if intervals have equal lengths on the scale of log odds."""
-    bounds: tuple[Floats, Floats] | None = None
+    interval_ends: tuple[Floats, Floats] | None = None
     """The ends of the intervals, where they do not follow from standard errors but from draws."""
     unknown_flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Sentences of a summary that stand for no flag of this version, by index."""
@@ -108,8 +108,8 @@ class Reported:
 
     def intervals(self) -> tuple[Floats, Floats]:
         """Return 95% intervals."""
-        if self.bounds is not None:
-            return self.bounds
+        if self.interval_ends is not None:
+            return self.interval_ends
         return intervals_of(self.values, self.standard_errors, by_log_odds=self.by_log_odds)
 
 
@@ -288,13 +288,13 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
     columns = {"value": ColumnKind.NUMBER, "depth": ColumnKind.NUMBER, "flags": ColumnKind.TEXT}
     has_ends = {"lower", "upper"} <= set(open_table(path).column_names)
     columns |= dict.fromkeys(("lower", "upper"), ColumnKind.NUMBER) if has_ends else {}
-    bounds = {kind: part.intervals() for kind, part in parts.items()}
+    ends_of = {kind: part.intervals() for kind, part in parts.items()}
     seen = set()
     for row in parameter_rows(path, structure, columns):
         part = parts[row.kind.removesuffix("s")]
         _check_value(row.location, row.cells["value"], float(part.values[row.index]))
         part.depths[row.index] = _as_depth(row.location, row.cells["depth"])
-        for end, name in zip(bounds[row.kind.removesuffix("s")], ("lower", "upper"), strict=True):
+        for end, name in zip(ends_of[row.kind.removesuffix("s")], ("lower", "upper"), strict=True):
             end[row.index] = _as_end(row.location, name, row.cells) if has_ends else end[row.index]
         flags, unknown = flags_of_row(row.location, row.cells)
         part.flags[row.index] |= flags
@@ -307,7 +307,7 @@ def _parts_of_summary(path: PathLike, network: NoisyOrNetwork) -> dict[str, Repo
             f"{path} lacks {n_missing:,} of the network's {structure.n_parameters:,} parameters: "
             "give the summary that was written with it (noisyor fit --summary)."
         )
-    return {kind: replace(part, bounds=bounds[kind]) for kind, part in parts.items()}
+    return {kind: replace(part, interval_ends=ends_of[kind]) for kind, part in parts.items()}
 
 
 def _as_end(location: RowLocation, name: str, cells: Mapping[str, Any]) -> float:
@@ -401,10 +401,7 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Verdict 
         return _read_unexplained(misfits, source.structure)
     if not isinstance(source, Estimate):
         return None
-    if source.moments is None:
-        return source.verdict
-    is_counted = not source.moments.is_exact and source.moments.n_records > 0
-    return Verdict.of(source.misfits()) if is_counted else None
+    return source.verdict
 
 
 def _read_unexplained(path: Any, structure: Structure) -> Verdict:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisyor.learning.estimate import Learned
+from noisyor.learning.learned import Learned
 from noisyor.learning.verdicts import Verdict
 from noisyor.report.content import SUMMARY, Content, Reported
 from noisyor.report.markup import counted, number, text

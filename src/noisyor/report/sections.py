@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from noisyor.errors import some_of
-from noisyor.learning.estimate import Explained
+from noisyor.learning.learned import Explained
 from noisyor.learning.verdicts import Verdict
 from noisyor.report.content import (
     ESTIMATE,

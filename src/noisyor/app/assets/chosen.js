@@ -21,7 +21,8 @@ export class ChosenPanel {
     const interval = row && intervalSays(row);
     byId("chosen-name").textContent = name;
     byId("chosen-says").textContent = `Now ${percent(p)}${before}${interval ? ` (${interval})` : ""}.` +
-      (row?.flags ? ` Flagged: ${row.flags.split(" ").map((code) => reasons.get(code) ?? code).join("; ")}.` : "");
+      (row?.flags ? ` Flagged: ${row.flags.split(" ").map((code) => reasons.get(code) ?? code).join("; ")}.` : "") +
+      (row?.flagged_by ? ` It rests on: ${row.flagged_by}.` : "");
   }
 
   // --- what each finding adds ---

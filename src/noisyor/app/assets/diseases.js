@@ -64,7 +64,7 @@ export class DiseasesPanel {
     kept.item.dataset.probability = row.probability ?? "";
     kept.item.dataset.other = second ? both[1].probability ?? "" : "";
     kept.star.textContent = row.flags ? "★" : "";
-    kept.star.title = row.flags ?? "";
+    kept.star.title = row.flagged_by ?? "";
     kept.label.hidden = !this.labels?.includes(row.disease);
     kept.bars.replaceChildren(...both.map((each, at) => this.bar(kept, each, at)));
     kept.numbers.replaceChildren(...both.map((each, at) => element("span", { class: `percent model-${at}` }, percent(each.probability))));
@@ -90,15 +90,15 @@ export class DiseasesPanel {
     const bar = element("span", { class: "track" }, fill);
     if (row.interval_lower !== undefined && row.interval_lower !== null)
       bar.append(spread("whisker", row.interval_lower, row.interval_upper, intervalSays(row)));
-    else if (row.upper !== undefined && row.upper !== null && row.upper - row.lower > 0.002)
-      bar.append(spread("whisker bound", row.lower, row.upper, `${percent(row.lower)} to ${percent(row.upper)}`));
+    else if (row.bound_upper !== undefined && row.bound_upper !== null && row.bound_upper - row.bound_lower > 0.002)
+      bar.append(spread("whisker bound", row.bound_lower, row.bound_upper, `${percent(row.bound_lower)} to ${percent(row.bound_upper)}`));
     if (row.prior !== null && row.prior !== undefined) bar.append(spread("prior-mark", row.prior, row.prior, `before: ${percent(row.prior)}`));
     return bar;
   }
 
   says(row, method) {
     const parts = [`${percent(row.probability)} now, ${percent(row.prior)} before`];
-    if (method !== "exact" && row.lower !== undefined) parts.push(`${percent(row.lower)} to ${percent(row.upper)} for certain`.replace("for certain", method === "gibbs" ? "with 95% confidence" : "for certain"));
+    if (method !== "exact" && row.bound_lower !== undefined) parts.push(`${percent(row.bound_lower)} to ${percent(row.bound_upper)} for certain`.replace("for certain", method === "gibbs" ? "with 95% confidence" : "for certain"));
     const interval = intervalSays(row);
     return [...parts, ...(interval ? [interval] : [])].join("; ");
   }
@@ -121,8 +121,10 @@ export class DiseasesPanel {
 
   showFlags(rows) {
     const flagged = rows.filter((row) => row.flags);
+    const codes = new Set(flagged.flatMap((row) => row.flags.split(" ")));
     byId("flags").replaceChildren(...(flagged.length
-      ? [element("li", {}, `★ rests on parameters that are flagged (${[...new Set(flagged.flatMap((row) => row.flags.split(" ")))].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`)]
+      ? [element("li", {}, `★ rests on parameters that are flagged (${[...codes].map((code) => code.replaceAll("_", " ")).join(", ")}): it may be far off, and has no interval.`),
+         ...flagged.map((row) => element("li", {}, `${row.disease}: ${row.flagged_by}.`))]
       : []));
   }
 }

@@ -24,7 +24,7 @@ const cell = (content) => {
 };
 
 export const csvOf = (answers) => {
-  const columns = ["model", "disease", "probability", "lower", "upper", "prior", "interval_lower", "interval_upper", "flags", "method", "error"];
+  const columns = ["model", "disease", "probability", "interval_lower", "interval_upper", "prior", "bound_lower", "bound_upper", "flags", "flagged_by", "method", "error"];
   const lines = answers.flatMap((answer) => answer.diseases.map((row) => {
     const whole = { ...row, model: answer.model, method: answer.method, error: answer.error };
     return columns.map((name) => cell(whole[name])).join(",");

@@ -12,7 +12,8 @@ from noisyor.learning.cleanup.components import Component, Solution
 from noisyor.learning.cleanup.grid_search import GridFit
 from noisyor.learning.cleanup.joint_fit import JointFit
 from noisyor.learning.decompose import Influences
-from noisyor.learning.estimate import Estimate, Explained, Flag, leak_depths
+from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.learned import Explained, leak_depths
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.parameters import Booleans, Parameters
