@@ -15,8 +15,7 @@ from noisyor import (
     most_probable,
     posterior,
 )
-from noisyor.app import Model
-from noisyor.app import replies
+from noisyor.app import Model, replies
 from noisyor.app.replies import FEWEST_LEFT_OUT, MOST_LEFT_OUT, SECONDS_OF_A_BATCH
 from noisyor.app.schemas import MOST_CASES, MOST_PRESENT
 from noisyor.inference.intervals import NetworkWithErrors
