@@ -47,6 +47,7 @@ def test_what_is_wrong_is_told_before_anything_is_served(run, clinic):
         (["clinic", "--errors", "a.csv", "--errors", "b.csv"], "--errors is given 2 times"),
         (["clinic", "--errors", clinic / "edges.csv"], "edges.csv"),
         (["clinic", "--misfits", clinic / "edges.csv"], "edges.csv"),
+        (["clinic", "--suggestions", clinic / "edges.csv"], "edges.csv"),
         (["clinic", "--host", "no.such.host.invalid"], "cannot be listened on"),
     ):
         code, out, err = run("app", *arguments, "--no-browser", "--port", 0)

@@ -33,6 +33,8 @@ class Model:
     """With standard errors, the answers have intervals."""
     misfits: Path | None = None
     """What `fit --misfits` wrote, for the report."""
+    suggestions: Path | None = None
+    """What `suggest` wrote, for the report and the pictures."""
 
     @cached_property
     def network(self) -> NoisyOrNetwork:
@@ -63,9 +65,10 @@ class Model:
 
     @cached_property
     def _content(self) -> Content:
+        files = {"misfits": self.misfits, "suggestions": self.suggestions}
         if isinstance(self.source, Estimate):
-            return content_of(self.source, misfits=self.misfits, title=self.name)
-        return content_of(self.network, errors=self._errors, misfits=self.misfits, title=self.name)
+            return content_of(self.source, title=self.name, **files)
+        return content_of(self.network, errors=self._errors, title=self.name, **files)
 
     @cached_property
     def report(self) -> bytes:

@@ -40,6 +40,13 @@ def app(
             help="What fit --misfits wrote, for Explore; once for each model, in their order."
         ),
     ] = None,
+    suggestions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Changes of the structure that suggest wrote, for Explore; once for each model, "
+            "in their order."
+        ),
+    ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -77,13 +84,14 @@ def app(
             f"the page needs {error.name}: pip install 'noisyor[app]' brings it."
         ) from None
     asked = [
-        Model(name, read_with_errors(source, error, seed), misfit)
-        for name, source, error, misfit in zip(
+        Model(name, read_with_errors(source, error, seed), misfit, suggested)
+        for name, source, error, misfit, suggested in zip(
             distinct_names(models), models, _one_each("--errors", errors, models),
-            _one_each("--misfits", misfits, models), strict=True,
+            _one_each("--misfits", misfits, models),
+            _one_each("--suggestions", suggestions, models), strict=True,
         )
     ]  # fmt: skip
-    if misfits:
+    if misfits or suggestions:
         for each in asked:
             _ = each.document  # refuses what is wrong with a file now, not when it is looked at
     token = None if is_loopback(host) else new_token()
