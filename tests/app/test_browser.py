@@ -196,7 +196,7 @@ def test_covariates_of_the_person(drive, serve, aged, tmp_path):
     found = drive("person", address, given={"age": "71", "sex": "m"})
     check_rows(found["rows"], posterior(aged, covariates={"age": 71, "sex": "m"}))
     assert "given=age=71" in found["address"]
-    steps = {name: value for name, value in found["waterfall"]}
+    steps = dict(found["waterfall"])
     disease = found["rows"][0]["disease"]
     before = aged.priors[aged.structure.disease_index(disease)]
     assert steps["before"] == shown_percent(before)  # of anyone, from which age and sex lead

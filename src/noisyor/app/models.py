@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,12 @@ class Model:
 
     @cached_property
     def _content(self) -> Content:
-        files = {"misfits": self.misfits, "suggestions": self.suggestions}
+        gather = partial(
+            content_of, misfits=self.misfits, suggestions=self.suggestions, title=self.name
+        )
         if isinstance(self.source, Estimate):
-            return content_of(self.source, title=self.name, **files)
-        return content_of(self.network, errors=self._errors, title=self.name, **files)
+            return gather(self.source)
+        return gather(self.network, errors=self._errors)
 
     @cached_property
     def report(self) -> bytes:
