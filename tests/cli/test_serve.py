@@ -83,3 +83,19 @@ def test_others_need_the_token(monkeypatch, run):
     _, out, _ = run("app", "clinic", "--api-only", "--port", 0)
     assert "#token" not in out
     assert len(opened) == 1
+
+
+def test_a_service_says_where_it_is_when_it_can_answer(monkeypatch, run):
+    from noisyor.app import serving
+
+    done = []
+
+    def served(app, listening, when_ready):
+        when_ready()
+        done.append("serve")
+
+    monkeypatch.setattr(serving, "serve", served)
+    monkeypatch.setattr(serving, "warm_up", lambda models: done.append("warm up"))
+    code, out, _ = run("app", "clinic", "--api-only", "--port", 0, "--json")
+    assert (code, done) == (0, ["warm up", "serve"])
+    assert json.loads(out)["models"] == ["clinic"]

@@ -8,7 +8,7 @@ import typer
 
 from noisyor.cli import options
 from noisyor.cli.inputs import read_with_errors
-from noisyor.cli.output import note, say, show_json
+from noisyor.cli.output import note, say, show_json, working
 from noisyor.errors import ParameterError
 
 
@@ -99,8 +99,13 @@ def app(
     with listen(host, port) as listening:
         address = address_of(listening, host, None if api_only else token)
 
+        if api_only:  # a service that says where it is answers at once
+            with working("loading what answers", quiet or as_json):
+                warm_up(asked)
+
         def tell_ready() -> None:
-            threading.Thread(target=warm_up, args=(asked,), daemon=True).start()
+            if not api_only:
+                threading.Thread(target=warm_up, args=(asked,), daemon=True).start()
             if as_json:
                 show_json({"address": address, "token": token, "models": [x.name for x in asked]})
             elif not quiet:
