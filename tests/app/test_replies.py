@@ -18,6 +18,7 @@ from noisyor import (
 from noisyor.app import Model, replies
 from noisyor.app.replies import FEWEST_LEFT_OUT, MOST_LEFT_OUT, SECONDS_OF_A_BATCH
 from noisyor.app.schemas import MOST_CASES, MOST_PRESENT
+from noisyor.errors import ParameterError
 from noisyor.inference.intervals import NetworkWithErrors
 
 
@@ -67,7 +68,7 @@ def dense():
 
 def test_of_a_case_that_is_not_solved_exactly_the_nearest_findings_are_explained(dense):
     client, names = dense
-    body = {"present": names, "budget": 0.05}
+    body = {"present": names, "budget": 0.002}
     answer = client.post("/api/explain", json=body).json()
     assert len(answer["contributions"]) == FEWEST_LEFT_OUT
     assert answer["findings_left"] == len(names) - FEWEST_LEFT_OUT
@@ -90,17 +91,17 @@ def test_what_is_not_solved_exactly_gets_less_of_the_budget(dense, monkeypatch):
 
     def noted(function):
         def call(*arguments, **options):
-            if options.get("method", "auto") != "exact":
-                budgets.append(options["budget"])
-            return function(*arguments, **options | {"budget": min(options["budget"], 0.05)})
+            if options.get("method", "auto") == "exact":
+                return function(*arguments, **options)
+            budgets.append(options["budget"])
+            raise ParameterError("it would take long.")
 
         return call
 
     for name in "posterior", "explain_nearest", "most_probable":
         monkeypatch.setattr(replies, name, noted(getattr(replies, name)))
     for what in "posterior", "explain", "sets":
-        found = client.post(f"/api/{what}", json={"present": names, "budget": 0.2})
-        assert found.status_code == 200
+        client.post(f"/api/{what}", json={"present": names, "budget": 0.2})
     client.post("/api/posteriors", json={"cases": [{"present": names}], "budget": 0.2})
     assert budgets == [replies.SECONDS_OF_AN_APPROXIMATION] * 4
 
