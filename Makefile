@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo browser test test-all test-browser lint format docs reference lock licences release bench attacks clean
+.PHONY: help setup demo browser test test-all test-browser lint format docs reference lock licences release bench fuzz attacks clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -86,9 +86,13 @@ bench: $(READY)  ## measure speed anew; the page is bench/speed.md
 	rm -rf bench
 	$(BIN)/noisyor reproduce speed --out bench
 
+fuzz: $(READY)  ## ask the interface of noisyor app whatever its OpenAPI allows (schemathesis, in .fuzz)
+	test -x .fuzz/bin/schemathesis || { $(PYTHON) -m venv .fuzz && .fuzz/bin/python -m pip install -q schemathesis; }
+	$(BIN)/python scripts/fuzz_app.py $(CURDIR)/.fuzz/bin/schemathesis
+
 attacks: $(READY)  ## try all attacks on the readers, the commands and the answers; an hour, then a page
 	PYTHONPATH=tests $(BIN)/python scripts/attack.py
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo bench
+	rm -rf $(VENV) .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage dist site noisyor-demo bench
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

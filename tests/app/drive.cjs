@@ -154,6 +154,53 @@ const scenarios = {
     found.turned = await rows(again);
   },
 
+  // Models that do not have the same names: what only one of them has is told, and can be looked at.
+  differing: async (browser, address, found, { other, disease, present }) => {
+    const page = await open(browser, `${address}#beside=${encodeURIComponent(other)}&${fragment({ present })}`, found);
+    found.case = await page.$$eval("#case .name", (all) => all.map((each) => each.textContent));
+    await page.click(`#disease-rows [data-disease="${disease}"] .disease`);
+    await idle(page);
+    found.chosen = await page.textContent("#chosen-name");
+    found.says = await page.textContent("#chosen-says");
+    found.waterfall = await page.$$eval("#waterfall .step-name", (steps) => steps.map((step) => step.textContent));
+    found.drawn = await page.getAttribute("#neighbourhood .node.chosen", "aria-label");
+    const stranger = await open(browser, `${address}#model=yesterday&p=fever`, found);
+    found.notice = await stranger.textContent("#notice");
+    found.shown = (await rows(stranger)).length;
+  },
+
+  // Where the focus is after what keys do.
+  focus: async (browser, address, found, { hash }) => {
+    const page = await open(browser, `${address}#${hash}`, found);
+    const press = async (place, key = "Enter") => {
+      await place.focus();
+      await page.keyboard.press(key);
+      await idle(page);
+      return page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("aria-label") || document.activeElement.className);
+    };
+    found.question = await press(page.locator("#question-list .state.absent").first());
+    found.next = (await names(page, "#question-list"))[0];
+    const symptom = page.locator("#neighbourhood .node.symptom.unknown").first();
+    found.symptom = (await symptom.getAttribute("aria-label")).replace(": not asked", "");
+    found.afterSymptom = await press(symptom);
+    const other = page.locator("#neighbourhood .node.other").first();
+    found.other = (await other.getAttribute("aria-label")).split(":")[0];
+    found.afterOther = await press(other);
+    found.more = await press(page.locator("#more"));
+    await press(page.locator("#undo"));
+    found.undone = await press(page.locator("#undo"));
+  },
+
+  // How wide the page is with names of any length.
+  long: async (browser, address, found, { hash }) => {
+    found.wide = {};
+    for (const width of [1280, 360]) {
+      const page = await open(browser, `${address}#${hash}`, found, { viewport: { width, height: 844 } });
+      found.wide[width] = await page.evaluate(() => document.documentElement.scrollWidth);
+      found.case = await names(page, "#case");
+    }
+  },
+
   person: async (browser, address, found, { given }) => {
     const page = await open(browser, address, found);
     for (const [name, value] of Object.entries(given)) {
@@ -163,7 +210,28 @@ const scenarios = {
       await idle(page);
     }
     found.rows = await rows(page);
+    found.waterfall = await page.$$eval("#waterfall .step", (steps) => steps.map((step) => [step.querySelector(".step-name").textContent, step.querySelector(".step-value").textContent]));
     found.address = decodeURIComponent(new URL(page.url()).hash);
+  },
+
+  // Files that are nearly right.
+  odd: async (browser, address, found) => {
+    const page = await open(browser, address, found);
+    const give = async (name, text, until) => {
+      await page.setInputFiles("#file-records", { name, mimeType: "text/csv", buffer: Buffer.from(text) });
+      await page.waitForFunction((words) => document.getElementById("file-says").textContent.includes(words), until);
+      await idle(page);
+      return page.textContent("#file-says");
+    };
+    await page.selectOption("#file-unmentioned", "unknown");
+    found.refused = await give("shoes.csv", "fever,shoe size\n1,43\n", "Here:");
+    await page.check("#file-ignore");
+    await page.waitForFunction(() => document.getElementById("file-says").textContent.includes("1 record of"));
+    await idle(page);
+    found.taken = await names(page, "#case");
+    found.both = await give("both.json", JSON.stringify({ format: "noisyor-case", case: { present: ["fever"], absent: ["fever"] } }), "both.json");
+    found.person = await give("person.json", JSON.stringify({ format: "noisyor-case", case: { present: [], absent: [], covariates: [1] } }), "person.json");
+    found.complaints = found.complaints.filter((text) => !text.includes("400 (Bad Request)")); // the browser's own note
   },
 
   file: async (browser, address, found, { records, labels }) => {

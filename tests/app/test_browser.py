@@ -10,6 +10,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -195,6 +196,63 @@ def test_covariates_of_the_person(drive, serve, aged, tmp_path):
     found = drive("person", address, given={"age": "71", "sex": "m"})
     check_rows(found["rows"], posterior(aged, covariates={"age": 71, "sex": "m"}))
     assert "given=age=71" in found["address"]
+    steps = dict(found["waterfall"])
+    disease = found["rows"][0]["disease"]
+    before = aged.priors[aged.structure.disease_index(disease)]
+    assert steps["before"] == shown_percent(before)  # of anyone, from which age and sex lead
+    assert {"age = 71", "sex = m"} <= set(steps)
+
+
+def test_two_models_with_different_names(drive, serve, clinic, tmp_path):
+    structure = clinic.structure
+    renamed = Structure(
+        ["grippe" if name == "influenza" else name for name in structure.diseases],
+        ["pyrexia" if name == "fever" else name for name in structure.symptoms],
+        structure.edges,
+    )
+    clinic.save(tmp_path / "clinic.json")
+    network = NoisyOrNetwork(renamed, clinic.priors, clinic.failures, clinic.leaks)
+    network.save(tmp_path / "renamed.json")
+    address = serve(tmp_path / "clinic.json", tmp_path / "renamed.json")["address"]
+    present = ["fever", "cough"]
+    found = drive("differing", address, other="renamed", disease="grippe", present=present)
+    assert found["case"] == ["fever (renamed does not know it)", "cough"]
+    assert found["chosen"] == found["drawn"].partition(":")[0] == "grippe"
+    p = posterior(network, ["cough"])["grippe"]["probability"]
+    assert f"renamed: now {shown_percent(p)}" in found["says"]
+    assert "clinic has no such disease" in found["says"]
+    assert found["waterfall"] == ["before", "cough", "now"]
+    assert "yesterday, which is not open here" in found["notice"]
+    assert found["shown"] == 12
+
+
+def test_keys_do_not_lose_the_focus(drive, clinic_address):
+    found = drive("focus", clinic_address, hash="p=fever&p=cough")
+    assert found["question"] == f"{found['next']}: absent"
+    assert found["afterSymptom"] == f"{found['symptom']}: present"
+    assert found["afterOther"].startswith(found["other"])
+    assert found["more"] == "disease"  # the first of those that were not shown
+    assert found["undone"] == "redo"
+
+
+def test_long_names_do_not_widen_the_page(drive, serve, tmp_path):
+    names = ["x" * 400, "word " * 80]
+    edges = [(i, j) for i in range(2) for j in range(2)]
+    network = NoisyOrNetwork(Structure(names, names, edges), [0.1] * 2, [0.5] * 4, [0.01] * 2)
+    network.save(tmp_path / "long.json")
+    address = serve(tmp_path / "long.json")["address"]
+    hash_ = "&".join(f"p={quote(name)}" for name in names) + f"&disease={quote(names[0])}"
+    found = drive("long", address, hash=hash_)
+    assert found["case"] == names
+    assert found["wide"] == {"1280": 1280, "360": 360}
+
+
+def test_files_that_are_nearly_right(drive, clinic_address):
+    found = drive("odd", clinic_address)
+    assert "'shoe size'" in found["refused"]
+    assert found["taken"] == ["fever"]
+    assert "present, and that it is absent" in found["both"]
+    assert "covariates" in found["person"]
 
 
 def test_a_case_file_with_labels(drive, clinic_address, clinic, tmp_path):

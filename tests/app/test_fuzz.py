@@ -32,6 +32,7 @@ def values_of(name, schema):
         "number": st.floats(0.001, 0.01),
         "array": st.lists(st.deferred(lambda: values_of("", schema["items"])), max_size=4),
         "object": st.deferred(lambda: bodies_of(schema)),
+        "boolean": st.booleans(),
         "null": st.none(),
     }
     if name in ("content", "labels"):

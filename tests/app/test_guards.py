@@ -43,6 +43,8 @@ def test_without_the_token_nothing_is_said(guarded):
         for headers in {}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=wrong"}:
             found = guarded.get(path, headers=headers)
             assert found.status_code == 401
+            assert found.headers["www-authenticate"] == "Bearer"
+            assert "Authorization: Bearer" in found.json()["error"]
             assert "influenza" not in found.text
 
 

@@ -6,6 +6,8 @@ import pytest
 from noisyor import NoisyOrError, NoisyOrLearner
 from noisyor.app import Model
 from noisyor.app.models import Models, distinct_names
+from noisyor.discovery import Suggestion, Suggestions
+from noisyor.io.tables import write_table
 
 
 def test_the_document_describes_the_network(clinic, learned, aged):
@@ -30,6 +32,18 @@ def test_an_estimate_brings_its_errors_and_its_verdict(clinic):
     model = Model("estimate", learner.estimate_)
     assert json.loads(model.document)["has_errors"]
     assert learner.estimate_.misfits().sentences[0] in html.unescape(model.report.decode())
+
+
+def test_suggestions_are_in_the_report_and_in_the_pictures(clinic, tmp_path):
+    structure = clinic.structure
+    disease = structure.diseases[0]
+    caused = {structure.symptoms[j] for i, j in structure.edges.tolist() if i == 0}
+    symptom = next(name for name in structure.symptoms if name not in caused)
+    found = Suggestion("add edge", disease, (symptom,), 40.0, 31.0, 1e-9, 1e-7, 0.37)
+    write_table(tmp_path / "found.csv", Suggestions((found,), 1000, 500).table())
+    model = Model("clinic", clinic, suggestions=tmp_path / "found.csv")
+    assert json.loads(model.document)["added"] == [[0, structure.symptom_index(symptom), 0.37]]
+    assert "1 edge to add" in model.report.decode()
 
 
 def test_models_are_found_by_name(clinic, learned):

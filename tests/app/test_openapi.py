@@ -1,5 +1,6 @@
-from noisyor.app import schemas
-from noisyor.app.openapi import openapi_document
+from noisyor import NoisyOrNetwork, Structure
+from noisyor.app import Model, schemas
+from noisyor.app.openapi import examples_of, openapi_document
 from noisyor.app.records import records_reply
 from noisyor.app.replies import REPLIES
 
@@ -28,7 +29,7 @@ def conforms(value, schema):
 
 
 def document():
-    return openapi_document({**REPLIES, "records": (records_reply, schemas.RECORDS)})
+    return openapi_document({**REPLIES, "records": (records_reply, schemas.RECORDS)}, {})
 
 
 def test_every_address_is_described():
@@ -55,6 +56,18 @@ def test_answers_are_as_described(ask, client):
     error = client.post("/api/posterior", json={"x": 1}).json()
     problem = described["/api/posterior"]["post"]["responses"]["400"]
     assert conforms(error, problem["content"]["application/json"]["schema"])
+
+
+def test_examples_are_answered(client):
+    for path, operations in client.get("/api/openapi.json").json()["paths"].items():
+        if "post" in operations:
+            example = operations["post"]["requestBody"]["content"]["application/json"]["example"]
+            assert client.post(path, json=example).status_code == 200, path
+
+
+def test_there_are_no_examples_of_nothing():
+    nothing = NoisyOrNetwork(Structure([], [], []), [], [], [])
+    assert examples_of(Model("nothing", nothing)) == {}
 
 
 def test_questions_are_held_to_what_is_described():

@@ -132,3 +132,26 @@ def test_nothing_of_a_file_is_left(ask, refused, findings, tmp_path):
     ask("records", name="r.csv", content=packed(path))
     refused("records", name="r.csv", content=base64.b64encode(b"nonsense\n1\n").decode())
     assert set(place.glob("noisyor-*")) == before
+
+
+def test_notices_name_the_files_as_they_were_sent(ask, clinic, tmp_path):
+    findings, diseases = clinic.sample(3, 5, return_diseases=True)
+    findings.to_csv(tmp_path / "r.csv")
+    rows = [list(clinic.structure.diseases), *diseases.astype(int).tolist()]
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    labels = base64.b64encode(text.encode()).decode()
+    body = {"name": "r.csv", "content": packed(tmp_path / "r.csv")}
+    answer = ask("records", **body, labels_name="seen.csv", labels=labels)
+    assert "'seen.csv' has no column of ids" in answer["notices"][0]
+    empty = base64.b64encode((",".join(clinic.structure.symptoms) + "\n").encode()).decode()
+    [notice] = ask("records", name="none.csv", content=empty)["notices"]
+    assert "the header of 'none.csv'" in notice
+
+
+def test_what_the_model_does_not_know_is_passed_over_on_demand(ask, refused):
+    content = base64.b64encode(b"fever,shoe size\n1,43\n").decode()
+    body = {"name": "r.csv", "content": content, "unmentioned": "unknown"}
+    assert "'shoe size'" in refused("records", **body)
+    assert "true or false" in refused("records", **body, ignore_unknown="yes")
+    answer = ask("records", **body, ignore_unknown=True)
+    assert len(answer["records"][0]["present"]) == 1

@@ -15,9 +15,10 @@ from noisyor import (
     most_probable,
     posterior,
 )
-from noisyor.app import Model
-from noisyor.app.replies import MOST_LEFT_OUT, SECONDS_OF_A_BATCH
+from noisyor.app import Model, replies
+from noisyor.app.replies import FEWEST_LEFT_OUT, MOST_LEFT_OUT, SECONDS_OF_A_BATCH
 from noisyor.app.schemas import MOST_CASES, MOST_PRESENT
+from noisyor.errors import ParameterError
 from noisyor.inference.intervals import NetworkWithErrors
 
 
@@ -67,13 +68,52 @@ def dense():
 
 def test_of_a_case_that_is_not_solved_exactly_the_nearest_findings_are_explained(dense):
     client, names = dense
-    body = {"present": names, "budget": 0.05}
+    body = {"present": names, "budget": 0.002}
     answer = client.post("/api/explain", json=body).json()
-    assert len(answer["contributions"]) == MOST_LEFT_OUT
-    assert answer["findings_left"] == len(names) - MOST_LEFT_OUT
+    assert len(answer["contributions"]) == FEWEST_LEFT_OUT
+    assert answer["findings_left"] == len(names) - FEWEST_LEFT_OUT
     assert {row["finding"] for row in answer["causes"]} == set(names)
     refusal = client.post("/api/explain", json={**body, "method": "gibbs"})
     assert "leave method to 'auto'" in refusal.json()["error"]
+
+
+def test_of_a_case_that_takes_long_to_solve_more_findings_are_explained(dense, monkeypatch):
+    client, names = dense
+    monkeypatch.setattr(replies, "SECONDS_OF_A_DRAW", 1e-9)
+    answer = client.post("/api/explain", json={"present": names[:14]}).json()
+    assert len(answer["contributions"]) == MOST_LEFT_OUT
+    assert answer["findings_left"] == 2
+
+
+def test_what_is_not_solved_exactly_gets_less_of_the_budget(dense, monkeypatch):
+    client, names = dense
+    budgets = []
+
+    def noted(function):
+        def call(*arguments, **options):
+            if options.get("method", "auto") == "exact":
+                return function(*arguments, **options)
+            budgets.append(options["budget"])
+            raise ParameterError("it would take long.")
+
+        return call
+
+    for name in "posterior", "explain_nearest", "most_probable":
+        monkeypatch.setattr(replies, name, noted(getattr(replies, name)))
+    for what in "posterior", "explain", "sets":
+        client.post(f"/api/{what}", json={"present": names, "budget": 0.2})
+    client.post("/api/posteriors", json={"cases": [{"present": names}], "budget": 0.2})
+    assert budgets == [replies.SECONDS_OF_AN_APPROXIMATION] * 4
+
+
+def test_contributions_lead_from_the_prior_of_anyone(ask, aged):
+    case = {"present": ["fever"], "covariates": {"age": 71, "sex": "m"}}
+    answer = ask("explain", model="aged", diseases=["influenza"], **case)
+    prior = aged.priors[aged.structure.disease_index("influenza")]
+    assert answer["priors"] == {"influenza": prior}
+    known = ask("posterior", model="aged", top=20, **case)["diseases"]
+    [row] = [row for row in known if row["disease"] == "influenza"]
+    assert row["prior"] != pytest.approx(prior)  # of a person of this age and sex
 
 
 def test_a_case_that_is_not_solved_exactly_has_no_intervals_and_says_so(dense):
@@ -162,7 +202,7 @@ def test_limits(refused, clinic):
     assert "at most" in refused("posteriors", cases=[{}] * (MOST_CASES + 1))
     n = int(SECONDS_OF_A_BATCH / 10) + 1
     assert "s of work" in refused("posteriors", cases=[{}] * n, budget=10)
-    assert "at most 10.0" in refused("posterior", budget=11)
+    assert "at most 10," in refused("posterior", budget=11)
 
 
 def test_findings_that_are_impossible_are_told(clinic):

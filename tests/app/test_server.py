@@ -91,6 +91,8 @@ def test_what_is_read_only_takes_no_files(clinic):
         (b"{}", "text/plain", "send JSON"),
         (b"{}", "application/x-www-form-urlencoded", "send JSON"),
         (b"", "application/json", "not JSON"),
+        (b'{"top": 1, "top": 2}', "application/json", "has 'top' twice"),
+        (b'{"top": ' + b"9" * 5000 + b"}", "application/json", "a number of 5,000 digits"),
         (b'{"present": ["\\ud800"]}', "application/json", "no symptom named"),
     ],
 )
@@ -109,6 +111,17 @@ def test_other_addresses_and_methods_are_refused_in_the_same_form(client):
     ):
         assert answer.status_code == status
         assert set(answer.json()) == {"error"}
+
+
+def test_other_addresses_and_methods_are_refused_in_sentences(client):
+    assert client.get("/api/nothing").json()["error"] == (
+        "there is nothing at '/api/nothing'; /api/openapi.json says what there is."
+    )
+    for found, sentence in (
+        (client.get("/api/posterior"), "'/api/posterior' is asked by POST, not by GET."),
+        (client.post("/api/models"), "'/api/models' is asked by GET, not by POST."),
+    ):
+        assert found.json()["error"] == sentence
 
 
 def test_a_defect_says_nothing_of_the_case(client, monkeypatch):

@@ -49,6 +49,22 @@ def test_no_more_work_at_a_time_than_workers():
     assert most[0] == 2
 
 
+def test_what_takes_long_does_not_hold_up_the_rest():
+    release = threading.Event()
+
+    async def main():
+        workers = Workers(1)
+        async with anyio.create_task_group() as group:
+            group.start_soon(workers.run, lambda stop: release.wait(10.0), never, True)
+            await anyio.sleep(0.05)
+            with anyio.fail_after(5.0):
+                found = await workers.run(lambda stop: 7, never)
+            release.set()
+        return found
+
+    assert in_loop(main) == 7
+
+
 def test_work_that_nobody_waits_for_is_never_begun():
     begun, release = [], threading.Event()
 

@@ -47,6 +47,7 @@ def test_what_is_wrong_is_told_before_anything_is_served(run, clinic):
         (["clinic", "--errors", "a.csv", "--errors", "b.csv"], "--errors is given 2 times"),
         (["clinic", "--errors", clinic / "edges.csv"], "edges.csv"),
         (["clinic", "--misfits", clinic / "edges.csv"], "edges.csv"),
+        (["clinic", "--suggestions", clinic / "edges.csv"], "edges.csv"),
         (["clinic", "--host", "no.such.host.invalid"], "cannot be listened on"),
     ):
         code, out, err = run("app", *arguments, "--no-browser", "--port", 0)
@@ -82,3 +83,19 @@ def test_others_need_the_token(monkeypatch, run):
     _, out, _ = run("app", "clinic", "--api-only", "--port", 0)
     assert "#token" not in out
     assert len(opened) == 1
+
+
+def test_a_service_says_where_it_is_when_it_can_answer(monkeypatch, run):
+    from noisyor.app import serving
+
+    done = []
+
+    def served(app, listening, when_ready):
+        when_ready()
+        done.append("serve")
+
+    monkeypatch.setattr(serving, "serve", served)
+    monkeypatch.setattr(serving, "warm_up", lambda models: done.append("warm up"))
+    code, out, _ = run("app", "clinic", "--api-only", "--port", 0, "--json")
+    assert (code, done) == (0, ["warm up", "serve"])
+    assert json.loads(out)["models"] == ["clinic"]

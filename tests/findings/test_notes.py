@@ -95,7 +95,7 @@ def test_rows_of_long_tables_that_may_be_misread_are_told():
     assert "2 rows without a symptom, of which 2 are of records with" in read(pa.table(rows))[2]
     states = pa.table({"record": [1, 2], "symptom": ["a", "b"], "state": [1, 0]})
     told = read(states)[2]
-    assert "1 row that say absent, and 4 findings that no row mentions" in told
+    assert "besides 1 row with absent findings there are 4 findings that no row mentions" in told
     Findings.read(states, STRUCTURE, unmentioned="unknown")
     further = pa.table({"record": [1], "symptom": ["a"], "ward": [3], "vorhanden": ["nein"]})
     told = read(further)[2]

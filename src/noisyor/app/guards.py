@@ -67,7 +67,10 @@ class Guards:
             return 403, "another page asked for this; open it by its own address."
         needs_token = self._token is not None and scope["path"] not in self._open
         if needs_token and not self._has_token(headers):
-            return 401, "a token is needed: open the address that `noisyor app` printed."
+            return 401, (
+                "a token is needed: open the address that `noisyor app` printed, or send the token "
+                "that it printed as `Authorization: Bearer TOKEN`."
+            )
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > _most_bytes(scope):
             return 413, f"the request is too large: at most {_most_bytes(scope):,} bytes are taken."
@@ -147,5 +150,7 @@ def _with_headers(send: Send) -> Send:
 async def _refuse(send: Send, status: int, sentence: str) -> None:
     body = json.dumps({"error": sentence}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

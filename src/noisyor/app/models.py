@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Model:
     """With standard errors, the answers have intervals."""
     misfits: Path | None = None
     """What `fit --misfits` wrote, for the report."""
+    suggestions: Path | None = None
+    """What `suggest` wrote, for the report and the pictures."""
 
     @cached_property
     def network(self) -> NoisyOrNetwork:
@@ -63,9 +65,12 @@ class Model:
 
     @cached_property
     def _content(self) -> Content:
+        gather = partial(
+            content_of, misfits=self.misfits, suggestions=self.suggestions, title=self.name
+        )
         if isinstance(self.source, Estimate):
-            return content_of(self.source, misfits=self.misfits, title=self.name)
-        return content_of(self.network, errors=self._errors, misfits=self.misfits, title=self.name)
+            return gather(self.source)
+        return gather(self.network, errors=self._errors)
 
     @cached_property
     def report(self) -> bytes:

@@ -1,9 +1,13 @@
 """The interface, described for machines: OpenAPI 3.1."""
 
+import base64
+import csv
+import io
 from collections.abc import Mapping
 from typing import Any
 
 from noisyor._version import __version__
+from noisyor.app.models import Model
 from noisyor.app.schemas import Schema
 
 NUMBER: Schema = {"type": ["number", "null"]}
@@ -39,9 +43,13 @@ ANSWERS: dict[str, Schema] = {
             "items": {"anyOf": [_answer(FOUND), _answer({"refused": TEXT})]},
         },
     }),
-    "explain": _answer(
-        {"model": TEXT, "contributions": ROWS, "causes": ROWS, "findings_left": {"type": "integer"}}
-    ),
+    "explain": _answer({
+        "model": TEXT,
+        "contributions": ROWS,
+        "causes": ROWS,
+        "findings_left": {"type": "integer"},
+        "priors": {"type": "object", "additionalProperties": {"type": "number"}},
+    }),
     "questions": _answer({"model": TEXT, "questions": ROWS}),
     "sets": _answer({"model": TEXT, "is_proven": {"type": "boolean"}, "sets": ROWS}),
     "records": _answer({"model": TEXT, "notices": TEXTS, "records": ROWS}),
@@ -64,10 +72,12 @@ PROBLEMS = {
 }
 
 
-def openapi_document(replies: Mapping[str, tuple[Any, Schema]]) -> dict[str, Any]:
+def openapi_document(
+    replies: Mapping[str, tuple[Any, Schema]], examples: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the description of the interface; the schemas are those that requests are held to."""
     paths: dict[str, Any] = {
-        f"/api/{name}": {"post": _operation(SAYS[name], schema, ANSWERS[name])}
+        f"/api/{name}": {"post": _operation(SAYS[name], schema, ANSWERS[name], examples.get(name))}
         for name, (_, schema) in replies.items()
     }
     listed = {"version": TEXT, "read_only": {"type": "boolean"}, "models": ROWS}
@@ -87,13 +97,39 @@ def openapi_document(replies: Mapping[str, tuple[Any, Schema]]) -> dict[str, Any
     }
 
 
-def _operation(summary: str, question: Schema | None, answer: Schema) -> dict[str, Any]:
+def examples_of(model: Model) -> dict[str, Any]:
+    """Return a question of each kind that the model answers, if there is anything to ask."""
+    structure = model.network.structure
+    if not structure.n_symptoms or not structure.n_diseases:
+        return {}
+    marginals = model.network.marginals()
+    likely = structure.symptoms[int(marginals.argmax())]
+    case = {"present": [likely], "absent": []} if marginals.max() > 0.0 else {"present": []}
+    table = io.StringIO()
+    csv.writer(table).writerows([[likely], [1]])
+    content = base64.b64encode(table.getvalue().encode()).decode()
+    return {
+        "posterior": case | {"top": 3},
+        "posteriors": {"cases": [case, {}], "top": 3},
+        "explain": case | {"diseases": [structure.diseases[0]]},
+        "questions": case | {"top": 5},
+        "sets": case | {"k": 3},
+        "records": {"name": "records.csv", "content": content, "unmentioned": "unknown"},
+    }
+
+
+def _operation(
+    summary: str, question: Schema | None, answer: Schema, example: Any = None
+) -> dict[str, Any]:
     found: dict[str, Any] = {"summary": summary, "responses": {
         "200": {"description": "The answer.", "content": _as_json(answer)},
         **{status: _problem(text) for status, text in PROBLEMS.items()},
     }}  # fmt: skip
     if question is not None:
-        found["requestBody"] = {"required": True, "content": _as_json(question)}
+        content = _as_json(question)
+        if example is not None:
+            content["application/json"]["example"] = example
+        found["requestBody"] = {"required": True, "content": content}
     return found
 
 
@@ -101,5 +137,5 @@ def _problem(text: str) -> dict[str, Any]:
     return {"description": text, "content": _as_json(_answer({"error": TEXT}))}
 
 
-def _as_json(schema: Schema) -> dict[str, Any]:
+def _as_json(schema: Schema) -> dict[str, dict[str, Any]]:
     return {"application/json": {"schema": schema}}

@@ -38,12 +38,12 @@ IN_MEMORY = Path("/dev/shm")
 def records_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
     """Return the records of a file as cases, with ids, covariates and labels where it has them."""
     structure = model.network.structure
-    with collected_notices() as notices, _laid_down(body, "name", "content") as file:
+    with collected_notices() as notices, _laid_down(body, "name", "content", notices) as file:
         findings = _read(file, structure, _names_of_covariates(model), body)
         if stop.is_set():
             raise StoppedError
         people = _covariates(file, findings, model)
-        labels = _labels(body, findings, structure)
+        labels = _labels(body, findings, structure, notices)
     ids = findings.record_ids
     names = range(findings.n_records) if ids is None else map(str, ids.to_pylist())
     cases = [
@@ -57,8 +57,11 @@ def records_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
 
 
 @contextmanager
-def _laid_down(body: Body, name: str, content: str) -> Iterator[Path]:
-    """Give a file with the content of a request; it is gone when the work is done."""
+def _laid_down(body: Body, name: str, content: str, notices: list[str]) -> Iterator[Path]:
+    """Give a file with the content of a request; it is gone when the work is done.
+
+    Whoever sent it knows it by its own name, which errors and notices then say.
+    """
     ending = Path(body[name]).suffix.lower()
     if ending not in ENDINGS:
         raise FileError(f"{quoted(body[name])}: the file must end in {' or '.join(ENDINGS)}.")
@@ -72,9 +75,10 @@ def _laid_down(body: Body, name: str, content: str) -> Iterator[Path]:
         path.write_bytes(data)
         try:
             yield path
-        except (FileError, FindingsError) as error:  # the caller knows the file by its own name
-            shown = quoted(body[name])
-            raise type(error)(str(error).replace(str(path), shown)) from None
+        except (FileError, FindingsError) as error:
+            raise type(error)(str(error).replace(str(path), quoted(body[name]))) from None
+        finally:
+            notices[:] = [each.replace(str(path), quoted(body[name])) for each in notices]
 
 
 def _names_of_covariates(model: Model) -> tuple[str, ...]:
@@ -85,7 +89,10 @@ def _names_of_covariates(model: Model) -> tuple[str, ...]:
 def _read(file: Path, structure: Structure, passed_over: tuple[str, ...], body: Body) -> Findings:
     """Read the records, refusing a file with too many of them."""
     unmentioned = body.get("unmentioned", "absent")
-    form = record_format({"unmentioned": unmentioned, "passed_over": passed_over})
+    form = record_format({
+        "unmentioned": unmentioned, "passed_over": passed_over,
+        "ignore_unknown": bool(body.get("ignore_unknown", False)),
+    })  # fmt: skip
     streams = open_records(file, structure, form)
     known = total_records(streams)
     blocks, n = [], 0
@@ -136,11 +143,11 @@ def _covariates(file: Path, findings: Findings, model: Model) -> list[Facts]:
     return [{"covariates": dict(zip(values, row, strict=True))} for row in rows]
 
 
-def _labels(body: Body, findings: Findings, structure: Structure) -> Any:
+def _labels(body: Body, findings: Findings, structure: Structure, notices: list[str]) -> Any:
     """Return which diseases each record had, where a table of labels is given."""
     if "labels" not in body:
         return None
     if "labels_name" not in body:
         raise ParameterError("'labels' needs 'labels_name', the name of its file.")
-    with _laid_down(body, "labels_name", "labels") as file:
+    with _laid_down(body, "labels_name", "labels", notices) as file:
         return read_labels(file, findings, structure)

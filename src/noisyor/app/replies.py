@@ -11,17 +11,24 @@ from noisyor.app import schemas
 from noisyor.app.models import Model
 from noisyor.errors import NoisyOrError, ParameterError
 from noisyor.inference import Posterior, best_questions, explain, most_probable, posterior
-from noisyor.inference.explain import explain_nearest
+from noisyor.inference.explain import Explanation, explain_nearest
 from noisyor.inference.posterior_tables import facts_of
 
 Facts = dict[str, Any]
 Body = Mapping[str, Any]
 
 SECONDS_OF_A_DRAW = 0.05
-"""Work that the posterior of a drawn network may take; 200 of them are drawn for intervals."""
+"""Work that the posterior of a drawn network may take, of which many are drawn for intervals."""
 SECONDS_OF_A_BATCH = 60.0
-MOST_LEFT_OUT = 12
-"""Findings of a case that is not solved exactly whose part in it is told."""
+SECONDS_OF_AN_APPROXIMATION = 0.05
+"""The budget of what is not solved exactly: on dense networks bounds and samples take about twenty
+times as long as their budget says."""
+MOST_LEFT_OUT, FEWEST_LEFT_OUT = 12, 4
+"""Findings whose part in a large case is told: where it is solved exactly, and where it is not."""
+
+
+DRAWS = 200
+"""Networks that are drawn for intervals, unless another number is asked for."""
 
 
 class StoppedError(Exception):
@@ -47,17 +54,27 @@ def _by_disease(found: Posterior) -> dict[str, float]:
 
 def _with_intervals(model: Model, case: Facts, body: Body) -> tuple[Posterior, str | None]:
     """Return the posterior, and why it has no intervals, if the model could give some."""
-    draws = int(body.get("draws", 200))
+    draws = int(body.get("draws", DRAWS))
     if not model.has_errors or not draws:
-        return posterior(model.network, **case, **_request(body)), None
+        return _found(model, case, _request(body)), None
     if body.get("method", "auto") in ("auto", "exact"):
         try:
             request = {**_request(body), "method": "exact", "budget": SECONDS_OF_A_DRAW}
             return posterior(model.source, **case, **request, draws=draws), None
         except ParameterError:  # refused; what is wrong in the case itself is raised below
             pass
-    found = posterior(model.network, **case, **_request(body))
+    found = _found(model, case, _request(body))
     return found, "the case is too much work to be solved exactly for every drawn network"
+
+
+def _found(model: Model, case: Facts, request: Facts) -> Posterior:
+    """Return the posterior, exactly if the budget suffices; otherwise for less of it."""
+    if request["method"] == "auto":
+        try:
+            return posterior(model.network, **case, **(request | {"method": "exact"}))
+        except ParameterError:  # refused; what is wrong in the case itself is raised below
+            request = request | {"budget": min(request["budget"], SECONDS_OF_AN_APPROXIMATION)}
+    return posterior(model.network, **case, **request)
 
 
 def posteriors_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
@@ -74,7 +91,7 @@ def posteriors_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
         if stop.is_set():
             raise StoppedError
         try:
-            found = posterior(model.network, **case_of(model, each), **request)
+            found = _found(model, case_of(model, each), request)
         except NoisyOrError as error:
             answers.append({"refused": str(error)})
         else:
@@ -87,10 +104,11 @@ def explain_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
     case, request = case_of(model, body), _request(body)
     diseases = [model.disease(name) for name in body.get("diseases", [])] or 1
     n_left = 0
-    if request["method"] == "auto" and not _is_quick(model, case):
-        budget = request["budget"] / MOST_LEFT_OUT
+    if request["method"] == "auto" and not _is_solved(model, case, SECONDS_OF_A_DRAW):
+        budget = _affordable(model, case, request["budget"])
+        most = MOST_LEFT_OUT if budget > SECONDS_OF_AN_APPROXIMATION else FEWEST_LEFT_OUT
         found, n_left = explain_nearest(
-            model.network, **case, diseases=diseases, most=MOST_LEFT_OUT, budget=budget
+            model.network, **case, diseases=diseases, most=most, budget=budget
         )
     elif request["method"] == "gibbs" and len(case["present"]) > MOST_LEFT_OUT:
         raise ParameterError(
@@ -106,16 +124,31 @@ def explain_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
         "contributions": found.contributions.to_pylist(),
         "causes": found.causes.to_pylist(),
         "findings_left": n_left,
+        "priors": _of_anyone(model, found),
     }
 
 
-def _is_quick(model: Model, case: Facts) -> bool:
-    """Return True if a case is solved exactly in no time, and so would be parts of it."""
+def _of_anyone(model: Model, found: Explanation) -> dict[str, float]:
+    """Return P(disease) before anything is known of the person, from which contributions lead."""
+    index = model.network.structure.disease_index
+    names = dict.fromkeys(found.contributions.column("disease").to_pylist())
+    return {name: float(model.network.priors[index(name)]) for name in names}
+
+
+def _is_solved(model: Model, case: Facts, budget: float) -> bool:
+    """Return True if a case is solved exactly for a budget, and so would be parts of it."""
     try:
-        posterior(model.network, **case, method="exact", budget=SECONDS_OF_A_DRAW)
+        posterior(model.network, **case, method="exact", budget=budget)
     except ParameterError:  # refused; what is wrong in the case itself is raised by others
         return False
     return True
+
+
+def _affordable(model: Model, case: Facts, budget: float) -> float:
+    """Return the budget of a case, less where it is not solved exactly."""
+    if _is_solved(model, case, budget):
+        return budget
+    return min(budget, SECONDS_OF_AN_APPROXIMATION)
 
 
 def questions_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
@@ -133,8 +166,9 @@ def questions_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
 
 def sets_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
     """Return the most probable sets of diseases."""
-    budget, k = float(body.get("budget", 1.0)), int(body.get("k", 5))
-    best = most_probable(model.network, **case_of(model, body), k=k, budget=budget)
+    case, k = case_of(model, body), int(body.get("k", 5))
+    budget = _affordable(model, case, float(body.get("budget", 1.0)))
+    best = most_probable(model.network, **case, k=k, budget=budget)
     return {"model": model.name, "is_proven": best.is_proven, "sets": best.table().to_pylist()}
 
 
@@ -151,6 +185,12 @@ def _request(body: Body) -> Facts:
         "budget": float(body.get("budget", 1.0)),
         "rng": int(body.get("seed", 0)),
     }
+
+
+def takes_long(reply: Any, model: Model, body: Body) -> bool:
+    """Return True for what may take long, so that posteriors need not wait behind it."""
+    has_intervals = model.has_errors and body.get("draws", DRAWS) > 0
+    return reply is not posterior_reply or has_intervals
 
 
 REPLIES = {

@@ -5,6 +5,7 @@ to the functions behind (methods, names) are left to these, so that their senten
 on the command line.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +51,8 @@ METHOD: Schema = {
 }
 BUDGET: Schema = {
     "type": "number", "exclusiveMinimum": 0.0, "maximum": MOST_SECONDS,
-    "description": "Seconds of work that the answer is worth, about.",
+    "description": "Seconds of work that an exact answer is worth, about; bounds and samples get "
+    "less.",
 }  # fmt: skip
 SEED: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
 
@@ -101,10 +103,17 @@ RECORDS = of_object(
         "content": {"type": "string", "description": "The file, as base64."},
         "labels_name": NAME,
         "labels": {"type": "string", "description": "A table of the diseases, as base64."},
-        "unmentioned": {"type": "string", "x-known": ["absent", "unknown"]},
+        "unmentioned": {
+            "type": "string", "x-known": ["absent", "unknown"],
+            "description": "What a finding without a row or a column is.",
+        },
+        "ignore_unknown": {
+            "type": "boolean",
+            "description": "Pass over columns, or rows, of what is no symptom of the model.",
+        },
     },
     required=("name", "content"),
-)
+)  # fmt: skip
 
 _TYPES: dict[str, tuple[str, Any]] = {
     "string": ("a text", str),
@@ -112,6 +121,7 @@ _TYPES: dict[str, tuple[str, Any]] = {
     "number": ("a number", (int, float)),
     "array": ("a list", list),
     "object": ("an object", dict),
+    "boolean": ("true or false", bool),
     "null": ("null", type(None)),
 }
 
@@ -127,20 +137,27 @@ def check(value: Any, schema: Schema, where: str = "the request") -> None:
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(_is_of(value, kind) for kind in kinds):
         wanted = " or ".join(_TYPES[kind][0] for kind in kinds)
-        raise ParameterError(f"{where} must be {wanted}, not {quoted(value)}.")
+        raise ParameterError(f"{where} must be {wanted}, not {_as_json(value)}.")
     if isinstance(value, dict):
         _check_object(value, schema, where)
     elif isinstance(value, list):
         _check_list(value, schema, where)
     elif isinstance(value, str):
         _check_text(value, schema, where)
-    elif value is not None:
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         _check_number(value, schema, where)
 
 
+def _as_json(value: Any) -> str:
+    """Return a value for a message, as whoever sent it knows it: null, not None."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return quoted(value)
+
+
 def _is_of(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return False
+    if isinstance(value, bool) or kind == "boolean":
+        return isinstance(value, bool) and kind == "boolean"
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES[kind][1])
@@ -180,5 +197,7 @@ def _check_number(value: float, schema: Schema, where: str) -> None:
     least, above = schema.get("minimum", -LARGEST_NUMBER), schema.get("exclusiveMinimum")
     most = schema.get("maximum", LARGEST_NUMBER)
     if not least <= value <= most or (above is not None and value <= above):
-        low = f"above {above:g}" if above is not None else f"from {least:,}"
-        raise ParameterError(f"{where} must be {low} and at most {most:,}, not {quoted(value)}.")
+        wanted = f"from {least:,} to {most:,}"
+        if above is not None:
+            wanted = f"above {above:g} and at most {most:g}"
+        raise ParameterError(f"{where} must be {wanted}, not {quoted(value)}.")

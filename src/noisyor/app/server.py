@@ -20,11 +20,11 @@ from noisyor._version import __version__
 from noisyor.app import schemas
 from noisyor.app.guards import COOKIE, Guards, TooLargeError, is_token
 from noisyor.app.models import Model, Models
-from noisyor.app.openapi import openapi_document
+from noisyor.app.openapi import examples_of, openapi_document
 from noisyor.app.records import records_reply
-from noisyor.app.replies import REPLIES, Body, Facts, StoppedError
+from noisyor.app.replies import REPLIES, Body, Facts, StoppedError, takes_long
 from noisyor.app.workers import BusyError, GoneError, Workers
-from noisyor.errors import NoisyOrError, ParameterError, printable
+from noisyor.errors import NoisyOrError, ParameterError, printable, quoted
 from noisyor.io.json_text import json_text
 
 Reply = Callable[[Model, Body, threading.Event], Facts]
@@ -96,7 +96,7 @@ class Asked:
             Route(f"/api/{name}", partial(self._answer, reply, schema), methods=["POST"])
             for name, (reply, schema) in replies.items()
         ]
-        document = openapi_document(replies)
+        document = openapi_document(replies, examples_of(next(iter(self._models))))
         return [
             *posts,
             Route("/api/session", self._open_session, methods=["POST"]),
@@ -124,7 +124,8 @@ class Asked:
             schemas.check(body, schema)
             model = self._models.named(body.get("model"))
             work = partial(_answered, reply, model, body)
-            return _json(await self.workers.run(work, partial(_gone, request)))
+            is_long = takes_long(reply, model, body)
+            return _json(await self.workers.run(work, partial(_gone, request), is_long))
         except NoisyOrError as error:
             return _refused(400, error)
         except TooLargeError:
@@ -172,7 +173,7 @@ class Asked:
         try:
             model = self._models.named(request.query_params.get("model"))
             content = await self.workers.run(
-                lambda _: getattr(model, what), partial(_gone, request)
+                lambda _: getattr(model, what), partial(_gone, request), what == "report"
             )
         except NoisyOrError as error:
             return _refused(404, error)
@@ -203,7 +204,9 @@ async def _body_of(request: Request) -> Any:
         raise ParameterError("send JSON, with the header content-type: application/json.")
     text = await request.body()
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(
+            text, parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_without_doubles
+        )
     except RecursionError:
         raise ParameterError("the request is nested too deeply.") from None
     except ValueError as error:
@@ -214,6 +217,23 @@ async def _body_of(request: Request) -> Any:
 
 def _no_number(name: str) -> Any:
     raise ParameterError(f"{name} is not a number of JSON.")
+
+
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads a few thousand digits
+        raise ParameterError(f"the request has a number of {len(digits):,} digits.") from None
+
+
+def _without_doubles(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of two members of the same name JSON would drop one in silence."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"the request has {quoted(twice)} twice.")
+    return found
 
 
 def _json(content: bytes | Facts) -> Response:
@@ -229,10 +249,17 @@ def _refused(
     return Response(body, status, headers, media_type="application/json")
 
 
-def _http_error(_: Request, error: Exception) -> Response:
+def _http_error(request: Request, error: Exception) -> Response:
     """Say in the same form what the server itself refuses: another method, another address."""
     assert isinstance(error, HTTPException)
-    return _refused(error.status_code, str(error.detail), dict(error.headers or {}))
+    headers, path = dict(error.headers or {}), quoted(request.url.path)
+    sentence = f"{error.detail}."
+    if error.status_code == 404:
+        sentence = f"there is nothing at {path}; /api/openapi.json says what there is."
+    if error.status_code == 405:
+        allowed = headers.get("Allow", "another method").replace("HEAD, ", "").replace(", HEAD", "")
+        sentence = f"{path} is asked by {allowed}, not by {request.method}."
+    return _refused(error.status_code, sentence, headers)
 
 
 def _defect(_: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ import uvicorn
 from noisyor.app.models import Model
 from noisyor.errors import ParameterError
 from noisyor.inference import best_questions, explain, most_probable, posterior
+from noisyor.network import NoisyOrNetwork
 
 USUAL_PORT = 8765
 
@@ -102,10 +103,17 @@ def _say_when_started(server: uvicorn.Server, when_ready: Callable[[], None]) ->
 
 
 def warm_up(models: Sequence[Model]) -> None:
-    """Load compiled kernels before the first question: a few questions to the first model."""
-    network = models[0].network
-    if not network.structure.n_symptoms or not network.structure.n_diseases:
-        return
+    """Load compiled kernels before they are needed: a few questions to a model of each kind."""
+    asked = [
+        model.network
+        for model in models
+        if model.network.structure.n_symptoms and model.network.structure.n_diseases
+    ]
+    for network in {each.is_plain: each for each in reversed(asked)}.values():
+        _ask_a_little(network)
+
+
+def _ask_a_little(network: NoisyOrNetwork) -> None:
     marginals = network.marginals()
     case = [int(marginals.argmax())] if marginals.max() > 0.0 else []
     posterior(network, case)
@@ -113,6 +121,9 @@ def warm_up(models: Sequence[Model]) -> None:
     most_probable(network, case, budget=0.01)
     best_questions(network, case, draws=10)
     best_questions(network, case, about=0, draws=10)
+    posterior(network, case, method="variational", budget=0.01)  # as for cases of many findings
+    if network.is_plain:
+        posterior(network, case, method="gibbs", budget=0.01)
 
 
 def open_browser(address: str) -> None:

@@ -1,7 +1,9 @@
 """Workers: threads that answer questions, as many as there are cores; the others wait their turn.
 
-Compiled kernels let other threads run meanwhile. A question whose asker is gone is dropped before
-its turn comes; one that is being answered is told to stop.
+There are as many again for what takes long, so that a posterior need not wait until the next best
+questions of the case before it are found. Compiled kernels let other threads run meanwhile. A
+question whose asker is gone is dropped before its turn comes; one that is being answered is told to
+stop, which those do that are many at once.
 """
 
 import os
@@ -25,14 +27,17 @@ class GoneError(Exception):
 
 
 class Workers:
-    """Runs work in threads, a few at a time."""
+    """Runs work in threads: a few at a time that take little, and a few that may take long."""
 
     def __init__(self, n_workers: int | None = None, longest_wait: float = LONGEST_WAIT) -> None:
         self._n_workers, self._longest_wait = n_workers or os.cpu_count() or 1, longest_wait
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def run(
-        self, work: Callable[[threading.Event], Any], gone: Callable[[], Awaitable[None]]
+        self,
+        work: Callable[[threading.Event], Any],
+        gone: Callable[[], Awaitable[None]],
+        takes_long: bool = False,
     ) -> Any:
         """Return the result of work, unless `gone` returns before, or the wait is too long."""
         stop, result, errors = threading.Event(), [], []
@@ -45,7 +50,7 @@ class Workers:
 
             group.start_soon(watch)
             try:
-                result.append(await self._in_turn(work, stop))
+                result.append(await self._in_turn(work, stop, takes_long))
             except Exception as error:  # raised below, not as a group of errors
                 errors.append(error)
             group.cancel_scope.cancel()
@@ -55,15 +60,19 @@ class Workers:
             raise errors[0]
         return result[0]
 
-    async def _in_turn(self, work: Callable[[threading.Event], Any], stop: threading.Event) -> Any:
-        if self._limiter is None:  # it belongs to a running loop
-            self._limiter = anyio.CapacityLimiter(self._n_workers)
-        place = object()
+    async def _in_turn(
+        self, work: Callable[[threading.Event], Any], stop: threading.Event, takes_long: bool
+    ) -> Any:
+        if not self._limiters:  # they belong to a running loop
+            self._limiters = {
+                each: anyio.CapacityLimiter(self._n_workers) for each in (False, True)
+            }
+        place, limiter = object(), self._limiters[takes_long]
         with anyio.move_on_after(self._longest_wait) as waiting:
-            await self._limiter.acquire_on_behalf_of(place)
+            await limiter.acquire_on_behalf_of(place)
         if waiting.cancelled_caught:
             raise BusyError
         try:
             return await anyio.to_thread.run_sync(work, stop)
         finally:
-            self._limiter.release_on_behalf_of(place)
+            limiter.release_on_behalf_of(place)

@@ -8,7 +8,7 @@ import typer
 
 from noisyor.cli import options
 from noisyor.cli.inputs import read_with_errors
-from noisyor.cli.output import note, say, show_json
+from noisyor.cli.output import note, say, show_json, working
 from noisyor.errors import ParameterError
 
 
@@ -38,6 +38,13 @@ def app(
         list[Path] | None,
         typer.Option(
             help="What fit --misfits wrote, for Explore; once for each model, in their order."
+        ),
+    ] = None,
+    suggestions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Changes of the structure that suggest wrote, for Explore; once for each model, "
+            "in their order."
         ),
     ] = None,
     browser: Annotated[
@@ -77,13 +84,14 @@ def app(
             f"the page needs {error.name}: pip install 'noisyor[app]' brings it."
         ) from None
     asked = [
-        Model(name, read_with_errors(source, error, seed), misfit)
-        for name, source, error, misfit in zip(
+        Model(name, read_with_errors(source, error, seed), misfit, suggested)
+        for name, source, error, misfit, suggested in zip(
             distinct_names(models), models, _one_each("--errors", errors, models),
-            _one_each("--misfits", misfits, models), strict=True,
+            _one_each("--misfits", misfits, models),
+            _one_each("--suggestions", suggestions, models), strict=True,
         )
     ]  # fmt: skip
-    if misfits:
+    if misfits or suggestions:
         for each in asked:
             _ = each.document  # refuses what is wrong with a file now, not when it is looked at
     token = None if is_loopback(host) else new_token()
@@ -91,8 +99,13 @@ def app(
     with listen(host, port) as listening:
         address = address_of(listening, host, None if api_only else token)
 
+        if api_only:  # a service that says where it is answers at once
+            with working("loading what answers", quiet or as_json):
+                warm_up(asked)
+
         def tell_ready() -> None:
-            threading.Thread(target=warm_up, args=(asked,), daemon=True).start()
+            if not api_only:
+                threading.Thread(target=warm_up, args=(asked,), daemon=True).start()
             if as_json:
                 show_json({"address": address, "token": token, "models": [x.name for x in asked]})
             elif not quiet:

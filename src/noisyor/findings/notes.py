@@ -325,7 +325,7 @@ you mean 'cough'?).
         n_cells = self.n_records * (0 if self.n_known is None else len(self.n_known))
         if self.n_said_absent and self.vanished and self.n_rows < 0.98 * n_cells:
             found.append(
-                f"{count_of(self.n_said_absent, 'row')} that say absent, and "
+                f"besides {count_of(self.n_said_absent, 'row')} with absent findings there are "
                 f"{n_cells - self.n_rows:,} findings that no row mentions, which are taken as "
                 "absent, too. If they were not looked at: unmentioned='unknown' (--unmentioned "
                 "unknown)."

@@ -158,9 +158,9 @@ def _check_all_there(
     if not given and len(table.column_names) <= _MOST_LONG_COLUMNS:
         raise FindingsError(
             f"{table.name} has no column for any symptom of the structure; its columns are "
-            f"{some_of(table.column_names, most=10)}. If it has a row per finding (long), say "
-            "which columns hold the record's id and the symptom's name: --layout long --record "
-            "COLUMN --symptom COLUMN."
+            f"{some_of(table.column_names, most=10)}. If it has a row per finding (long), "
+            "call the columns of the record's id and the symptom's name 'record' and 'symptom', or "
+            "say which they are: --layout long --record COLUMN --symptom COLUMN."
         )
     hint = nearest_name(missing[0], unknown)
     raise FindingsError(

@@ -8,10 +8,18 @@ const MOST_LINKED = 200;
 export const namesOf = (value, state) =>
   [...value.findings].filter(([, each]) => each === state).map(([name]) => name);
 
+// Which of the models do not know a finding, in words; null where all do.
+export const unknownTo = (name, models) => {
+  const without = models.filter(({ symptomSet }) => !symptomSet.has(name));
+  if (!without.length) return null;
+  if (models.length === 1) return "the model does not know it";
+  return without.length === models.length ? "neither model knows it" : `${without[0].name} does not know it`;
+};
+
 // The body of a question: what a model does not know is left out, and told.
 export const bodyFor = (value, data) => {
-  const known = new Set(data.symptoms);
-  const ofPerson = data.covariates.map(({ name }) => name).filter((name) => name in value.covariates);
+  const known = data.symptomSet;
+  const ofPerson = data.covariates.map(({ name }) => name).filter((name) => Object.hasOwn(value.covariates, name));
   const body = {
     model: data.name,
     present: namesOf(value, "present").filter((name) => known.has(name)),

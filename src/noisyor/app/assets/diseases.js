@@ -1,9 +1,10 @@
 // Diseases, the most probable first: how probable each was before, and is now; of one model, or of two.
 
-import { byId, element, hidden, place, spread } from "./dom.js";
-import { counted, intervalSays, methodSays, percent } from "./words.js";
+import { byId, element, ownOf, place, spread } from "./dom.js";
+import { counted, intervalSays, methodSays, percent, say } from "./words.js";
 
 const FIRST_SHOWN = 12;
+const hasIntervals = (answer) => answer.diseases.some((row) => (row.interval_lower ?? null) !== null);
 
 export class DiseasesPanel {
   constructor(onChoose, onMore) {
@@ -13,8 +14,10 @@ export class DiseasesPanel {
     this.answers = [];
     this.labels = null;
     byId("more").addEventListener("click", () => {
+      const first = this.nShown;
       this.nShown += 30;
       this.show(this.answers, this.chosen, this.labels);
+      if (byId("more").hidden) byId("disease-rows").children[first]?.querySelector("button").focus(); // it had the focus
       this.onMore(this.nShown);
     });
   }
@@ -38,16 +41,16 @@ export class DiseasesPanel {
     byId("more").hidden = left <= 0;
     byId("more").textContent = `Show more (${left.toLocaleString("en")})`;
     byId("method").textContent = this.methodLine(answers);
-    this.showLegend(answers);
+    this.showLegend(answers, rows);
     this.showFlags(rows);
   }
 
   ordered(first, second) {
     if (!second) return first.diseases;
     const known = new Set(first.diseases.map((row) => row.disease));
-    const only = second.diseases.filter((row) => !known.has(row.disease) && !(row.disease in first.probabilities));
+    const only = second.diseases.filter((row) => !known.has(row.disease) && !Object.hasOwn(first.probabilities, row.disease));
     const missing = only.map(({ disease }) => ({ disease, probability: null, prior: null }));
-    const most = (row) => Math.max(row.probability ?? 0, second.probabilities[row.disease] ?? 0);
+    const most = (row) => Math.max(row.probability ?? 0, ownOf(second.probabilities, row.disease) ?? 0);
     return [...first.diseases, ...missing].sort((a, b) => most(b) - most(a));
   }
 
@@ -57,7 +60,7 @@ export class DiseasesPanel {
       kept = this.makeRow(row.disease);
       this.rows.set(row.disease, kept);
     }
-    const both = second ? [row, other ?? { probability: second.probabilities[row.disease] ?? null, prior: null }] : [row];
+    const both = second ? [row, other ?? { probability: ownOf(second.probabilities, row.disease), prior: null }] : [row];
     kept.item.classList.toggle("chosen", row.disease === this.chosen);
     kept.item.classList.toggle("flagged", Boolean(row.flags));
     kept.button.setAttribute("aria-pressed", String(row.disease === this.chosen));
@@ -67,7 +70,7 @@ export class DiseasesPanel {
     kept.star.title = row.flagged_by ?? "";
     kept.label.hidden = !this.labels?.includes(row.disease);
     kept.bars.replaceChildren(...both.map((each, at) => this.bar(kept, each, at)));
-    kept.numbers.replaceChildren(...both.map((each, at) => element("span", { class: `percent model-${at}` }, percent(each.probability))));
+    kept.numbers.replaceChildren(...both.map((each, at) => element("span", { class: `percent model-${at}`, title: each.probability === null ? say`the model has no such disease` : null }, each.probability === null ? "–" : percent(each.probability))));
     kept.button.title = this.says(row, first.method);
     return kept.item;
   }
@@ -106,17 +109,16 @@ export class DiseasesPanel {
   methodLine(answers) {
     const lines = answers.map((answer) => (answers.length > 1 ? `${answer.model}: ${methodSays(answer)}` : methodSays(answer)));
     const { without_intervals: without, parameters_without_error: nWithout } = answers[0];
-    const more = without ? ` No intervals: ${without}.` : nWithout ? ` ${counted(nWithout, "parameter")} without a standard error: intervals are too narrow.` : "";
+    const more = without ? ` No intervals: ${without}.` : nWithout && hasIntervals(answers[0]) ? ` ${counted(nWithout, "parameter")} without a standard error: intervals are too narrow.` : "";
     return `${lines.join(". ")}.${more}`;
   }
 
-  showLegend(answers) {
-    const hasIntervals = answers[0].diseases.some((row) => "interval_lower" in row);
-    const keys = answers.length > 1
-      ? answers.flatMap((answer, at) => [element("span", { class: `key model-${at}` }), `${answer.model} `])
-      : [element("span", { class: "key model-0" }), "now "];
-    byId("legend").replaceChildren(...keys, element("span", { class: "key tick" }), "before ",
-      ...(hasIntervals ? [element("span", { class: "key line" }), "95% interval"] : []));
+  showLegend(answers, rows) {
+    const keys = answers.length > 1 ? answers.map(({ model }, at) => [`model-${at}`, model]) : [["model-0", "now"]];
+    if (rows.some((row) => row.flags)) keys.push(["flagged", "flagged"]);
+    keys.push(["tick", "before"]);
+    if (hasIntervals(answers[0])) keys.push(["line", "95% interval"]);
+    byId("legend").replaceChildren(...keys.map(([kind, text]) => element("span", { class: "legend-item" }, element("span", { class: `key ${kind}` }), text)));
   }
 
   showFlags(rows) {
@@ -128,5 +130,3 @@ export class DiseasesPanel {
       : []));
   }
 }
-
-export { hidden };

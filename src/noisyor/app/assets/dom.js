@@ -13,6 +13,9 @@ export const element = (name, attributes = {}, ...children) => {
   return made;
 };
 
+// A member of what JSON held: an object has others by itself, such as `constructor`.
+export const ownOf = (members, name) => (Object.hasOwn(members, name) ? members[name] : null);
+
 export const hidden = (text) => element("span", { class: "hidden" }, text);
 
 // A box from one share of the width to another.

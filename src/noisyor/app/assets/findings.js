@@ -1,5 +1,6 @@
 // Findings: the search, the list of those that are known, and what else is known of the person.
 
+import { unknownTo } from "./case.js";
 import { ANSWERS, byId, element, stateButtons } from "./dom.js";
 import { counted, say } from "./words.js";
 
@@ -20,9 +21,9 @@ export class FindingsPanel {
     byId("case").addEventListener("keydown", (event) => this.caseKey(event));
   }
 
-  // `group` gives the numbers of the findings of the chosen disease.
-  useModel(data, index, group) {
-    Object.assign(this, { data, index, group });
+  // `group` gives the numbers of the findings of a group; `other` is the model beside it, if there is one.
+  useModel(data, other, index, group) {
+    Object.assign(this, { data, index, group, models: other ? [data, other] : [data] });
     this.showCovariates();
     this.showResults();
   }
@@ -32,7 +33,7 @@ export class FindingsPanel {
   // --- the search ---
 
   showResults() {
-    const among = byId("group").value ? this.group() : null;
+    const among = byId("group").value ? this.group(byId("group").value) : null;
     this.found = this.index.find(byId("search").value, among);
     this.active = Math.min(this.active, Math.max(Math.min(this.found.length, MOST_SHOWN) - 1, 0));
     byId("results").replaceChildren(...this.found.slice(0, MOST_SHOWN).map((i, place) => this.option(i, place)));
@@ -99,16 +100,21 @@ export class FindingsPanel {
 
   showCase() {
     const { findings, covariates } = this.history.now;
-    const known = new Set(this.data.symptoms);
     const order = [...findings].sort((a, b) => (a[1] === "absent") - (b[1] === "absent"));
-    byId("case").replaceChildren(...order.slice(0, MOST_LISTED).map(([name, state]) => this.caseRow(name, state, known.has(name))));
-    const left = order.length - MOST_LISTED;
-    const nPerson = Object.keys(covariates).length;
-    byId("case-says").textContent = left > 0 ? `${counted(left, "more finding")} ${left === 1 ? "is" : "are"} known, most of them absent.`
-      : findings.size || nPerson ? `${counted(this.data.symptoms.length - findings.size, "other finding")} not asked.`
-      : say`Nothing is known yet. Search a finding above, or answer a question below.`;
+    byId("case").replaceChildren(...order.slice(0, MOST_LISTED).map(([name, state]) => this.caseRow(name, state, unknownTo(name, this.models))));
+    byId("case-says").textContent = this.caseSays(order, Object.keys(covariates));
     for (const row of byId("results").children) this.refreshResult(row);
     this.fillCovariates();
+  }
+
+  caseSays(order, ofPerson) {
+    if (!order.length && !ofPerson.length) return say`Nothing is known yet. Search a finding above, or answer a question below.`;
+    const more = order.length - MOST_LISTED;
+    const nLeft = this.data.symptoms.length - order.filter(([name]) => this.data.symptomSet.has(name)).length;
+    const strangers = ofPerson.filter((name) => !this.models.some((data) => data.covariates.some((each) => each.name === name)));
+    const first = more > 0 ? `${counted(more, "more finding")} ${more === 1 ? "is" : "are"} known, most of them absent.`
+      : nLeft ? `${counted(nLeft, "other finding")} not asked.` : say`No finding is left to ask.`;
+    return `${first}${strangers.length ? ` The model does not know ${strangers.join(", ")}.` : ""}`;
   }
 
   refreshResult(row) {
@@ -116,9 +122,9 @@ export class FindingsPanel {
     row.replaceWith(this.option(this.found[place], place));
   }
 
-  caseRow(name, state, isKnown) {
+  caseRow(name, state, unknown) {
     return element("li", { class: `known ${state}`, "data-name": name },
-      element("span", { class: "name" }, name, isKnown ? null : element("span", { class: "note" }, " (the model does not know it)")),
+      element("span", { class: "name", title: name }, name, unknown === null ? null : element("span", { class: "note" }, ` (${unknown})`)),
       stateButtons(name, state, (value) => this.setAndKeepFocus(name, value)));
   }
 
@@ -148,12 +154,14 @@ export class FindingsPanel {
     const give = (event) => this.history.setCovariate(name, event.target.value === "" ? null : event.target.value);
     const field = levels.length
       ? element("select", { "data-covariate": name, onchange: give }, element("option", { value: "" }, "unknown"), ...levels.map((level) => element("option", { value: level }, level)))
-      : element("input", { type: "number", step: "any", inputmode: "decimal", "data-covariate": name, placeholder: `unknown (about ${Number(centre.toPrecision(3))})`, onchange: give });
+      : element("input", { type: "number", step: "any", inputmode: "decimal", "data-covariate": name, placeholder: `unknown (~${Number(centre.toPrecision(3))})`, onchange: give });
     return element("label", { class: "covariate" }, element("span", {}, name), field);
   }
 
   fillCovariates() {
-    for (const field of byId("covariate-fields").querySelectorAll("[data-covariate]"))
-      field.value = this.history.now.covariates[field.dataset.covariate] ?? "";
+    for (const field of byId("covariate-fields").querySelectorAll("[data-covariate]")) {
+      const value = this.history.now.covariates[field.dataset.covariate] ?? "";
+      field.value = field.type === "number" && !Number.isFinite(Number(value)) ? "" : value; // of a file; it is refused
+    }
   }
 }

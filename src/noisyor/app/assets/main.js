@@ -11,12 +11,13 @@ import { RecordsPanel } from "./records.js";
 import reportParts from "./report.js";
 import { Index } from "./search.js";
 import { Refusal, ask, cancel, get } from "./server.js";
-import { rememberTexts, speakAs } from "./words.js";
+import { rememberTexts, say, speakAs } from "./words.js";
 
 const PATIENCE = 150; // milliseconds until the page says that it works
+const LONG = 4000; // ... and until it says why that may take longer
 let rowsAsked = 200; // of the most probable diseases; all, when someone wants to see more
 
-const state = { models: [], data: null, other: null, parts: null, chosen: null, isPinned: false, answers: [], explained: null, questions: null, sets: null, labels: null, version: "" };
+const state = { models: [], data: null, other: null, chosen: null, isPinned: false, answers: [], explained: null, questions: null, sets: null, labels: null, version: "" };
 const loaded = new Map();
 const history = new CaseHistory(() => changed());
 const findings = new FindingsPanel(history);
@@ -37,6 +38,9 @@ const complain = (error) => {
 };
 const calm = () => { byId("message").hidden = true; document.body.classList.remove("is-stale"); };
 
+// What is told although all goes on; the next change of the case takes it away.
+const tell = (text) => { byId("notice").textContent = text; byId("notice").hidden = !text; };
+
 // The answer of a question that may be refused; then the last answer stays, and the reason is told.
 const tried = async (question) => {
   try {
@@ -55,15 +59,22 @@ const busily = async (work) => {
   nWaiting += 1;
   document.body.dataset.waiting = String(nWaiting);
   const timer = setTimeout(() => { byId("busy").hidden = false; document.body.classList.add("is-busy"); }, PATIENCE);
+  const longer = setTimeout(() => { byId("patience").textContent = "Still working. After an installation the first answers wait until loops are compiled, up to a minute."; }, LONG);
   try {
     return await work();
   } finally {
     clearTimeout(timer);
+    clearTimeout(longer);
     nWaiting -= 1;
     document.body.dataset.waiting = String(nWaiting);
-    if (!nWaiting) { byId("busy").hidden = true; document.body.classList.remove("is-busy"); }
+    if (!nWaiting) { byId("busy").hidden = true; byId("patience").textContent = ""; document.body.classList.remove("is-busy"); }
   }
 };
+
+// The model that is asked about the chosen disease: the second one, if only that has it.
+const asked = () => (state.other && state.chosen !== null && !state.data.diseaseSet.has(state.chosen) && state.other.diseaseSet.has(state.chosen) ? 1 : 0);
+const modelAsked = () => [state.data, state.other][asked()];
+const ofModel = (data) => (state.other ? `, by ${data.name}` : "");
 
 const body = (data, more = {}) => ({ ...bodyFor(history.now, data), ...more });
 
@@ -77,8 +88,9 @@ const askPosteriors = async () => {
   }
   calm();
   state.answers = answers;
-  if (!state.isPinned || !(state.chosen in answers[0].probabilities)) state.chosen = answers[0].diseases[0]?.disease ?? null;
+  if (!state.isPinned || !answers.some(({ probabilities }) => Object.hasOwn(probabilities, state.chosen))) state.chosen = answers[0].diseases[0]?.disease ?? null;
   showAnswers();
+  if (byId("group").value === "likely") findings.showResults();
   return true;
 };
 
@@ -93,25 +105,26 @@ const askIntervals = async () => {
 const askExplanation = async () => {
   if (!state.chosen) return;
   const name = state.chosen;
-  const explained = await tried(ask("explain", "api/explain", body(state.data, { diseases: [name] })));
+  const explained = await tried(ask("explain", "api/explain", body(modelAsked(), { diseases: [name] })));
   if (!explained) return;
   state.explained = explained;
-  chosen.showExplanation(name, explained, state.answers[0]);
+  chosen.showExplanation(name, explained, state.answers[asked()]);
 };
 
 const askQuestions = async () => {
-  const about = byId("about").checked && state.chosen ? { about: state.chosen } : {};
-  const found = await tried(ask("questions", "api/questions", body(state.data, { top: 6, ...about })));
+  const isAbout = byId("about").checked && state.chosen !== null;
+  const data = isAbout ? modelAsked() : state.data;
+  const found = await tried(ask("questions", "api/questions", body(data, { top: 6, ...(isAbout ? { about: state.chosen } : {}) })));
   if (!found) return;
   state.questions = found;
-  showQuestions(found, (name, answer) => history.set(name, answer));
+  showQuestions(found, (name, answer) => history.set(name, answer), ofModel(data));
 };
 
 const askSets = async () => {
   const found = await tried(ask("sets", "api/sets", body(state.data, { k: 5, budget: 0.5 })));
   if (!found) return;
   state.sets = found;
-  showSets(found);
+  showSets(found, ofModel(state.data));
 };
 
 const FOLLOWING = ["intervals", "explain", "questions", "sets"];
@@ -134,13 +147,15 @@ const showAnswers = () => {
 const showChosen = () => {
   byId("chosen").hidden = byId("around").hidden = !state.chosen;
   if (!state.chosen) return;
-  chosen.showHead(state.chosen, state.answers[0], reasonsOf(state.data));
-  chosen.showPicture(state.parts, state.data, state.data.diseases.indexOf(state.chosen), state.answers[0]);
+  const [at, data] = [asked(), modelAsked()];
+  chosen.priorOf = (disease) => data.parameters.prior.values[data.diseases.indexOf(disease)];
+  chosen.showHead(state.chosen, data, state.answers[at], state.answers[1 - at], reasonsOf(data));
+  chosen.showPicture(partsOf(data), data, data.diseases.indexOf(state.chosen), state.answers[at]);
   byId("about-says").textContent = `about ${state.chosen} only`;
 };
 
 const choose = (name) => {
-  if (!(name in state.answers[0].probabilities)) return;
+  if (!state.answers.some(({ probabilities }) => Object.hasOwn(probabilities, name))) return;
   state.chosen = name;
   state.isPinned = true;
   writeAddress();
@@ -157,11 +172,20 @@ const writeAddress = () => {
   const fragment = toFragment(history.now, { model: isFirst ? null : state.data.name, other: state.other?.name, disease });
   window.history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
   byId("link").disabled = fragment === null;
+  byId("link").title = fragment === null ? "The case is too long for a link; JSON holds it" : "Copy a link that holds the case";
+};
+
+// A button that has the focus and can no longer be pressed gives it to the other.
+const enable = (name, isEnabled, other) => {
+  const hasFocus = document.activeElement === byId(name);
+  byId(name).disabled = !isEnabled;
+  if (hasFocus && !isEnabled) byId(other).focus();
 };
 
 const changed = () => {
-  byId("undo").disabled = !history.past.length;
-  byId("redo").disabled = !history.future.length;
+  enable("undo", history.past.length > 0, "redo");
+  enable("redo", history.future.length > 0, "undo");
+  tell("");
   if (!state.data) return;
   findings.showCase();
   writeAddress();
@@ -171,16 +195,31 @@ const changed = () => {
 // --- models ---
 
 const load = async (name) => {
-  if (!loaded.has(name)) loaded.set(name, await get(`api/model?model=${encodeURIComponent(name)}`));
+  if (!loaded.has(name)) {
+    const data = await get(`api/model?model=${encodeURIComponent(name)}`);
+    loaded.set(name, Object.assign(data, { symptomSet: new Set(data.symptoms), diseaseSet: new Set(data.diseases) }));
+  }
   return loaded.get(name);
+};
+
+const partsOf = (data) => {
+  data.parts ??= reportParts(data);
+  return data.parts;
+};
+
+// The findings of a group, by their numbers in the first model.
+const groupOf = (kind) => {
+  const likely = kind === "likely" ? (state.answers[0]?.diseases ?? []).slice(0, 10).map(({ disease }) => disease) : [];
+  const [data, names] = kind === "likely" ? [state.data, likely] : [modelAsked(), state.chosen === null ? [] : [state.chosen]];
+  const edges = names.flatMap((name) => partsOf(data).byStrength(data.diseases.indexOf(name)));
+  const found = [...new Set(edges.map((edge) => data.symptoms[data.edges[edge]]))];
+  const numbers = new Map(state.data.symptoms.map((name, i) => [name, i]));
+  return found.filter((name) => numbers.has(name)).map((name) => numbers.get(name));
 };
 
 const useModel = async (name, other) => {
   const [data, beside] = [await load(name), other ? await load(other) : null];
-  const parts = reportParts(data);
-  const groups = () => (state.chosen ? parts.byStrength(data.diseases.indexOf(state.chosen)).map((edge) => data.edges[edge]) : null);
-  Object.assign(state, { data, other: beside, parts, answers: [], explained: null });
-  chosen.priorOf = (disease) => data.parameters.prior.values[data.diseases.indexOf(disease)];
+  Object.assign(state, { data, other: beside, answers: [], explained: null });
   document.title = `${name} – noisyor`;
   speakAs(data);
   byId("standing").hidden = data.verdict.level !== "bad";
@@ -188,7 +227,7 @@ const useModel = async (name, other) => {
   byId("model").value = name;
   byId("other").value = other ?? "";
   diseases.clear();
-  findings.useModel(data, new Index(data.symptoms, data.synonyms), groups);
+  findings.useModel(data, beside, new Index(data.symptoms, data.synonyms), groupOf);
   byId("explore").replaceChildren();
   if (!byId("explore").hidden) showReport();
 };
@@ -275,11 +314,14 @@ const followAddress = async () => {
   const found = fromFragment(location.hash);
   if (!found) return;
   const names = state.models.map(({ name }) => name);
-  const name = names.includes(found.model) ? found.model : found.model === null ? names[0] : state.data.name;
+  const name = names.includes(found.model) ? found.model : found.model === null ? names[0] : state.data?.name ?? names[0];
   const other = names.includes(found.other) && found.other !== name ? found.other : null;
   if (name !== state.data?.name || other !== (state.other?.name ?? null)) await useModel(name, other);
   Object.assign(state, { chosen: found.disease ?? state.chosen, isPinned: Boolean(found.disease) });
   history.open(found.findings, found.covariates);
+  const missing = [found.model, found.other].filter((each) => each !== null && !names.includes(each));
+  if (missing.length) tell(`The link is about ${missing.join(" and ")}, which is not open here: the answers are those of ${name}.`);
+  else if (found.disease && ![state.data, state.other].some((data) => data?.diseaseSet.has(found.disease))) tell(say`The link is about ${found.disease}, which is not a disease of ${name}.`);
 };
 
 const start = async () => {

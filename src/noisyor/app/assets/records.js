@@ -13,12 +13,19 @@ const base64Of = (file) => new Promise((resolve, reject) => {
   reader.readAsDataURL(file);
 });
 
+// Sentences are those of the command line, whose options they name; where the page has the same one, it says so.
+const hintFor = (sentence) => {
+  if (sentence.includes("ignore_unknown")) return " Here: tick “Pass over what the model does not know”.";
+  return sentence.includes("unmentioned=") ? " Here: choose “unknown” above." : "";
+};
+
 export class RecordsPanel {
   constructor(history, modelOf, onRecord) {
     Object.assign(this, { history, modelOf, onRecord, records: [], at: -1 });
     byId("file-records").addEventListener("change", () => this.open());
     byId("file-labels").addEventListener("change", () => this.open());
     byId("file-unmentioned").addEventListener("change", () => this.open());
+    byId("file-ignore").addEventListener("change", () => this.open());
     byId("file-previous").addEventListener("click", () => this.go(this.at - 1));
     byId("file-next").addEventListener("click", () => this.go(this.at + 1));
     byId("file-record").addEventListener("change", (event) => this.go(Number(event.target.value)));
@@ -37,7 +44,7 @@ export class RecordsPanel {
       if (file.name.toLowerCase().endsWith(".json")) this.openCase(JSON.parse(await file.text()), file.name);
       else await this.openRecords(file, labels);
     } catch (error) {
-      this.say(error instanceof SyntaxError ? `${file.name} is not JSON.` : error.message);
+      this.say(error instanceof SyntaxError ? `${file.name} is not JSON.` : `${error.message}${hintFor(error.message)}`);
     }
   }
 
@@ -45,20 +52,25 @@ export class RecordsPanel {
     const found = document?.case;
     const areNames = (list) => Array.isArray(list) && list.every((each) => typeof each === "string");
     if (document?.format !== "noisyor-case" || !areNames(found?.present) || !areNames(found?.absent)) throw new Error(`${name} is not a case that this page wrote.`);
+    const absent = new Set(found.absent);
+    const both = found.present.find((each) => absent.has(each));
+    if (both !== undefined) throw new Error(say`${name} says of ${both} that it is present, and that it is absent.`);
+    const person = found.covariates ?? {};
+    if (typeof person !== "object" || Array.isArray(person) || !Object.values(person).every((value) => ["string", "number"].includes(typeof value))) throw new Error(`${name}: its covariates are not names with a number or a text each.`);
     this.close();
-    this.history.open([...found.present.map((each) => [each, "present"]), ...found.absent.map((each) => [each, "absent"])], found.covariates ?? {});
+    this.history.open([...found.present.map((each) => [each, "present"]), ...found.absent.map((each) => [each, "absent"])], person);
     this.say(`Opened ${name}.`);
   }
 
   async openRecords(file, labels) {
-    const body = { model: this.modelOf().name, name: file.name, content: await base64Of(file), unmentioned: byId("file-unmentioned").value };
+    const body = { model: this.modelOf().name, name: file.name, content: await base64Of(file), unmentioned: byId("file-unmentioned").value, ignore_unknown: byId("file-ignore").checked };
     if (labels) Object.assign(body, { labels_name: labels.name, labels: await base64Of(labels) });
     const answer = await ask("records", "api/records", body);
     if (!answer) return;
     this.records = answer.records;
     byId("file-record").replaceChildren(...this.records.map((record, at) => element("option", { value: at }, `record ${record.record}`)));
     byId("file-steps").hidden = !this.records.length;
-    this.say([`${counted(this.records.length, "record")} of ${file.name}.`, ...answer.notices].join(" "));
+    this.say([`${counted(this.records.length, "record")} of ${file.name}.`, ...answer.notices.map((text) => text[0].toUpperCase() + text.slice(1))].join(" "));
     if (this.records.length) this.go(0);
   }
 

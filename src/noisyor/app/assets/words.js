@@ -38,6 +38,9 @@ export const percent = (p) => {
   return `${(100 * p).toFixed(1)}%`;
 };
 
+// A name that is written from right to left takes no number beside it along.
+export const isolated = (name) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name);
+
 export const signed = (x) => (x === null ? "certain" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`);
 
 // Two digits, as Python's :.2g.
