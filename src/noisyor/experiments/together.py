@@ -195,7 +195,7 @@ def _gain(
     has_few = np.ones(len(rows), dtype=np.bool_)
     sampler = _people(some, Design(design.covariates, rows), structure)
     for seed in range(N_LOOKS):
-        sampler.expect_people(network, len(sampler.starts), n_sweeps=2, seed=seed)
+        sampler.expect(network, len(sampler.starts), must_screen=True, n_sweeps=2, seed=seed)
         has_few &= np.bitwise_count(sampler.candidates).sum(axis=1) <= MOST_CANDIDATES
     few = some.chosen(has_few)
     with_trait = _people(few, Design(design.covariates, rows[has_few]), structure)

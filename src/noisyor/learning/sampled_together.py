@@ -159,17 +159,19 @@ class _Point(NamedTuple):
     ) -> "_Point":
         """Look at the records."""
         sampler, model = rounds.sampler, rounds.model
-        told = sampler.expect_people(
-            network, len(sampler.starts) - 1, n_sweeps=options.sweeps, seed=seed
+        n_blocks, n_records = len(sampler.starts) - 1, int(sampler.starts[-1])
+        told = sampler.expect(
+            network, n_blocks, must_screen=True, n_sweeps=options.sweeps, seed=seed
         )
-        scores = sampler.score_causes(network, SCORED_SWEEPS, seed)
+        every = max(round(n_records / SCORED_RECORDS), 1)
+        scores = sampler.score_causes(network, SCORED_SWEEPS, seed, every)
         n, n_items = len(model.is_free), len(scores.information) - len(model.is_free)
         _, slope, curvature = model.penalty(model.position_of(network.causes), rounds.share)
         _, by_beliefs, matrix = rounds.known.believed(network.causes)
         slope, information = slope + by_beliefs, scores.information
         information[:n, :n] += matrix
         rounds.known.along(network.causes, np.zeros(len(information)), information)
-        cells = told.people.occupancy.sum(axis=1)
+        cells = told.occupancy.sum(axis=1)
         if_seen = model.if_seen(network.causes, model.flat(network.causes, sampler.design), cells)
         seen = np.concatenate([if_seen, _items_if_seen(rounds, network)[:n_items]])
         weak = np.concatenate([curvature, _weak_of_items(rounds, network)[:n_items]])
@@ -178,7 +180,7 @@ class _Point(NamedTuple):
         whole = np.full((len(free), len(free)), np.nan)
         whole[np.ix_(free, free)] = covariance_of_causes(
             information[np.ix_(free, free)], seen[free], weak[free],
-            FLAT / np.sqrt(min(cells.sum(), SCORED_RECORDS)), partial(model.is_gauge, is_free=free),
+            FLAT / np.sqrt(n_records / every), partial(model.is_gauge, is_free=free),
         )  # fmt: skip
         functions = told_parameters(model, network, n_items)
         usual = weak_curvature(model, network)[: len(free)]
