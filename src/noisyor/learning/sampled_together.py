@@ -16,7 +16,14 @@ from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors
-from noisyor.em.people import LONGEST_STEP, SCORED_RECORDS, PeopleRounds, PeopleSampler
+from noisyor.em.people import (
+    LONGEST_STEP,
+    SCORED_RECORDS,
+    PeopleRounds,
+    PeopleSampler,
+    SamplerOfPeople,
+)
+from noisyor.em.people_on_cluster import ClusterPeopleSampler, RecordsOnCluster
 from noisyor.em.runs import EMSettings, Run, best_run
 from noisyor.em.stochastic import BOUNDED, StochasticSettings, stochastic_em
 from noisyor.errors import ParameterError
@@ -32,6 +39,7 @@ from noisyor.learning.learned_causes import (
 from noisyor.learning.trust import rests_on_priors, rests_on_weak
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters
+from noisyor.structure import Structure
 
 FIRST_LOADING = 1.0
 """Of every disease on its first trait, to start with."""
@@ -49,7 +57,7 @@ SCORED_SWEEPS = 3
 
 
 def learn_sampled(
-    findings: Findings,
+    records: Findings | RecordsOnCluster,
     start: NoisyOrNetwork,
     model: LogisticModel,
     cells: Cells,
@@ -74,10 +82,7 @@ def learn_sampled(
         options, least_odds=StochasticSettings.least_odds,
         most_rounds=settings.max_iter or StochasticSettings.most_rounds,
     )  # fmt: skip
-    sampler = PeopleSampler(
-        structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=options.least_odds, labels=findings.labels, n_jobs=settings.n_jobs,
-    )  # fmt: skip
+    sampler = _sampler(records, structure, model, cells, options.least_odds, settings.n_jobs)
     rounds = PeopleRounds(sampler, model, fixed, share)
     run, at = _run(rounds, _first_network(rounds, start), settings, options, progress)
     if model.has_categories:  # they say how much they differ, and are learned once more
@@ -101,6 +106,19 @@ def learn_sampled(
         None,
         Parameters.split(structure, at.is_weak),
     )
+
+
+def _sampler(
+    records: Findings | RecordsOnCluster, structure: Structure, model: LogisticModel,
+    cells: Cells, least_odds: float, n_jobs: int | None,
+) -> SamplerOfPeople:  # fmt: skip
+    """Return a sampler of the records, wherever they are."""
+    if isinstance(records, RecordsOnCluster):
+        return ClusterPeopleSampler(records, model, cells, least_odds)
+    return PeopleSampler(
+        structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds),
+        least_odds=least_odds, labels=records.labels, n_jobs=n_jobs,
+    )  # fmt: skip
 
 
 def _first_network(rounds: PeopleRounds, start: NoisyOrNetwork) -> NoisyOrNetwork:

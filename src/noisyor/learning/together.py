@@ -20,6 +20,7 @@ from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_TOGETHER, MatrixInformation
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import MixedExpectation, MixedLikelihood
+from noisyor.em.people_on_cluster import RecordsOnCluster
 from noisyor.em.runs import EMSettings, Limits, Run, best_run
 from noisyor.errors import (
     ParameterError,
@@ -120,6 +121,10 @@ class Together:
     def is_plain(self) -> bool:
         """True if diseases are independent and there are no covariates."""
         return self.causes == "independent" and self.covariates is None
+
+    def is_sampled(self, structure: Structure) -> bool:
+        """Return True if records are sampled in any case, so many parameters there are."""
+        return self.causes != "joint" and structure.n_parameters > MOST_TOGETHER
 
     def facts(self, effects: Effects | None) -> dict[str, Any]:
         """Return what was asked for, and the covariates that were found, for files."""
@@ -222,7 +227,7 @@ def start_settings(settings: EMSettings) -> EMSettings:
 
 
 def learn_together(
-    findings: Findings,
+    records: Findings | RecordsOnCluster,
     independent: Estimate,
     together: Together,
     design: Design | None = None,
@@ -236,8 +241,9 @@ def learn_together(
 
     Parameters
     ----------
-    findings
-        The records.
+    records
+        In memory; or on a cluster, where they must have more parameters than can be summed up
+        exactly (`Together.is_sampled`).
     independent
         What was learned of them with independent diseases, the start.
     together
@@ -256,15 +262,16 @@ def learn_together(
     structure = independent.structure
     together.check_can(structure)
     model = together.model(structure, design)
-    records, progress = findings.with_structure(structure), progress or (lambda _: None)
-    expectation = None
-    if structure.n_parameters <= MOST_TOGETHER or not isinstance(model, LogisticModel):
-        expectation = MixedExpectation(records, design, settings.n_jobs)
-        if not _can_sum_up(expectation, model, independent.network):
-            expectation = None
+    progress, expectation, n_records = progress or (lambda _: None), None, independent.n_records
+    if isinstance(records, Findings):
+        records, n_records = records.with_structure(structure), records.n_records
+        if not together.is_sampled(structure):
+            expectation = MixedExpectation(records, design, settings.n_jobs)
+            if not _can_sum_up(expectation, model, independent.network):
+                expectation = None
     if expectation is None:
         assert isinstance(model, LogisticModel)
-        cells = Cells.nothing(records.n_records) if design is None else Cells.of(design)
+        cells = Cells.nothing(n_records) if design is None else Cells.of(design)
         share = 1.0 if shrink else UNSHRUNK
         found = learn_sampled(
             records, independent.network, model, cells, fixed=fixed, share=share,
