@@ -91,7 +91,7 @@ def test_every_step_equals_that_in_memory(case, client):
     assert np.abs(off).max() < 0.5
 
 
-@pytest.mark.parametrize("causes", ["joint", "trait"])
+@pytest.mark.parametrize("causes", ["joint", pytest.param("trait", marks=pytest.mark.slow)])
 def test_what_is_summed_up_exactly_is_what_one_machine_learns(case, client, causes):
     network, _, path, people, labels = case
     known = {} if causes == "joint" else {"covariates": people}

@@ -1,5 +1,6 @@
 """Estimate: what was learned, how well, from what, and what is wrong with it."""
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -85,6 +86,10 @@ def leak_depths(structure: Structure, edge_depths: Indices) -> Indices:
 
 
 NEARLY_ALL = 0.9
+LEVEL = 0.05
+"""Of misfits."""
+MOST_PRINTED = 125_000
+"""Pairs of symptoms that are looked at when an estimate is printed: those of 500 symptoms."""
 
 
 def doubt_about(flags: NDArray[np.uint16]) -> str:
@@ -325,7 +330,7 @@ class Estimate(ShownAsTable, EqualByValue):
         """A warning where all or nearly all that was to be learned is flagged, else empty."""
         return doubt_about(self.flags.vector)
 
-    def misfits(self, moments: Moments | None = None, *, level: float = 0.05) -> Misfits:
+    def misfits(self, moments: Moments | None = None, *, level: float = LEVEL) -> Misfits:
         """Return the pairs of symptoms that the learned network does not explain.
 
         Parameters
@@ -337,6 +342,8 @@ class Estimate(ShownAsTable, EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
+        if moments is None and level == LEVEL and self.moments is not None:
+            return self._misfits
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError(
@@ -344,6 +351,25 @@ class Estimate(ShownAsTable, EqualByValue):
                 "it was learned and written to a file is its verdict."
             )
         return Misfits(self.network, counts, level=level, flags=self.flags)
+
+    @functools.cached_property
+    def _misfits(self) -> Misfits:
+        assert self.moments is not None
+        return Misfits(self.network, self.moments, level=LEVEL, flags=self.flags)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return whether the network fails to explain the records, in sentences, and the remedy.
+
+        Nothing where it fits, or where that is not known. Of large networks, whose misfits take
+        long, that they have not been looked for.
+        """
+        if self.verdict is not None and not self._is_counted:
+            return self.verdict.remarks
+        if not self._is_counted or self.moments is None:
+            return ()
+        if "_misfits" not in vars(self) and self.moments.counts(2).size > MOST_PRINTED:
+            return ("Whether it explains the records is not known yet: misfits() tells.",)
+        return Verdict.of(self.misfits()).remarks
 
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).
