@@ -31,6 +31,9 @@ N_TRIED = 10
 """So many edges and pairs of diseases are looked at closely, and so many pairs of symptoms are
 grown to blocks of symptoms that may have a disease in common."""
 SMALLEST_BLOCK = 3
+AS_GOOD = 0.95
+"""Dependence of known diseases is named before a missing disease that explains little more: one
+that is missing, with half of the symptoms, explains twice as much as dependence does."""
 LEAST_LOAD = 0.5
 """Diseases that have a trait in common: those with at least this share of the largest load."""
 
@@ -172,6 +175,21 @@ class Candidate(NamedTuple):
     """By how much it would move the residual of each pair, up to a factor."""
 
 
+def _best(kinds: list[str], gains: Floats) -> int:
+    """Return the candidate that explains most.
+
+    A disease that is missing, with the symptoms of all others, moves the same pairs as a trait that
+    these have in common, and has a load for every symptom to fit them with. Pairs do not tell the
+    two apart; the trait needs no disease that nobody knows of.
+    """
+    best = int(np.argmax(gains))
+    if kinds[best] != HIDDEN:
+        return best
+    dependent = np.where([kind == DEPENDENCE for kind in kinds], gains, -np.inf)
+    simpler = int(np.argmax(dependent))
+    return simpler if dependent[simpler] >= AS_GOOD * gains[best] else best
+
+
 class CauseSearch:
     """Looks for causes, one after the other.
 
@@ -220,9 +238,9 @@ class CauseSearch:
             by_chance = ((self._simulated @ directions.T / norms) ** 2).mean(axis=0)
             is_possible &= scores**2 > tolls * np.maximum(by_chance, 1.0)
             gains = np.where(is_possible, scores**2 - tolls, -np.inf)
-            best = int(np.argmax(gains))
-            if not is_possible[best]:
+            if not is_possible.any():
                 break
+            best = _best([each.kind for each in candidates], gains)
             found.append((*candidates[best][:2], float(scores[best])))
             left -= directions[best] * scores[best] / norms[best]
         whole = max(excess, sum(score**2 for *_, score in found), 1e-300)
