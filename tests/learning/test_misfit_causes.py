@@ -28,19 +28,22 @@ KNOWN = Structure.from_edges(EDGES)
 def first_cause(truth):
     """Return what explains best the records that a network of independent diseases does not."""
     moments = count_moments(truth.sample(4000, rng=1), MomentPlan.all_pairs(KNOWN))
-    priors = np.full(6, 0.2) if truth.is_plain else truth.priors
-    assumed = NoisyOrNetwork(KNOWN, priors, np.full(24, 0.3), np.full(24, 0.02))
+    assumed = NoisyOrNetwork(KNOWN, truth.priors[:6], truth.failures[:24], np.full(24, 0.02))
     fitted = Parameters.full(KNOWN, 0, np.uint16)  # residuals are what fitted parameters leave
     return Misfits(assumed, moments, flags=fitted).causes[0]
 
 
 @pytest.mark.parametrize("loading", [0.7, 2.0])
-def test_a_trait_is_no_disease_with_all_symptoms(loading):
-    trait = Trait(np.full(6, -1.5), np.full((6, 1), loading))
-    truth = NoisyOrNetwork(KNOWN, None, np.full(24, 0.3), np.full(24, 0.02), causes=trait)
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_a_trait_is_no_disease_with_all_symptoms(loading, spread):
+    loadings = loading + spread * np.linspace(-1.0, 1.0, 6)[:, np.newaxis]
+    failures = 0.3 + spread * np.linspace(-0.4, 0.6, 24)
+    truth = NoisyOrNetwork(
+        KNOWN, None, failures, np.full(24, 0.02), causes=Trait(np.full(6, -1.5), loadings)
+    )
     cause = first_cause(truth)
     assert cause.kind == DEPENDENCE
-    assert cause.members == tuple(range(6))
+    assert set(cause.members) >= {2, 3, 4, 5}  # who hardly depends on the trait may be left out
 
 
 def test_a_disease_with_symptoms_of_many_others_is_no_trait():
