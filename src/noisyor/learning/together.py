@@ -215,9 +215,15 @@ class Together:
                     "take causes='trait' (--causes trait)."
                 )
             return (tuple(range(n)),)
-        return tuple(
+        found = tuple(
             tuple(structure.disease_index(name) for name in block) for block in self.blocks
         )
+        listed = [disease for block in found for disease in block]
+        twice = sorted({disease for disease in listed if listed.count(disease) > 1})
+        if twice:
+            names = some_of([structure.diseases[i] for i in twice])
+            raise ParameterError(f"{names} is named twice: each disease is in one block at most.")
+        return found
 
 
 def start_settings(settings: EMSettings) -> EMSettings:
