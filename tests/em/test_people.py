@@ -33,8 +33,8 @@ def random_case(seed, kind, n_records=300, labelled=False):
     network = network.with_causes(model.causes_at(model.position_of(network.causes)))
     cells = Cells.nothing(n_records) if design is None else Cells.of(design)
     sampler = PeopleSampler(
-        network.structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=1e-12, labels=findings.labels,
+        network.structure, findings.blocks, model, cells, least_odds=1e-12,
+        labels=findings.labels,
     )  # fmt: skip
     return sampler, MixedExpectation(findings, design), network, model
 

@@ -65,8 +65,7 @@ def test_every_step_equals_that_in_memory(case, client):
     records = split_records(HereCluster(), path, network.structure, RecordFormat())
     there = ClusterPeopleSampler(RecordsOnCluster(records, table), model, cells, 1e-9)
     here = PeopleSampler(
-        network.structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=1e-9, labels=labelled.labels,
+        network.structure, findings.blocks, model, cells, least_odds=1e-9, labels=labelled.labels
     )  # fmt: skip
     assert len(there.starts) > 3
     before = there._samplers[0].value

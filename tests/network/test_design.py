@@ -120,7 +120,7 @@ def test_covariates_that_follow_from_others_are_told():
     ids = list(range(60))
     age = rng.integers(20, 80, 60).astype(float)
     site = rng.choice(["a", "b", "c"], 60)
-    table = pd.DataFrame({"age": age, "site": site, "weight": rng.normal(size=60)}, index=ids)
+    table = pd.DataFrame({"record": ids, "age": age, "site": site, "weight": rng.normal(size=60)})
     make_design(table, findings_of(ids))  # warnings are errors
     with pytest.warns(NoisyOrWarning, match="'age', 'born' follow from the others"):
         make_design(table.assign(born=2026.0 - age), findings_of(ids))

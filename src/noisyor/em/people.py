@@ -13,9 +13,9 @@ from noisyor.beliefs import Beliefs
 from noisyor.em import people_kernels
 from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.cause_models import LogisticModel
+from noisyor.em.cells import Cells
 from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, total_of
 from noisyor.em.known_priors import KnownPriors
-from noisyor.em.mixed_kernels import PeopleOfRecords
 from noisyor.em.people_kernels import People, PeopleCounts, PeopleScores, Population
 from noisyor.em.sampled import MATRIX_PARTS, RecordSampler, Sampler
 from noisyor.em.sampling_kernels import SummedBounds, Sweeps
@@ -85,8 +85,7 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
         structure: Structure,
         blocks: Sequence[Block],
         model: LogisticModel,
-        design: Floats,
-        people: PeopleOfRecords,
+        cells: Cells,
         *,
         least_odds: float = 1e-5,
         labels: Labels | None = None,
@@ -96,10 +95,11 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
         super().__init__(
             structure, blocks, least_odds, labels=labels, first_record=first_record, n_jobs=n_jobs
         )
-        self._model, self.design = model, design
-        cells, n_nodes = people.cells[people.starts[:-1]].copy(), len(trait_grid(model.n_traits)[1])
-        nodes = np.full(len(cells), n_nodes // 2, dtype=np.int64)
-        self._people = People(nodes, cells, people.starts, people.cells, people.weights)
+        self._model, self.design = model, cells.design
+        people, n_nodes = cells.of_kinds(cells.kinds), len(trait_grid(model.n_traits)[1])
+        first = people.cells[people.starts[:-1]].copy()
+        nodes = np.full(len(first), n_nodes // 2, dtype=np.int64)
+        self._people = People(nodes, first, people.starts, people.cells, people.weights)
 
     def copied(self) -> Self:
         """Return a sampler that goes on from here and leaves this one as it is."""

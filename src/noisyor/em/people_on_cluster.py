@@ -64,6 +64,6 @@ def _start_people(
     findings: Findings, first_record: int, kinds: Integers,
 ) -> PeopleSampler:  # fmt: skip
     return PeopleSampler(
-        structure, findings.blocks, model, cells.design, cells.of_kinds(kinds),
-        least_odds=least_odds, labels=findings.labels, first_record=first_record, n_jobs=1,
+        structure, findings.blocks, model, cells._replace(kinds=kinds), least_odds=least_odds,
+        labels=findings.labels, first_record=first_record, n_jobs=1,
     )  # fmt: skip

@@ -209,9 +209,7 @@ def _gain(
 
 def _people(records: Findings, design: Design, structure: Structure) -> PeopleSampler:
     model, cells = LogisticModel.of(structure.n_diseases, 1, design), Cells.of(design)
-    return PeopleSampler(
-        structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds)
-    )
+    return PeopleSampler(structure, records.blocks, model, cells)
 
 
 def _calibration(

@@ -116,8 +116,8 @@ def _sampler(
     if isinstance(records, RecordsOnCluster):
         return ClusterPeopleSampler(records, model, cells, least_odds)
     return PeopleSampler(
-        structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=least_odds, labels=records.labels, n_jobs=n_jobs,
+        structure, records.blocks, model, cells, least_odds=least_odds, labels=records.labels,
+        n_jobs=n_jobs,
     )  # fmt: skip
 
 
