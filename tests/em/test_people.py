@@ -8,7 +8,7 @@ from noisyor.em import people_kernels
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.mixed import MixedExpectation
-from noisyor.em.people import PeopleRounds, PeopleSampler
+from noisyor.em.people import PeopleRounds, PeopleSampler, population_of
 from noisyor.network.design import Design
 from together import random_together
 
@@ -33,8 +33,8 @@ def random_case(seed, kind, n_records=300, labelled=False):
     network = network.with_causes(model.causes_at(model.position_of(network.causes)))
     cells = Cells.nothing(n_records) if design is None else Cells.of(design)
     sampler = PeopleSampler(
-        network.structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=1e-12, labels=findings.labels,
+        network.structure, findings.blocks, model, cells, least_odds=1e-12,
+        labels=findings.labels,
     )  # fmt: skip
     return sampler, MixedExpectation(findings, design), network, model
 
@@ -65,13 +65,14 @@ def test_bounds_of_few_diseases_are_the_evidences(kind, labelled, rng):
 def test_expectations_agree_with_exact_derivatives(kind, labelled, rng):
     seed = int(rng.integers(10**6))
     sampler, expectation, network, model = random_case(seed, kind, labelled=labelled)
-    population, n_rounds, found = sampler.population(network), 400, []
+    population = population_of(model, network.causes, sampler.design)
+    n_rounds, found = 400, []
     for seed in range(n_rounds + 20):
-        told = sampler.expect_people(network, 10, n_sweeps=1, seed=seed)
-        expected = np.zeros_like(told.people.moments)
+        told = sampler.expect(network, 10, must_screen=True, n_sweeps=1, seed=seed)
+        expected = np.zeros_like(told.moments)
         hessian = np.zeros((*expected.shape, expected.shape[1]))
-        people_kernels.sum_logistic(population, told.people.occupancy, expected, hessian)
-        found.append((told.people.moments - expected).ravel())
+        people_kernels.sum_logistic(population, told.occupancy, expected, hessian)
+        found.append((told.moments - expected).ravel())
     found = np.array(found[20:])
     scored = exact_scores(expectation, network, model)
     size = found.shape[1]
@@ -79,13 +80,13 @@ def test_expectations_agree_with_exact_derivatives(kind, labelled, rng):
     errors = found.reshape(20, -1, size).mean(axis=1).std(axis=0) / np.sqrt(19)
     off = (found.mean(axis=0) - scored.derivatives[:size]) / np.maximum(errors, 1e-9)
     assert np.abs(off).max() < 6.0
-    assert told.people.occupancy.sum() == pytest.approx(300)
+    assert told.occupancy.sum() == pytest.approx(300)
 
 
 def test_the_information_has_no_noise_of_sampling(rng):
     sampler, expectation, network, model = random_case(3, "trait with covariates", 3000)
     for seed in range(5):
-        sampler.expect_people(network, 10, n_sweeps=1, seed=seed)
+        sampler.expect(network, 10, must_screen=True, n_sweeps=1, seed=seed)
     scores = sampler.score_causes(network, 100, 7)  # off by 9% after 6, by 2% now, 1% after 400
     products, exact = scores.information, exact_scores(expectation, network, model)
     assert len(products) == len(exact.derivatives)  # failures and leaks, too
@@ -116,7 +117,7 @@ def test_traits_are_standardised_whatever_they_were():
     occupancy[0, [60, 61, 72, 10]] = 10.0, 30.0, 20.0, 5.0
     before = model.position_of(network.causes)
     after = rounds._standardised(before, occupancy).reshape(4, 3)
-    nodes = sampler.population(network).traits
+    nodes = population_of(model, network.causes, sampler.design).traits
     weights = occupancy[0] / occupancy.sum()
     mean, spread = weights @ nodes, np.cov(nodes.T, aweights=weights, ddof=0)
     before = before.reshape(4, 3)

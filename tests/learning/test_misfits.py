@@ -1,6 +1,7 @@
 """Pairs that the learned network does not explain."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,11 @@ from noisyor.errors import ParameterError
 from noisyor.flags import Flag
 from noisyor.learning import learn_sequential
 from noisyor.learning.misfits import Misfits, q_values
+from noisyor.learning.verdicts import Verdict
 from noisyor.network import Joint, Trait
 from noisyor.parameters import Parameters
+from noisyor.report.content import content_of
+from noisyor.report.opening import verdict_of
 
 
 @pytest.mark.slow
@@ -257,7 +261,9 @@ def test_learned_dependence_fits_and_independence_does_not(kind):
     records = network.sample(3000, rng=1)
     learned = NoisyOrLearner(network.structure, causes=kind).fit(records).estimate_
     assert learned.misfits().fits
-    independent = NoisyOrLearner(network.structure).fit(records).estimate_.misfits()
+    assert learned.remarks() == ()
+    estimate = NoisyOrLearner(network.structure).fit(records).estimate_
+    independent = estimate.misfits()
     assert independent.fits is False
     cause = independent.causes[0]
     assert (cause.kind, cause.members) == ("dependent diseases", (0, 1, 2))
@@ -265,6 +271,44 @@ def test_learned_dependence_fits_and_independence_does_not(kind):
     listed = " ".join(independent.sentences)
     assert "d0, d1 and d2 may occur together more often than independent diseases" in listed
     assert "How diseases occur together can be learned" in listed
+    remedy = independent.remedy
+    assert remedy.startswith("Its diseases are not independent.")
+    assert "causes='joint' or 'trait' (--causes)" in remedy
+    assert "Its diseases are not independent." in str(estimate).splitlines()[2]
+    assert remedy in estimate._repr_html_().replace("&#x27;", "'")
+    verdict = Verdict.of(independent)
+    assert verdict.remarks == estimate.remarks() == (independent.sentences[0], remedy)
+    # As it comes back from a file, without counts.
+    assert replace(estimate, moments=None, verdict=verdict).remarks() == verdict.remarks
+    assert remedy in verdict_of(content_of(estimate)).sentence
+
+
+def test_the_remedy_is_what_can_be_learned():
+    def remedy(network):
+        plan = MomentPlan.all_pairs(network.structure)
+        moments = count_moments(network.sample(3000, rng=1), plan)
+        fitted = Parameters.full(network.structure, 0, np.uint16)
+        return Misfits(network.as_independent(), moments, flags=fitted).remedy
+
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
+    two = NoisyOrNetwork(
+        structure, None, [0.3] * 8, [0.02] * 8, causes=Joint([[0.6, 0.1], [0.1, 0.2]])
+    )
+    assert "causes='joint' (--causes)" in remedy(two)  # a trait needs three diseases
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(14) for x in range(3)])
+    trait = Trait(np.full(14, -2.0), np.full((14, 1), 2.0))
+    many = NoisyOrNetwork(structure, None, [0.3] * 42, [0.02] * 42, causes=trait)
+    assert "causes='trait' (--causes)" in remedy(many)  # a joint distribution is of up to twelve
+    assert remedy(many.as_independent()) == ""
+
+
+def test_printing_a_large_estimate_does_not_look_for_misfits(monkeypatch):
+    clinic = datasets.clinic()
+    estimate = NoisyOrLearner(clinic.structure).fit(clinic.sample(500, rng=1)).estimate_
+    monkeypatch.setattr("noisyor.learning.estimate.MOST_PRINTED", 100)
+    assert "misfits() tells" in str(estimate)
+    assert estimate.misfits().fits
+    assert "misfits() tells" not in str(estimate)  # they are known now
 
 
 def test_a_missing_edge_shows_beside_dependence():

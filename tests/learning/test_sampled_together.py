@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from noisyor import Fixed, NoisyOrLearner
 from noisyor.em.cause_models import LogisticModel
@@ -36,20 +37,29 @@ def test_what_is_sampled_is_what_is_summed_up(monkeypatch):
     exact = NoisyOrLearner(network.structure, causes="trait").fit(findings, covariates=people)
     monkeypatch.setattr(together_module, "MOST_TOGETHER", 0)
     learner = NoisyOrLearner(network.structure, causes="trait", max_iter=40)
-    sampled = learner.fit(findings, covariates=people)
-    one, other = (each.estimate_.learned_causes for each in (exact, sampled))
-    assert other.log_likelihood is None
-    assert one.names == other.names
-    sign = np.sign(one.causes.loadings[0, 0] * other.causes.loadings[0, 0])
-    assert sign > 0
-    off = (other.values - one.values) / one.standard_errors
+    found = [
+        clone(learner).set_params(random_state=seed).fit(findings, covariates=people)
+        for seed in range(3)
+    ]
+    one = exact.estimate_.learned_causes
+    others = [each.estimate_.learned_causes for each in found]
+    assert all(each.log_likelihood is None and each.names == one.names for each in others)
+    assert all(one.causes.loadings[0, 0] * each.causes.loadings[0, 0] > 0.0 for each in others)
+    # Of what is missing a share m, rounds of EM forget 1 - m: a round's estimate varies by
+    # m / (1 + m) of the variance, and the mean of five by little less. Of loadings m is 0.9, of
+    # effects of age 0.3, of the rest next to nothing: over all, the mean square of the noise of
+    # one sampling is 0.08 (0.079 in 16 samplings). Weak priors, here of full size, add 0.03. As
+    # loadings are about four independent directions, one sampling is off by more than 0.5 in one
+    # of fifty cases (chi square above 11.3), the mean of three in one of 10^6 (above 33.9).
+    values = np.mean([each.values for each in others], axis=0)
+    off = (values - one.values) / one.standard_errors
     assert np.sqrt((off**2).mean()) < 0.5
-    ratios = other.standard_errors / one.standard_errors
+    ratios = others[0].standard_errors / one.standard_errors
     assert np.isnan(ratios).sum() <= 2  # what sampling does not tell from nothing is flagged
     assert 0.9 < np.nanmedian(ratios) < 1.2
-    off = exact.network_.failures - sampled.network_.failures
+    off = exact.network_.failures - found[0].network_.failures
     assert np.sqrt(((off / exact.estimate_.standard_errors.failures) ** 2).mean()) < 0.5
-    loss = exact.score(findings, covariates=people) - sampled.score(findings, covariates=people)
+    loss = exact.score(findings, covariates=people) - found[0].score(findings, covariates=people)
     assert loss * 4000 < 15.0
 
 

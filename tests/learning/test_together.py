@@ -212,3 +212,9 @@ def test_counts_do_not_tell():
         NoisyOrLearner(network.structure, causes="joint").fit(moments)
     with pytest.raises(NoisyOrError, match="bit by bit"):
         NoisyOrLearner(network.structure, causes="joint").partial_fit(network.sample(9, rng=0))
+
+
+def test_a_disease_in_two_blocks_is_named():
+    learner = NoisyOrLearner(small_structure(), causes="joint", blocks=[["d0", "d1"], ["d1", "d2"]])
+    with pytest.raises(NoisyOrError, match="'d1' is named twice: each disease is in one block"):
+        learner.fit(np.zeros((10, 20)))

@@ -113,3 +113,17 @@ def test_rows_of_records_to_diagnose():
         design_rows(pd.DataFrame({"age": [70, 3], "sex": ["m", "x"]}), findings, effects)
     with pytest.raises(NoisyOrError, match="no column 'sex'"):
         design_rows(pd.DataFrame({"age": [70, 3]}), findings, effects)
+
+
+def test_covariates_that_follow_from_others_are_told():
+    rng = np.random.default_rng(0)
+    ids = list(range(60))
+    age = rng.integers(20, 80, 60).astype(float)
+    site = rng.choice(["a", "b", "c"], 60)
+    table = pd.DataFrame({"record": ids, "age": age, "site": site, "weight": rng.normal(size=60)})
+    make_design(table, findings_of(ids))  # warnings are errors
+    with pytest.warns(NoisyOrWarning, match="'age', 'born' follow from the others"):
+        make_design(table.assign(born=2026.0 - age), findings_of(ids))
+    region = np.where(site == "a", "north", "south")
+    with pytest.warns(NoisyOrWarning, match="'region' follow from the others"):
+        make_design(table.assign(region=region), findings_of(ids))

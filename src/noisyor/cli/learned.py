@@ -47,6 +47,7 @@ def facts_of(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]
             "tests": misfits.tests,
             "tested": misfits.n_tested,
             "found": misfits.n_found,
+            "remedy": misfits.remedy,
             "causes": misfits.cause_table().to_pylist(),
         },
     }

@@ -10,9 +10,9 @@ under a Beta prior of that mean and size, or with a size of 0. By the log odds o
 derivative of the log likelihood is successes - trials * value (Fisher's identity).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -28,6 +28,34 @@ Sums = TypeVar("Sums", bound=tuple[Any, ...])
 SMALLEST = 1e-6
 """Without priors, values stay this far from 0 and 1: EM could not leave them again."""
 SMALLEST_LEAK = 1e-9
+
+
+class Counts(Protocol):
+    """What the M-step of failures, leaks and priors needs, whatever else was counted."""
+
+    def __iter__(self) -> Iterator[Floats]:
+        """Give all of them, and whatever else was counted."""
+        ...
+
+    @property
+    def cases(self) -> Floats:
+        """Of each disease."""
+        ...
+
+    @property
+    def caused(self) -> Floats:
+        """Findings that each edge caused."""
+        ...
+
+    @property
+    def unknown(self) -> Floats:
+        """Cases in which the finding of each edge is unknown."""
+        ...
+
+    @property
+    def leaked(self) -> Floats:
+        """Findings of each symptom that came by themselves."""
+        ...
 
 
 class ExpectedCounts(NamedTuple):
@@ -81,7 +109,7 @@ class Trials(NamedTuple):
     trials: Parameters
 
     @classmethod
-    def of(cls, structure: Structure, counts: ExpectedCounts, totals: RecordTotals) -> "Trials":
+    def of(cls, structure: Structure, counts: Counts, totals: RecordTotals) -> "Trials":
         """Return the trials of expected counts."""
         at_risk = counts.cases[structure.edges[:, 0]] - counts.unknown
         return cls(

@@ -5,7 +5,7 @@ sampled: what it needs of the records is a few sums (`PeopleCounts`).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -13,19 +13,19 @@ from noisyor.beliefs import Beliefs
 from noisyor.em import people_kernels
 from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.cause_models import LogisticModel
+from noisyor.em.cells import Cells
 from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, total_of
 from noisyor.em.known_priors import KnownPriors
-from noisyor.em.mixed_kernels import PeopleOfRecords
 from noisyor.em.people_kernels import People, PeopleCounts, PeopleScores, Population
-from noisyor.em.sampled import MATRIX_PARTS, RecordSampler
+from noisyor.em.sampled import MATRIX_PARTS, RecordSampler, Sampler
 from noisyor.em.sampling_kernels import SummedBounds, Sweeps
 from noisyor.em.stochastic import Rounds
 from noisyor.findings.blocks import Block
 from noisyor.findings.labels import Labels
 from noisyor.inference.flat import Floats, flatten
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.causes import trait_grid
-from noisyor.parallel import in_threads, one_by_one
+from noisyor.network.causes import Causes, trait_grid
+from noisyor.parallel import one_by_one
 from noisyor.structure import Structure
 
 NEWTON_STEPS = 2
@@ -36,20 +36,48 @@ MOST_ENUMERATED = 8
 """Records with more candidates are sampled: as people are sampled anyway, to sum up more states,
 twice the work for each candidate, makes what is expected hardly less noisy."""
 SCORED_RECORDS = 50_000
-"""The information on the causes comes from so many records at most."""
+"""The information on the causes comes from about so many records at most."""
 SCORED_AT_ONCE = 2000
 MOST_SCORED = 1500
 """Parameters of a network whose information, failures and leaks too, is found together."""
 
 
-class Told(NamedTuple):
-    """Expected counts, and what they are of the people."""
+class SamplerOfPeople(Sampler, Protocol):
+    """Samples the people of records with their diseases, wherever these are."""
 
-    counts: ExpectedCounts
-    people: PeopleCounts
+    design: Floats
+    """Rows of covariates that people can have."""
+
+    def expect(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> PeopleCounts:
+        """Sample the diseases and people of the first blocks; return the expected counts."""
+        ...
+
+    def score_causes(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
+    ) -> "CauseScores":
+        """Return the derivatives by the parameters of the causes, and the information on them.
+
+        As if all records were such as those of every so many blocks. On small networks also by
+        failures and leaks, which come last.
+        """
+        ...
 
 
-class PeopleSampler(RecordSampler):
+def population_of(model: LogisticModel, causes: Causes, design: Floats) -> Population:
+    """Return what people can be, by causes and the covariates that they can have."""
+    flat = model.flat(causes, design)
+    log_well = np.empty((len(flat.offsets), len(flat.weights)))
+    for node, shift in enumerate(flat.shifts):
+        log_well[:, node] = -np.logaddexp(0.0, flat.offsets + shift).sum(axis=1)
+    return Population(
+        flat.offsets, flat.shifts, np.exp(flat.offsets), np.exp(flat.shifts),
+        np.log(flat.weights), log_well, flat.traits, flat.design,
+    )  # fmt: skip
+
+
+class PeopleSampler(RecordSampler, SamplerOfPeople):
     """Keeps the sampled diseases, traits and unknown covariates of records in memory."""
 
     def __init__(
@@ -57,68 +85,69 @@ class PeopleSampler(RecordSampler):
         structure: Structure,
         blocks: Sequence[Block],
         model: LogisticModel,
-        design: Floats,
-        people: PeopleOfRecords,
+        cells: Cells,
         *,
         least_odds: float = 1e-5,
         labels: Labels | None = None,
+        first_record: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(structure, blocks, least_odds, labels=labels, n_jobs=n_jobs)
-        self._model, self.design = model, design
-        cells, n_nodes = people.cells[people.starts[:-1]].copy(), len(trait_grid(model.n_traits)[1])
-        nodes = np.full(len(cells), n_nodes // 2, dtype=np.int64)
-        self._people = People(nodes, cells, people.starts, people.cells, people.weights)
+        super().__init__(
+            structure, blocks, least_odds, labels=labels, first_record=first_record, n_jobs=n_jobs
+        )
+        self._model, self.design = model, cells.design
+        people, n_nodes = cells.of_kinds(cells.kinds), len(trait_grid(model.n_traits)[1])
+        first = people.cells[people.starts[:-1]].copy()
+        nodes = np.full(len(first), n_nodes // 2, dtype=np.int64)
+        self._people = People(nodes, first, people.starts, people.cells, people.weights)
 
-    def population(self, network: NoisyOrNetwork) -> Population:
-        """Return what people can be, under a network."""
-        flat = self._model.flat(network.causes, self.design)
-        log_well = np.empty((len(flat.offsets), len(flat.weights)))
-        for node, shift in enumerate(flat.shifts):
-            log_well[:, node] = -np.logaddexp(0.0, flat.offsets + shift).sum(axis=1)
-        return Population(
-            flat.offsets, flat.shifts, np.exp(flat.offsets), np.exp(flat.shifts),
-            np.log(flat.weights), log_well, flat.traits, flat.design,
-        )  # fmt: skip
+    def copied(self) -> Self:
+        """Return a sampler that goes on from here and leaves this one as it is."""
+        other, people = super().copied(), self._people
+        other._people = people._replace(nodes=people.nodes.copy(), cells=people.cells.copy())
+        return other
+
+    def _population(self, network: NoisyOrNetwork) -> Population:
+        return population_of(self._model, network.causes, self.design)
 
     def _people_of(self, k: int) -> People:
         """Return the people of a block."""
         return _some_people(self._people, slice(self.starts[k], self.starts[k + 1]))
 
-    def expect_people(
-        self, network: NoisyOrNetwork, n_blocks: int, *, n_sweeps: int, seed: int
-    ) -> Told:
-        """Sample the diseases and people of the first blocks; return what to expect."""
-        net, population = flatten(network.as_independent()), self.population(network)
+    def expect(
+        self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
+    ) -> PeopleCounts:
+        """Sample the diseases and people of the first blocks; return the expected counts.
 
-        def expect_part(part: range) -> Told:
-            told = self._nothing(population)
+        Candidates are always looked for anew: they depend on who the person is, which changes.
+        """
+        net, population = flatten(network.as_independent()), self._population(network)
+
+        def expect_part(part: range) -> PeopleCounts:
+            counts = self._nothing(population)
             for k in part:
                 is_start = not self.is_started[k]
                 sweeps = Sweeps(
                     self.least_odds, bool(is_start), True, n_sweeps, seed, True, MOST_ENUMERATED
                 )
                 people_kernels.sample_people(
-                    net, population, self._people_of(k), self._records(k), sweeps, *told
+                    net, population, self._people_of(k), self._records(k), sweeps, counts
                 )
                 self.is_started[k] = True
-            return told
+            return counts
 
-        parts = in_threads(expect_part, self._parts(n_blocks), self._n_jobs)
-        return Told(*(total_of(each) for each in zip(*parts, strict=True)))
+        return total_of(one_by_one(expect_part, self._parts(n_blocks), self._n_jobs))
 
-    def _nothing(self, population: Population) -> Told:
+    def _nothing(self, population: Population) -> PeopleCounts:
         width = 1 + population.traits.shape[1] + population.design.shape[1]
-        return Told(
-            ExpectedCounts.zeros(self.structure),
-            PeopleCounts(
-                np.zeros((self.structure.n_diseases, width)), np.zeros_like(population.log_well)
-            ),
-        )
+        return PeopleCounts(
+            *ExpectedCounts.zeros(self.structure),
+            np.zeros((self.structure.n_diseases, width)), np.zeros_like(population.log_well),
+        )  # fmt: skip
 
     def bound(self, network: NoisyOrNetwork, every: int) -> SummedBounds:
         """Return lower bounds of the log evidences of every so many records."""
-        net, population = flatten(network.as_independent()), self.population(network)
+        net, population = flatten(network.as_independent()), self._population(network)
 
         def bound_block(k: int) -> SummedBounds:
             found = SummedBounds.zeros(self.structure)
@@ -129,22 +158,20 @@ class PeopleSampler(RecordSampler):
 
         return total_of(one_by_one(bound_block, self._blocks_of_every(every), self._n_jobs))
 
-    def score_causes(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> "CauseScores":
-        """Return the derivatives by the parameters of the causes, and the information on them.
-
-        On small networks also by failures and leaks, which come last.
-        """
-        net, population = flatten(network.as_independent()), self.population(network)
+    def score_causes(
+        self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
+    ) -> "CauseScores":
+        """Return the derivatives by the parameters of the causes, and the information on them."""
+        net, population = flatten(network.as_independent()), self._population(network)
         width = 1 + population.traits.shape[1] + population.design.shape[1]
         n_causes, n_items = self.structure.n_diseases * width, self._n_scored_items
         size = n_causes + n_items
-        n_blocks = int(np.searchsorted(self.starts, SCORED_RECORDS))
-        n_blocks = max(min(n_blocks, len(self.blocks)), 1)
+        chosen = range(0, len(self.blocks), every)
         sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True, MOST_ENUMERATED)
 
         def score_part(first: int) -> CauseScores:
             total, products = np.zeros((2, size)), np.zeros((size, size))
-            for k in range(first, n_blocks, MATRIX_PARTS):
+            for k in chosen[first::MATRIX_PARTS]:
                 people, records = self._people_of(k), self._records(k)
                 n = len(people.nodes)
                 for start in range(0, n, SCORED_AT_ONCE):
@@ -166,7 +193,7 @@ class PeopleSampler(RecordSampler):
             return CauseScores(total, products)
 
         found = total_of(one_by_one(score_part, range(MATRIX_PARTS), self._n_jobs))
-        factor = float(self.starts[-1] / self.starts[n_blocks])
+        factor = float(self.starts[-1]) / sum(self.blocks[k].n_records for k in chosen)
         symmetric = (found.information + found.information.T) / 2.0
         return CauseScores(factor * found.halves, factor * symmetric)
 
@@ -209,10 +236,10 @@ class PeopleRounds(Rounds):
 
     guarded_records = 100
     """Fewer: the evidence of each must be bounded for all that its person can be."""
-    sampler: PeopleSampler
+    sampler: SamplerOfPeople
 
     def __init__(
-        self, sampler: PeopleSampler, model: LogisticModel, fixed: Beliefs, share: float = 1.0
+        self, sampler: SamplerOfPeople, model: LogisticModel, fixed: Beliefs, share: float = 1.0
     ) -> None:
         super().__init__(sampler, fixed, share)
         self.model = model
@@ -231,15 +258,14 @@ class PeopleRounds(Rounds):
     def make(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
     ) -> NoisyOrNetwork:
-        """Make a round over the first blocks; candidates are always looked for anew.
-
-        For they depend on who the person is, which changes.
-        """
-        told = self.sampler.expect_people(network, n_blocks, n_sweeps=n_sweeps, seed=seed)
-        trials = Trials.of(network.structure, told.counts, self.totals(n_blocks))
+        """Make a round over the first blocks."""
+        told = self.sampler.expect(
+            network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
+        )
+        trials = Trials.of(network.structure, told, self.totals(n_blocks))
         weak = BetaPriors.weak(network.as_independent(), self.share).believing(self.fixed)
         plain = maximise(trials, network.as_independent(), self.fixed, weak)
-        return self._regressed(plain.with_causes(network.causes), told.people)
+        return self._regressed(plain.with_causes(network.causes), told)
 
     def _regressed(self, network: NoisyOrNetwork, told: PeopleCounts) -> NoisyOrNetwork:
         """Return the network whose causes explain the people best: a logistic regression each."""
@@ -249,7 +275,7 @@ class PeopleRounds(Rounds):
             position = model.position_of(network.causes)
             expected = np.zeros_like(told.moments)
             hessian = np.zeros((*expected.shape, expected.shape[1]))
-            population = self.sampler.population(network)
+            population = population_of(model, network.causes, self.sampler.design)
             people_kernels.sum_logistic(population, told.occupancy, expected, hessian)
             _, slope, curvature = model.penalty(position, self.share)
             slope = told.moments - expected + slope.reshape(expected.shape)

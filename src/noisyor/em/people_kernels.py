@@ -59,8 +59,12 @@ class People(NamedTuple):
 
 
 class PeopleCounts(NamedTuple):
-    """What the M-step of the causes needs."""
+    """Expected counts, as `ExpectedCounts` has them, and what the M-step of the causes needs."""
 
+    cases: Floats
+    caused: Floats
+    unknown: Floats
+    leaked: Floats
     moments: Floats
     """Diseases x (1, traits, covariates): summed up over expected cases."""
     occupancy: Floats
@@ -127,10 +131,10 @@ def sample_people(
     people: People,
     records: SampledRecords,
     sweeps: Sweeps,
-    counts: ExpectedCounts,
     told: PeopleCounts,
 ) -> None:
     """Sample diseases and people of each record; add the expected counts given who they are."""
+    counts = ExpectedCounts(told.cases, told.caused, told.unknown, told.leaked)
     workspace, own = candidate_kernels.new_open_record(net), candidate_kernels.own_network(net)
     silent = np.exp(net.log_absent)
     for record in range(len(records.offsets) - 1):

@@ -8,13 +8,13 @@ instead. What is sampled depends on the record's number and a seed, not on who d
 import copy
 import itertools
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from noisyor.em import sampling_kernels
 from noisyor.em.candidate_kernels import MOST_ENUMERATED, SampledRecords, Seen
-from noisyor.em.expected import ExpectedCounts, total_of
+from noisyor.em.expected import Counts, ExpectedCounts, total_of
 from noisyor.em.sampling_kernels import (
     DiseaseInformation,
     Scores,
@@ -77,7 +77,7 @@ class Sampler(Protocol):
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
-    ) -> ExpectedCounts:
+    ) -> Counts:
         """Sample the diseases of the first blocks; return the expected counts."""
         ...
 
@@ -177,7 +177,7 @@ class RecordSampler(Sampler):
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
-    ) -> ExpectedCounts:
+    ) -> Counts:
         """Sample the diseases of the first blocks; return the expected counts."""
         net = flatten(network)
 
@@ -267,7 +267,7 @@ class RecordSampler(Sampler):
         n_chosen = sum(self.blocks[k].n_records for k in chosen)
         return kind(*(self.starts[-1] / max(n_chosen, 1) * each for each in total))
 
-    def copied(self) -> "RecordSampler":
+    def copied(self) -> Self:
         """Return a sampler that goes on from here and leaves this one as it is."""
         other = copy.copy(self)
         other.states, other.candidates = self.states.copy(), self.candidates.copy()

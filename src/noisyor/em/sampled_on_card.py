@@ -4,13 +4,13 @@ Records, their candidates and the diseases they have for the moment stay on the 
 round. What is sampled depends on a record's number and a seed alone, so both find the same.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.em.candidate_kernels import MOST_ENUMERATED, OpenRecord, SampledRecords, Seen
-from noisyor.em.expected import ExpectedCounts
+from noisyor.em.expected import Counts, ExpectedCounts
 from noisyor.em.sampled import RecordSampler, Sums
 from noisyor.em.sampling_kernels import Sweeps
 from noisyor.errors import give_notice
@@ -89,7 +89,7 @@ class CardSampler(RecordSampler):
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
-    ) -> ExpectedCounts:
+    ) -> Counts:
         """Sample the diseases of the first blocks; return the expected counts."""
         there = self._sent()
         n_blocks = min(n_blocks, len(self.blocks))
@@ -162,11 +162,10 @@ class CardSampler(RecordSampler):
         self._there = None
         return found
 
-    def copied(self) -> RecordSampler:
+    def copied(self) -> Self:
         """Return a sampler that goes on from here and leaves this one as it is."""
         self.bring_here()
         other = super().copied()
-        assert isinstance(other, CardSampler)
         other._there = None
         return other
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from noisyor.cluster import Cluster
-from noisyor.em.expected import ExpectedCounts, RecordTotals, total_of
+from noisyor.em.expected import RecordTotals, total_of
 from noisyor.em.sampled import RecordSampler, Sampler, with_children
 from noisyor.em.sampling_kernels import DiseaseInformation, Scores, SharedScores, SummedBounds
 from noisyor.em.stochastic import StochasticSettings
@@ -60,10 +60,15 @@ class ClusterSampler(Sampler):
             raise ParameterError("there is nothing to learn from: there are no records.")
         self.starts = np.concatenate([[0], np.cumsum([int(each.n_records) for _, each in filled])])
         self.known: Floats = np.sum([each.known for _, each in filled], axis=0)
-        structure, firsts = cluster.share(self.structure), self.starts[:-1].tolist()
-        self._samplers = [
+        self._samplers = self._started([each for each, _ in filled])
+
+    def _started(self, found: list[Any]) -> list[Any]:
+        """Return a sampler for some records each, where they are."""
+        cluster, structure = self._cluster, self._cluster.share(self.structure)
+        firsts = self.starts[:-1].tolist()
+        return [
             cluster.keep(_start, structure, each, first)
-            for (each, _), first in zip(filled, firsts, strict=True)
+            for each, first in zip(found, firsts, strict=True)
         ]
 
     def labelled(self) -> "ClusterSampler":
@@ -76,11 +81,11 @@ class ClusterSampler(Sampler):
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
-    ) -> ExpectedCounts:
-        """Sample the diseases of the first jobs' records; return the expectations."""
+    ) -> Any:
+        """Sample the diseases of the first jobs' records; return the expected counts."""
         options = {"n_blocks": sys.maxsize, "must_screen": must_screen}  # all blocks of a job
         options |= {"n_sweeps": n_sweeps, "seed": seed}
-        return ExpectedCounts(*self._stepped("expect", network, options, n_blocks))
+        return self._stepped("expect", network, options, n_blocks)
 
     def inform(
         self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1

@@ -195,7 +195,7 @@ def _gain(
     has_few = np.ones(len(rows), dtype=np.bool_)
     sampler = _people(some, Design(design.covariates, rows), structure)
     for seed in range(N_LOOKS):
-        sampler.expect_people(network, len(sampler.starts), n_sweeps=2, seed=seed)
+        sampler.expect(network, len(sampler.starts), must_screen=True, n_sweeps=2, seed=seed)
         has_few &= np.bitwise_count(sampler.candidates).sum(axis=1) <= MOST_CANDIDATES
     few = some.chosen(has_few)
     with_trait = _people(few, Design(design.covariates, rows[has_few]), structure)
@@ -209,9 +209,7 @@ def _gain(
 
 def _people(records: Findings, design: Design, structure: Structure) -> PeopleSampler:
     model, cells = LogisticModel.of(structure.n_diseases, 1, design), Cells.of(design)
-    return PeopleSampler(
-        structure, records.blocks, model, cells.design, cells.of_kinds(cells.kinds)
-    )
+    return PeopleSampler(structure, records.blocks, model, cells)
 
 
 def _calibration(

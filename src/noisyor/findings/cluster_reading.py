@@ -20,6 +20,7 @@ from noisyor.errors import (
     give_notice,
 )
 from noisyor.findings.blocks import Block
+from noisyor.findings.findings import Findings
 from noisyor.findings.long import can_vanish, long_tables
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import Columns, Header, RecordFormat, id_kind
@@ -39,6 +40,7 @@ from noisyor.io.parts import (
 )
 from noisyor.io.paths import check_differ, is_uri
 from noisyor.io.tables import ArrowTable
+from noisyor.memory import announce
 from noisyor.structure import Structure
 
 FEWEST_ROWS, MOST_ROWS = 1 << 16, 1 << 22
@@ -303,7 +305,46 @@ def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
     return found
 
 
+# --- gathering ---
+
+
+def gather_findings(records: ClusterRecords, structure: Structure) -> Findings:
+    """Bring the records here, bit-packed, in their order: the symptoms of a structure of theirs.
+
+    One without symptoms brings the ids alone.
+    """
+    cluster, n_rows = records.cluster, sum(job.size for job in records.jobs)
+    announce(
+        n_rows * structure.n_symptoms / 8.0,
+        f"to bring {n_rows:,} records of {structure.n_symptoms:,} symptoms from the cluster to "
+        "this machine",
+        "learn from some of the records, or with independent diseases, which are learned where "
+        "the records are",
+    )
+    shared, broken = (records.shared, cluster.share(structure)), list[Skipped]()
+    with records.passing():
+        kept = [cluster.keep(_read_job, *shared, *job.arguments) for job in records.jobs]
+        if records.may_skip:
+            kept, broken = cluster.without_broken(kept, records.jobs)
+        parts = cluster.fetch(kept)
+    if not parts and broken:
+        records.leave_out(broken)
+        raise FileError(f"no file can be read: {records.skipped[0].reason}")
+    notes = Notes()
+    for _, noted in parts:
+        notes.add(noted)
+    found = Findings(structure, [block for part, _ in parts for block in part.blocks])
+    records.end_pass(found.n_records, broken, notes)
+    return found
+
+
 # --- what workers do ---
+
+
+def _read_job(reading: Reading, structure: Structure, *arguments: Any) -> tuple[Findings, Notes]:
+    notes = Notes()
+    findings = Findings(reading.structure, job_blocks(reading, notes, *arguments))
+    return findings.with_structure(structure), notes
 
 
 def _try_to_examine(

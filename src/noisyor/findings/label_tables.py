@@ -88,6 +88,11 @@ class LabelTable:
         """Tell which labels belong to no record; raise an error if all, or if records share one."""
         check_joined(self.ids, uses, self.name, "labels")
 
+    def check_ids(self, ids: Any) -> None:
+        """Do the same for the ids of all records."""
+        rows = self.rows_of(ids)
+        self.check_uses(np.bincount(rows[rows >= 0], minlength=len(self.ids)))
+
 
 def read_for_counting(
     source: Any, structure: Structure, form: RecordFormat = FORM

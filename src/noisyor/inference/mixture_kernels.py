@@ -10,6 +10,7 @@ import numpy as np
 
 from noisyor.inference import record_kernels
 from noisyor.inference.flat import Evidence, FlatNetwork, Floats, Listed, Records
+from noisyor.inference.piece_kernels import SMALLEST_NORMAL
 from noisyor.inference.record_kernels import EXACT, REFUSED, Answers, Workspace
 from noisyor.kernels import kernel
 
@@ -43,10 +44,44 @@ def solve_component(
     if log_evidence == -np.inf:
         return log_evidence, 0.0
     present = record_kernels.present_of(evidence)
+    if is_decided(priors):
+        return log_evidence + solve_decided(net, present, workspace), 1.0
     cost = record_kernels.cost_of_present(net, present, workspace)
     if cost <= max_cost:
         log_evidence += record_kernels.solve_present(net, present, workspace)
     return log_evidence, cost
+
+
+@kernel
+def is_decided(priors: Floats) -> bool:
+    """Return True if a component is a state: each disease is there for certain, or is not."""
+    return bool(((priors == 0.0) | (priors == 1.0)).all())
+
+
+@kernel
+def solve_decided(net: FlatNetwork, present: Listed, workspace: Workspace) -> float:
+    """Go on with the present findings in a state, as `solve_present` does where nothing is decided.
+
+    There is nothing to sum up: findings are independent, P(present) = 1 - (1 - leak) prod f.
+    """
+    log_evidence = 0.0
+    for j in present:
+        first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
+        absent, chance = 1.0 - net.leaks[j], net.leaks[j]
+        for index in range(first, last):
+            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+            workspace.caused[edge] = 0.0
+            if record_kernels.is_active(net, edge, disease, workspace):
+                workspace.caused[edge] = 1.0 - net.failures[edge]
+                chance += absent * workspace.caused[edge]
+                absent *= net.failures[edge]
+        if chance < SMALLEST_NORMAL:
+            return -np.inf
+        log_evidence += np.log(chance)
+        workspace.leaked[j] = net.leaks[j] / chance
+        for index in range(first, last):
+            workspace.caused[net.parent_edges[index]] /= chance
+    return float(log_evidence)
 
 
 @kernel

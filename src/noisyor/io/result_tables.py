@@ -313,12 +313,17 @@ class ResultTable(Immutable):
 class ShownAsTable:
     """A result with one table to show: what the table can do, it can do.
 
-    A class gives `table()`; its `__repr__` is one line, `print` shows the table below it.
+    A class gives `table()`; its `__repr__` is one line, `print` shows the table below it, and
+    `remarks()` between both.
     """
 
     def table(self) -> ResultTable:
         """Return what there is to show."""
         raise NotImplementedError
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what must be known before the table is read, in sentences, if anything."""
+        return ()
 
     def __getitem__(self, at: Any) -> Any:
         """Return a row, a column or some rows of the table."""
@@ -343,10 +348,11 @@ class ShownAsTable:
         return self.table().__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
-        return f"{self!r}\n{self.table().to_text(MOST_BELOW)}"
+        return "\n".join([repr(self), *self.remarks(), self.table().to_text(MOST_BELOW)])
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>{self.table()._repr_html_()}"
+        lines = (f"<p>{html.escape(line)}</p>" for line in (repr(self), *self.remarks()))
+        return f"{''.join(lines)}{self.table()._repr_html_()}"
 
 
 # --- how it is printed ---

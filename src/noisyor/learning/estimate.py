@@ -40,6 +40,11 @@ from noisyor.schedule import Schedule
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 from noisyor.vocabulary import Vocabulary
 
+LEVEL = 0.05
+"""Of misfits."""
+MOST_PRINTED = 125_000
+"""Pairs of symptoms that are looked at when an estimate is printed: those of 500 symptoms."""
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate(ShownAsTable, EqualByValue):
@@ -238,7 +243,7 @@ class Estimate(ShownAsTable, EqualByValue):
         """A warning where all or nearly all that was to be learned is flagged, else empty."""
         return doubt_about(self.flags.vector)
 
-    def misfits(self, moments: Moments | None = None, *, level: float = 0.05) -> Misfits:
+    def misfits(self, moments: Moments | None = None, *, level: float = LEVEL) -> Misfits:
         """Return the pairs of symptoms that the learned network does not explain.
 
         Parameters
@@ -250,6 +255,8 @@ class Estimate(ShownAsTable, EqualByValue):
         level
             The share of false ones that is allowed among the pairs that are found.
         """
+        if moments is None and level == LEVEL and self.moments is not None:
+            return self._misfits
         counts = self.moments if moments is None else moments
         if counts is None:
             raise ParameterError(
@@ -259,6 +266,11 @@ class Estimate(ShownAsTable, EqualByValue):
         return Misfits(self.network, counts, level=level, flags=self.flags)
 
     @cached_property
+    def _misfits(self) -> Misfits:
+        assert self.moments is not None
+        return Misfits(self.network, self.moments, level=LEVEL, flags=self.flags)
+
+    @cached_property
     def verdict(self) -> Verdict | None:
         """Whether it explains the records it was learned from, as files keep it.
 
@@ -266,6 +278,18 @@ class Estimate(ShownAsTable, EqualByValue):
         there are neither. The first call may take a while.
         """
         return Verdict.of(self.misfits()) if self._is_counted else self.verdict_of_file
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return whether the network fails to explain the records, in sentences, and the remedy.
+
+        Nothing where it fits, or where that is not known. Of large networks, whose misfits take
+        long, that they have not been looked for.
+        """
+        if self._is_counted and "_misfits" not in vars(self):
+            assert self.moments is not None
+            if self.moments.counts(2).size > MOST_PRINTED:
+                return ("Whether it explains the records is not known yet: misfits() tells.",)
+        return () if self.verdict is None else self.verdict.remarks
 
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).

@@ -14,12 +14,13 @@ from typing import Any
 from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.cluster import Cluster, Skipped
 from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
+from noisyor.em.people_on_cluster import RecordsOnCluster
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
 from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY, ClusterSampler
 from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
 from noisyor.findings import Findings
-from noisyor.findings.cluster_reading import ClusterRecords, split_records
+from noisyor.findings.cluster_reading import ClusterRecords, gather_findings, split_records
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.label_tables import LabelTable
 from noisyor.findings.labels import SeenCounts
@@ -54,6 +55,11 @@ from noisyor.parameters import Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
+
+TOGETHER_WIDE_ONLY = (
+    "from records with a row per finding a cluster does not learn how diseases occur together, or "
+    "depend on covariates: write them with a column per symptom, or leave out the cluster."
+)
 
 
 @dataclass
@@ -124,6 +130,26 @@ class RecordSource:
             self.records, self._manifest = found, None
             self.form = RecordFormat()  # what it says of files has been done
         return self.records
+
+    def gather(self) -> None:
+        """Have records that are on a cluster here, in memory, from now on."""
+        self.records = gather_findings(self.on_cluster(), self.structure)
+        self.client, self.form = None, RecordFormat()
+
+    def listed(self) -> Findings:
+        """Return all records; of those on a cluster the ids, and no symptoms."""
+        if self.client is None:
+            return self.findings()
+        found = gather_findings(self.on_cluster(), Structure([], [], []))
+        if self._labels is not None and found.record_ids is not None:
+            self._labels.check_ids(found.record_ids)
+        return found
+
+    def to_sample(self) -> Findings | RecordsOnCluster:
+        """Return the records, for what samples people, too; those on a cluster stay there."""
+        if self.client is None:
+            return self.findings()
+        return RecordsOnCluster(self.on_cluster(), self._labels)
 
     @property
     def has_labels(self) -> bool:
@@ -334,20 +360,25 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
     """Learn, and then how diseases occur together, if that is asked for."""
     source, settings = problem.source, problem.settings
     records, form = source.records, source.form
+    if not together.is_plain and source.client is not None:
+        source.on_cluster(must_be_wide=TOGETHER_WIDE_ONLY)
+        if not together.is_sampled(source.structure):
+            source.gather()
     if labels is not None:
         source.label(labels, complete=method.needs_labels)
         source.check_labelled(problem.fixed)
     design = None
     if not together.is_plain:  # what is wrong with it is said before anything is learned
         together.check_can(source.structure)
-        design = together.design(source.findings(), records, form)
+        if together.covariates is not None:
+            design = together.design(source.listed(), records, form)
         together.model(source.structure, design)
         if source.structure.n_parameters > MOST_TOGETHER:
             problem = replace(problem, settings=replace(settings, em=start_settings(settings.em)))
     estimate = replace(method.learn(problem), beliefs=problem.fixed)
     if not together.is_plain:
         estimate = learn_together(
-            source.findings(), estimate, together, design, fixed=problem.fixed,
+            source.to_sample(), estimate, together, design, fixed=problem.fixed,
             shrink=settings.shrink, settings=settings.em, progress=source.progress,
         )  # fmt: skip
     facts = settings.facts() | together.facts(estimate.network.causes.effects)
@@ -366,8 +397,6 @@ def check_together(together: Together, method: Method, source: RecordSource) -> 
         )
     if method.name != "refined":
         raise ParameterError(f"{what} is learned by method 'refined', not {method.name!r}.")
-    if source.client is not None:
-        raise ParameterError(f"{what} is learned on one machine: leave out the cluster.")
 
 
 def find_method(name: str) -> Method:

@@ -31,6 +31,9 @@ N_TRIED = 10
 """So many edges and pairs of diseases are looked at closely, and so many pairs of symptoms are
 grown to blocks of symptoms that may have a disease in common."""
 SMALLEST_BLOCK = 3
+MOST_OF_IT, NEARLY_ALL = 0.75, 0.9
+"""A trait of diseases is named before a missing disease that has nearly all of their symptoms if it
+explains most of what that one does: to first order both are the same."""
 LEAST_LOAD = 0.5
 """Diseases that have a trait in common: those with at least this share of the largest load."""
 
@@ -220,13 +223,32 @@ class CauseSearch:
             by_chance = ((self._simulated @ directions.T / norms) ** 2).mean(axis=0)
             is_possible &= scores**2 > tolls * np.maximum(by_chance, 1.0)
             gains = np.where(is_possible, scores**2 - tolls, -np.inf)
-            best = int(np.argmax(gains))
-            if not is_possible[best]:
+            if not is_possible.any():
                 break
+            best = self._best(candidates, gains)
             found.append((*candidates[best][:2], float(scores[best])))
             left -= directions[best] * scores[best] / norms[best]
         whole = max(excess, sum(score**2 for *_, score in found), 1e-300)
         return tuple(Cause(*each, each[2] ** 2 / whole) for each in found)
+
+    def _best(self, candidates: list[Candidate], gains: Floats) -> int:
+        """Return the candidate that explains most.
+
+        A disease that is missing, with all symptoms of the others, moves the same pairs as a trait
+        that these have in common, and has a load for every symptom to fit them with. Pairs do not
+        tell the two apart; the trait needs no disease that nobody knows of.
+        """
+        best = int(np.argmax(gains))
+        if candidates[best].kind != HIDDEN:
+            return best
+        is_common = [each.kind == DEPENDENCE and len(each.members) > 2 for each in candidates]
+        common = int(np.argmax(np.where(is_common, gains, -np.inf)))
+        if not is_common[common] or gains[common] < MOST_OF_IT * gains[best]:
+            return best
+        structure = self._comparison.network.structure
+        theirs = {j for i in candidates[common].members for j in structure.children(i)}
+        covered = len(theirs.intersection(candidates[best].members))
+        return common if covered >= NEARLY_ALL * len(theirs) else best
 
     def _projected(self, directions: Floats) -> Floats:
         """Return what is left of directions when the fitted parameters have followed them."""

@@ -29,6 +29,7 @@ from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.causes import MOST_JOINT
 from noisyor.parameters import Floats, Parameters
 
 MOST_SETS, FEWEST_SETS = 200, 20
@@ -41,6 +42,8 @@ MUCH_LESS = 0.01
 """The part of the level below which a network does not fit, even if little is known of it."""
 TOLD_SHARE = 0.05
 """Causes that explain less of what is in excess are left to the table."""
+FEWEST_OF_TRAIT = 3
+"""Diseases from which a trait of theirs can be learned."""
 STREAM = 0x6D6973666974
 
 
@@ -240,6 +243,15 @@ class Misfits(ShownAsTable, Immutable):
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words: whether the network fits, what deviates, and the likely causes."""
         return tuple(_sentences(self))
+
+    @property
+    def remedy(self) -> str:
+        """What to do where dependence of diseases explains most of what is wrong; or nothing."""
+        if not self.causes or self.causes[0].kind != DEPENDENCE:
+            return ""
+        return " ".join(
+            f"Its diseases are not independent. {way}" for way in _learnable(self.network)
+        )
 
     def table(self) -> ResultTable:
         """Return the pairs that deviate, the clearest first.
@@ -517,6 +529,20 @@ def _sentences(misfits: Misfits) -> Iterator[str]:
         )
 
 
+def _learnable(network: NoisyOrNetwork) -> Iterator[str]:
+    """Yield how to learn that diseases depend on each other, where they were taken not to."""
+    n, causes = network.structure.n_diseases, network.causes
+    if causes.kind != "independent":
+        return
+    kinds = ["'joint'"] if n <= MOST_JOINT and causes.effects is None else []
+    kinds += ["'trait'"] if n >= FEWEST_OF_TRAIT else []
+    if kinds:
+        yield (
+            f"How diseases occur together can be learned: causes={' or '.join(kinds)} (--causes); "
+            "compare_models (noisyor compare) tells what describes the records best."
+        )
+
+
 def _reasons(misfits: Misfits) -> Iterator[str]:
     """Yield what is wrong, where the network does not fit."""
     for pair in misfits.table().slice(0, 1).to_pylist():
@@ -544,10 +570,9 @@ def _reasons(misfits: Misfits) -> Iterator[str]:
         )
     told = [each for each in misfits.causes if each.share >= TOLD_SHARE] or misfits.causes[:1]
     yield from (_sentence(cause, misfits.network) for cause in told)
-    if misfits.network.is_plain and any(each.kind == DEPENDENCE for each in misfits.causes):
-        yield (
-            "How diseases occur together can be learned: causes='joint' or 'trait' (--causes); "
-            "compare_models (noisyor compare) tells which of them describes the records best."
-        )
+    if misfits.remedy:
+        yield misfits.remedy
+    elif any(each.kind == DEPENDENCE for each in misfits.causes):
+        yield from _learnable(misfits.network)
     if not misfits.causes and not len(wrong):
         yield "No single edge, disease or dependence of two diseases would explain it."

@@ -16,7 +16,14 @@ from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import disease_errors
-from noisyor.em.people import LONGEST_STEP, SCORED_RECORDS, PeopleRounds, PeopleSampler
+from noisyor.em.people import (
+    LONGEST_STEP,
+    SCORED_RECORDS,
+    PeopleRounds,
+    PeopleSampler,
+    SamplerOfPeople,
+)
+from noisyor.em.people_on_cluster import ClusterPeopleSampler, RecordsOnCluster
 from noisyor.em.runs import EMSettings, Run, best_run
 from noisyor.em.stochastic import BOUNDED, StochasticSettings, stochastic_em
 from noisyor.errors import ParameterError
@@ -32,6 +39,7 @@ from noisyor.learning.learned_causes import (
 from noisyor.learning.trust import rests_on_priors, rests_on_weak
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters
+from noisyor.structure import Structure
 
 FIRST_LOADING = 1.0
 """Of every disease on its first trait, to start with."""
@@ -49,7 +57,7 @@ SCORED_SWEEPS = 3
 
 
 def learn_sampled(
-    findings: Findings,
+    records: Findings | RecordsOnCluster,
     start: NoisyOrNetwork,
     model: LogisticModel,
     cells: Cells,
@@ -74,10 +82,7 @@ def learn_sampled(
         options, least_odds=StochasticSettings.least_odds,
         most_rounds=settings.max_iter or StochasticSettings.most_rounds,
     )  # fmt: skip
-    sampler = PeopleSampler(
-        structure, findings.blocks, model, cells.design, cells.of_kinds(cells.kinds),
-        least_odds=options.least_odds, labels=findings.labels, n_jobs=settings.n_jobs,
-    )  # fmt: skip
+    sampler = _sampler(records, structure, model, cells, options.least_odds, settings.n_jobs)
     rounds = PeopleRounds(sampler, model, fixed, share)
     run, at = _run(rounds, _first_network(rounds, start), settings, options, progress)
     if model.has_categories:  # they say how much they differ, and are learned once more
@@ -101,6 +106,19 @@ def learn_sampled(
         None,
         Parameters.split(structure, at.is_weak),
     )
+
+
+def _sampler(
+    records: Findings | RecordsOnCluster, structure: Structure, model: LogisticModel,
+    cells: Cells, least_odds: float, n_jobs: int | None,
+) -> SamplerOfPeople:  # fmt: skip
+    """Return a sampler of the records, wherever they are."""
+    if isinstance(records, RecordsOnCluster):
+        return ClusterPeopleSampler(records, model, cells, least_odds)
+    return PeopleSampler(
+        structure, records.blocks, model, cells, least_odds=least_odds, labels=records.labels,
+        n_jobs=n_jobs,
+    )  # fmt: skip
 
 
 def _first_network(rounds: PeopleRounds, start: NoisyOrNetwork) -> NoisyOrNetwork:
@@ -159,17 +177,19 @@ class _Point(NamedTuple):
     ) -> "_Point":
         """Look at the records."""
         sampler, model = rounds.sampler, rounds.model
-        told = sampler.expect_people(
-            network, len(sampler.starts) - 1, n_sweeps=options.sweeps, seed=seed
+        n_blocks, n_records = len(sampler.starts) - 1, int(sampler.starts[-1])
+        told = sampler.expect(
+            network, n_blocks, must_screen=True, n_sweeps=options.sweeps, seed=seed
         )
-        scores = sampler.score_causes(network, SCORED_SWEEPS, seed)
+        every = max(round(n_records / SCORED_RECORDS), 1)
+        scores = sampler.score_causes(network, SCORED_SWEEPS, seed, every)
         n, n_items = len(model.is_free), len(scores.information) - len(model.is_free)
         _, slope, curvature = model.penalty(model.position_of(network.causes), rounds.share)
         _, by_beliefs, matrix = rounds.known.believed(network.causes)
         slope, information = slope + by_beliefs, scores.information
         information[:n, :n] += matrix
         rounds.known.along(network.causes, np.zeros(len(information)), information)
-        cells = told.people.occupancy.sum(axis=1)
+        cells = told.occupancy.sum(axis=1)
         if_seen = model.if_seen(network.causes, model.flat(network.causes, sampler.design), cells)
         seen = np.concatenate([if_seen, _items_if_seen(rounds, network)[:n_items]])
         weak = np.concatenate([curvature, _weak_of_items(rounds, network)[:n_items]])
@@ -178,7 +198,7 @@ class _Point(NamedTuple):
         whole = np.full((len(free), len(free)), np.nan)
         whole[np.ix_(free, free)] = covariance_of_causes(
             information[np.ix_(free, free)], seen[free], weak[free],
-            FLAT / np.sqrt(min(cells.sum(), SCORED_RECORDS)), partial(model.is_gauge, is_free=free),
+            FLAT / np.sqrt(n_records / every), partial(model.is_gauge, is_free=free),
         )  # fmt: skip
         functions = told_parameters(model, network, n_items)
         usual = weak_curvature(model, network)[: len(free)]

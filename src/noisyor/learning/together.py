@@ -20,6 +20,7 @@ from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_TOGETHER, MatrixInformation
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import MixedExpectation, MixedLikelihood
+from noisyor.em.people_on_cluster import RecordsOnCluster
 from noisyor.em.runs import EMSettings, Limits, Run, best_run
 from noisyor.errors import (
     ParameterError,
@@ -121,6 +122,10 @@ class Together:
         """True if diseases are independent and there are no covariates."""
         return self.causes == "independent" and self.covariates is None
 
+    def is_sampled(self, structure: Structure) -> bool:
+        """Return True if records are sampled in any case, so many parameters there are."""
+        return self.causes != "joint" and structure.n_parameters > MOST_TOGETHER
+
     def facts(self, effects: Effects | None) -> dict[str, Any]:
         """Return what was asked for, and the covariates that were found, for files."""
         found: dict[str, Any] = {"causes": self.causes}
@@ -210,9 +215,15 @@ class Together:
                     "take causes='trait' (--causes trait)."
                 )
             return (tuple(range(n)),)
-        return tuple(
+        found = tuple(
             tuple(structure.disease_index(name) for name in block) for block in self.blocks
         )
+        listed = [disease for block in found for disease in block]
+        twice = sorted({disease for disease in listed if listed.count(disease) > 1})
+        if twice:
+            names = some_of([structure.diseases[i] for i in twice])
+            raise ParameterError(f"{names} is named twice: each disease is in one block at most.")
+        return found
 
 
 def start_settings(settings: EMSettings) -> EMSettings:
@@ -222,7 +233,7 @@ def start_settings(settings: EMSettings) -> EMSettings:
 
 
 def learn_together(
-    findings: Findings,
+    records: Findings | RecordsOnCluster,
     independent: Estimate,
     together: Together,
     design: Design | None = None,
@@ -236,8 +247,9 @@ def learn_together(
 
     Parameters
     ----------
-    findings
-        The records.
+    records
+        In memory; or on a cluster, where they must have more parameters than can be summed up
+        exactly (`Together.is_sampled`).
     independent
         What was learned of them with independent diseases, the start.
     together
@@ -256,15 +268,16 @@ def learn_together(
     structure = independent.structure
     together.check_can(structure)
     model = together.model(structure, design)
-    records, progress = findings.with_structure(structure), progress or (lambda _: None)
-    expectation = None
-    if structure.n_parameters <= MOST_TOGETHER or not isinstance(model, LogisticModel):
-        expectation = MixedExpectation(records, design, settings.n_jobs)
-        if not _can_sum_up(expectation, model, independent.network):
-            expectation = None
+    progress, expectation, n_records = progress or (lambda _: None), None, independent.n_records
+    if isinstance(records, Findings):
+        records, n_records = records.with_structure(structure), records.n_records
+        if not together.is_sampled(structure):
+            expectation = MixedExpectation(records, design, settings.n_jobs)
+            if not _can_sum_up(expectation, model, independent.network):
+                expectation = None
     if expectation is None:
         assert isinstance(model, LogisticModel)
-        cells = Cells.nothing(records.n_records) if design is None else Cells.of(design)
+        cells = Cells.nothing(n_records) if design is None else Cells.of(design)
         share = 1.0 if shrink else UNSHRUNK
         found = learn_sampled(
             records, independent.network, model, cells, fixed=fixed, share=share,

@@ -36,6 +36,15 @@ class Verdict(NamedTuple):
     """Of all tests together."""
     n_tested: int = 0
     """Pairs that were tested."""
+    remedy: str = ""
+    """What to do where dependence of diseases explains most of what is wrong."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known of it in any case, in words: nothing where the network fits."""
+        if self.fits is not False:
+            return ()
+        return tuple(filter(None, (*self.sentences[:1], self.remedy)))
 
     @classmethod
     def of(cls, misfits: Misfits) -> Self:
@@ -50,6 +59,7 @@ class Verdict(NamedTuple):
             tuple(misfits.edge_table()[:MOST_EDGES]),
             misfits.p_value,
             misfits.n_tested,
+            misfits.remedy,
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -72,6 +82,7 @@ class Verdict(NamedTuple):
             _rows(listed, "edges"),
             None if p_value is None else float(p_value),
             int(listed.get("n_tested", 0)),
+            str(listed.get("remedy", "")),
         )
 
 

@@ -23,6 +23,8 @@ CATEGORY = ":category"
 """Behind the name of a column of numbers that are none: `site:category`."""
 MOST_VALUES = 64
 """Values of a number that are told apart in learning."""
+FEWEST_ROWS = 5
+"""Records for each column of a design, for covariates to be compared."""
 MOST_CELLS = 256
 """Rows of the design that are kept to stand for the people who were learned from."""
 
@@ -93,7 +95,29 @@ def make_design(
             f"{table.name}: {n_unknown:,} of {len(rows):,} records have an unknown covariate; they "
             "are taken for people like the others."
         )
+    _tell_repeated(table, covariates, rows)
     return Design(covariates, rows)
+
+
+def _tell_repeated(table: Table, covariates: tuple[Covariate, ...], rows: Floats) -> None:
+    """Tell which covariates follow from the others: what each does, nobody can know."""
+    known = rows[~np.isnan(rows).any(axis=1)]
+    if len(known) < FEWEST_ROWS * rows.shape[1]:
+        return  # of few people any covariate follows from as many others
+    known = known - known.mean(axis=0)
+    owners = np.repeat(np.arange(len(covariates)), [each.width for each in covariates])
+    products, found = known.T @ known, []
+    for number, covariate in enumerate(covariates):
+        own = owners == number
+        across = products[np.ix_(~own, own)]
+        explained = across.T @ np.linalg.pinv(products[np.ix_(~own, ~own)], 1e-9) @ across
+        if np.trace(explained) >= (1.0 - 1e-6) * np.trace(products[np.ix_(own, own)]):
+            found.append(covariate.name)
+    if found:
+        give_notice(
+            f"{table.name}: the covariates {some_of(found, most=10)} follow from the others, so "
+            "the records do not tell their effects apart: leave some of them out."
+        )
 
 
 def check_columns(source: Any, names: Sequence[str], record: str = "record") -> None:

@@ -49,7 +49,9 @@ def verdict_of(content: Content) -> Standing:
         says_little = " That it fits says little then." if fits else ""
         return Standing("bad", f"Do not rely on its numbers. {content.doubt}{says_little}")
     if fits is False:
-        return Standing("bad", "Do not rely on it as it is: it does not explain the records.")
+        remedy = f" {found.remedy}" if found is not None and found.remedy else ""
+        wrong = "Do not rely on it as it is: it does not explain the records."
+        return Standing("bad", f"{wrong}{remedy}")
     if not content.knows_flags:
         return Standing("unknown", "How far it can be relied on is not known.")
     fit = "It explains the records" if fits else "Whether it explains the records is not known"
