@@ -64,10 +64,13 @@ FEWEST_SYMPTOMS = 5
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List records that others drew, and samples of networks whose structures are repaired."""
     sizes, seeds = settings.pick([10_000, 100_000], [10_000]), settings.seeds(settings.pick(10, 2))
-    found = _of_tests(settings)
+    found: list[Cell] = []
     if _records(settings, "overcomplete") is not None:
+        ten = settings.seeds(10)  # also in a hurry: the others show by how much starts matter
+        found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], ten, ["discover"])
         methods = [*STARTS, *installed_peers()]
         found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], seeds, methods)
+    found += _of_tests(settings)
     found += cells_of(["clinic"], sizes, seeds, REPAIRED)
     found += _of_real_networks(settings, sizes)
     planted = settings.pick(list(PLANTED), ["planted8"])
