@@ -147,6 +147,6 @@ def test_what_starts_have_missed_is_found_afterwards(monkeypatch):
     monkeypatch.setattr(module, "FIRST_CAUSES", 4)
     monkeypatch.setattr(module, "MOST_CAUSES", 4)
     monkeypatch.setattr(_Finder, "_starts", lambda *_: (starts, True))
-    found = _Finder(truth.sample(1500, rng=0), None, 0, QUICK).run(None)
+    found = _Finder(truth.sample(3000, rng=0), None, 0, QUICK).run(None)
     assert match_causes(truth, found.network).n_found == 6
     assert found.structure.n_diseases == 6

@@ -269,8 +269,8 @@ class _Finder:
             if is_complete:
                 # Starts that have used all causes whose states can be summed up do not tell how
                 # many there are.
-                are_many = n_causes >= MOST_CAUSES
-                self._finish(max_causes or (len(self._symptoms) if are_many else n_causes))
+                are_many = max_causes is None and n_causes >= MOST_CAUSES
+                self._finish(n_causes, len(self._symptoms) if are_many else n_causes)
         except KeyboardInterrupt:
             is_complete = False
         return self._result(self._best, starts, is_complete)
@@ -347,24 +347,31 @@ class _Finder:
 
     # --- all records ---
 
-    def _finish(self, most: int) -> None:
+    def _finish(self, n_causes: int, most: int) -> None:
         """Fit all records; try new causes for what is left, as long as BIC gains by them.
 
-        They are judged when edges that count for nothing have gone: before, each of them has all
-        symptoms, and BIC would not have it.
+        Up to `n_causes` while all may still have all symptoms, so that wrong ones can change; up to
+        `most` when edges that count for nothing have gone: where diseases are sampled, BIC would
+        not have causes with all symptoms.
         """
-        fitted = self._fitted(self._best.causes, self._best.is_given)
-        self._best = self._settled(fitted, FEW_ROUNDS)
+        self._best = self._fitted(self._best.causes, self._best.is_given)
         rng = np.random.default_rng([self._seed, self._settings.n_init])
+        self._grow(n_causes, 0, rng)
+        if most > n_causes:
+            self._best = self._settled(self._best, FEW_ROUNDS)
+            self._grow(most, FEW_ROUNDS, rng)
+        self._best = self._settled(self._best, MOST_ROUNDS, is_pruned=most > n_causes)
+
+    def _grow(self, most: int, n_rounds: int, rng: np.random.Generator) -> None:
+        """Try new causes, judged when their edges have gone and come for some rounds."""
         while len(self._best.causes.priors) < most:
             tried = self._fitted(*self._refilled(self._best, most, rng))
-            if len(tried.causes.priors) <= len(self._best.causes.priors):
+            if n_rounds and len(tried.causes.priors) <= len(self._best.causes.priors):
                 break
-            tried = self._settled(tried, FEW_ROUNDS)
+            tried = self._settled(tried, n_rounds)
             if tried.bic >= self._best.bic:
                 break
             self._best = tried
-        self._best = self._settled(self._best, MOST_ROUNDS, is_pruned=True)
 
     def _settled(self, found: _Start, n_rounds: int, *, is_pruned: bool = False) -> _Start:
         """Let edges go and come until BIC gains no more, or for some rounds.

@@ -115,7 +115,9 @@ def validate_q_matrix(
             raise ParameterError(f"{name} must lie between 0 and 1, not {quoted(value)}.")
     findings = read_records(answers, structure, options)
     given = structure.sparse_matrix().toarray() != 0
-    search = _Search(findings.to_numpy().astype(float), given, SkillFit.of(network), least_effect)
+    search = _SkillSearch(
+        findings.to_numpy().astype(float), given, SkillFit.of(network), least_effect
+    )
     search.run()
     rows = _suggested(search, structure, level)
     return Suggestions(tuple(rows), findings.n_records, int((~given).sum()))
@@ -213,7 +215,7 @@ class _Item(NamedTuple):
     """The log likelihood less what BIC takes off."""
 
 
-class _Search:
+class _SkillSearch:
     """Looks for the skills that items need, item after item, from those that are given."""
 
     def __init__(
@@ -320,7 +322,7 @@ def _neighbours(needed: Booleans) -> list[Booleans]:
     return single + [_with(_with(needed, a, False), b, True) for a, b in product(gone, come)]
 
 
-def _suggested(search: _Search, structure: Structure, level: float) -> list[Suggestion]:
+def _suggested(search: _SkillSearch, structure: Structure, level: float) -> list[Suggestion]:
     """Return the entries to add, at a false-discovery rate, and to drop."""
     given, needed = search.given, search.needed
     gains, effects = np.zeros(given.shape), np.zeros(given.shape)
@@ -346,7 +348,7 @@ def _suggested(search: _Search, structure: Structure, level: float) -> list[Sugg
     return sorted(rows, key=lambda row: -row.gain_bic)
 
 
-def _tested(search: _Search, item: ItemAnswers, j: int, i: int) -> tuple[float, float]:
+def _tested(search: _SkillSearch, item: ItemAnswers, j: int, i: int) -> tuple[float, float]:
     """Return what the log likelihood gains by an entry, and its effect.
 
     Where it was not changed the item's own answers tell; else the whole test is fitted anew.
