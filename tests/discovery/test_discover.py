@@ -1,5 +1,6 @@
 """discover: causes from records alone."""
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,10 @@ import pandas as pd
 import pytest
 
 from discovery.test_suggestions import CLINIC
-from noisyor import Findings, Structure, datasets
+from noisyor import Findings, NoisyOrNetwork, Structure, datasets
 from noisyor.discovery import Discovery, DiscoverySettings, discover, match_causes
 from noisyor.discovery.dense_em import CauseMatrix
-from noisyor.discovery.discover import _Finder, stability_of
+from noisyor.discovery.discover import _Finder, _Start, stability_of
 from noisyor.errors import ParameterError
 
 QUICK = DiscoverySettings(n_init=2, standard_errors=False)
@@ -133,3 +134,19 @@ def test_all_causes_of_records_that_others_drew(name):
     assert matching.n_found >= 7
     if name != "IMG-FLIP":
         assert matching.n_false <= 1
+
+
+def test_what_starts_have_missed_is_found_afterwards(monkeypatch):
+    """It was not, where they had one cause less than they might: no more than that one came."""
+    rng = np.random.default_rng(0)
+    matrix = np.array([rng.permutation(30) < 6 for _ in range(6)])
+    truth = NoisyOrNetwork(Structure.from_matrix(matrix), [0.1] * 6, [0.3] * 36, [0.02] * 30)
+    few = CauseMatrix.of(truth).at(np.arange(3))
+    starts = [_Start(few, np.zeros(3, dtype=np.bool_), 0.0)]
+    module = importlib.import_module("noisyor.discovery.discover")
+    monkeypatch.setattr(module, "FIRST_CAUSES", 4)
+    monkeypatch.setattr(module, "MOST_CAUSES", 4)
+    monkeypatch.setattr(_Finder, "_starts", lambda *_: (starts, True))
+    found = _Finder(truth.sample(3000, rng=0), None, 0, QUICK).run(None)
+    assert match_causes(truth, found.network).n_found == 6
+    assert found.structure.n_diseases == 6

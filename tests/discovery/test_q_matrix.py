@@ -7,6 +7,7 @@ import naive
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import validate_q_matrix
 from noisyor.discovery.q_matrix import SkillStates
+from noisyor.discovery.skill_model import SkillFit
 from noisyor.discovery.suggestions import ADD, DROP
 from noisyor.errors import ParameterError
 from noisyor.network import Joint
@@ -26,7 +27,7 @@ def test_an_items_likelihood_is_that_of_the_test(seed):
     full = np.ones((2, 8))
     full[tuple(NEEDS.edges.T)] = failures
     j = int(rng.integers(8))
-    item = SkillStates.of(network, rows).item(j)
+    item = SkillStates.of(SkillFit.of(network), rows.astype(float)).item(j)
 
     def both(changed, leak):
         of_all = leaks.copy()
@@ -46,7 +47,7 @@ def test_an_items_likelihood_is_that_of_the_test(seed):
 def test_unknown_answers_are_left_out():
     rows = ANSWERS.to_numpy()[:50].astype(float)
     rows[:10, 3] = np.nan
-    assert SkillStates.of(TEST, rows).item(3).n_answers == 40
+    assert SkillStates.of(SkillFit.of(TEST), rows).item(3).n_answers == 40
 
 
 def fitted(structure):
@@ -73,6 +74,23 @@ def test_a_skill_that_goes_with_another_is_not_taken_for_it():
         (row.kind, row.disease, row.symptoms[0]) for row in validate_q_matrix(learned, answers).rows
     }
     assert named == {(ADD, "D0", "S0"), (DROP, "D1", "S0")}
+
+
+@pytest.mark.parametrize("seed", [5, 11])
+def test_skills_follow_an_item_that_is_given_another_set(seed):
+    """They did not: as the other items had them, one more skill seemed to be needed."""
+    needs = [[1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0], [0, 0, 1, 0, 0, 1, 1, 1]]
+    lacks = Joint([0.35, 0.17, 0.02, 0.13, 0.01, 0.01, 0.01, 0.3])
+    structure = Structure.from_matrix(needs)
+    failures = [0.6] * structure.n_edges
+    test = NoisyOrNetwork(structure, None, failures, [0.1] * 8, causes=lacks)
+    answers = test.sample(3000, rng=seed)
+    wrong = Structure(structure.diseases, structure.symptoms, structure.edges[1:])
+    learned = NoisyOrLearner(wrong, causes="joint").fit(answers).estimate_
+    named = {
+        (row.kind, row.disease, row.symptoms[0]) for row in validate_q_matrix(learned, answers).rows
+    }
+    assert named == {(ADD, "D0", "S0")}
 
 
 def test_a_right_q_matrix_is_left_alone():

@@ -46,6 +46,6 @@ def test_errors_count_edges_that_are_missing():
 
 def test_cells_without_folders_are_those_that_are_drawn():
     found = cells(ExperimentSettings(quick=True))
-    assert {cell.network for cell in found} == {"clinic", "planted8"}
+    assert {cell.network for cell in found} == {"clinic", "planted8", "test3"}
     assert len(found) == len(set(found))
     assert page(Results())["share"] == "5%"

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from noisyor.discovery import match_causes
-from noisyor.experiments.planted import PLANTED, causes_by, flipped_q_matrix, planted
+from noisyor.experiments.planted import (
+    PLANTED,
+    causes_by,
+    drawn_test,
+    ecpe,
+    flipped_q_matrix,
+    planted,
+    told_entries,
+)
 
 
 def test_planted_causes_overlap():
@@ -38,5 +46,18 @@ def test_flips_of_a_q_matrix_are_found():
     folder = Path(__file__).parents[3] / "shared" / "records" / "ecpe"
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")
-    found = [flipped_q_matrix(folder, seed, "removed")["flips found"] for seed in range(3)]
-    assert np.mean(found) > 0.7
+    found = [flipped_q_matrix(ecpe(folder), seed, "removed")["flips found"] for seed in range(3)]
+    assert np.mean(found) > 0.85
+
+
+@pytest.mark.slow
+def test_flips_of_a_test_that_was_drawn_are_found():
+    test = drawn_test("test3", 1500, 0)
+    assert test.needs.shape == (28, 3)
+    found = flipped_q_matrix(test, 0, "removed")
+    assert found == {
+        "flips found": 1.0, "told": 1.0, "found of told": 1.0, "further suggestions": 0.0,
+    }  # fmt: skip
+    assert flipped_q_matrix(test, 0, "none") == {"further suggestions": 0.0}
+    told = told_entries(test)
+    assert told["ones told"] <= told["ones"] == test.needs.sum()

@@ -45,8 +45,8 @@ FIRST_RECORDS = 2000
 FIRST_STEPS, MORE_STEPS, ALL_STEPS = 8, 15, 40
 NEW_CAUSES = 2
 """Tried for what the causes that were found do not explain."""
-MOST_ROUNDS = 8
-"""Rounds in which edges go and come."""
+FEW_ROUNDS, MOST_ROUNDS = 2, 8
+"""Rounds in which edges go and come: before causes are judged, and at the end."""
 TESTED_RECORDS = 20_000
 FEWEST_SYMPTOMS = 3
 """What causes fewer symptoms cannot be told from an accident of pairs."""
@@ -267,7 +267,10 @@ class _Finder:
                 starts, is_complete = self._starts(n_causes)
                 self._best = min(starts, key=_bic)
             if is_complete:
-                self._finish(n_causes)
+                # Starts that have used all causes whose states can be summed up do not tell how
+                # many there are.
+                are_many = max_causes is None and n_causes >= MOST_CAUSES
+                self._finish(n_causes, len(self._symptoms) if are_many else n_causes)
         except KeyboardInterrupt:
             is_complete = False
         return self._result(self._best, starts, is_complete)
@@ -344,23 +347,45 @@ class _Finder:
 
     # --- all records ---
 
-    def _finish(self, n_causes: int) -> None:
-        """Fit all records; try new causes; let edges go and come until BIC gains no more."""
+    def _finish(self, n_causes: int, most: int) -> None:
+        """Fit all records; try new causes for what is left, as long as BIC gains by them.
+
+        Up to `n_causes` while all may still have all symptoms, so that wrong ones can change; up to
+        `most` when edges that count for nothing have gone: where diseases are sampled, BIC would
+        not have causes with all symptoms.
+        """
         self._best = self._fitted(self._best.causes, self._best.is_given)
         rng = np.random.default_rng([self._seed, self._settings.n_init])
-        while len(self._best.causes.priors) < n_causes:
-            after = self._fitted(*self._refilled(self._best, n_causes, rng))
-            if after.bic >= self._best.bic:
+        self._grow(n_causes, 0, rng)
+        if most > n_causes:
+            self._best = self._settled(self._best, FEW_ROUNDS)
+            self._grow(most, FEW_ROUNDS, rng)
+        self._best = self._settled(self._best, MOST_ROUNDS, is_pruned=most > n_causes)
+
+    def _grow(self, most: int, n_rounds: int, rng: np.random.Generator) -> None:
+        """Try new causes, judged when their edges have gone and come for some rounds."""
+        while len(self._best.causes.priors) < most:
+            tried = self._fitted(*self._refilled(self._best, most, rng))
+            if n_rounds and len(tried.causes.priors) <= len(self._best.causes.priors):
                 break
-            self._best = after
-        for number in range(MOST_ROUNDS):
-            if not len(self._best.causes.priors):
+            tried = self._settled(tried, n_rounds)
+            if tried.bic >= self._best.bic:
                 break
-            causes, is_given = self._with_better_edges(self._best.causes, self._best.is_given)
-            after = self._fitted(causes, is_given)
-            if number and after.bic >= self._best.bic:
-                break  # at first every cause has all symptoms: edges that count for nothing go
-            self._best = after
+            self._best = tried
+
+    def _settled(self, found: _Start, n_rounds: int, *, is_pruned: bool = False) -> _Start:
+        """Let edges go and come until BIC gains no more, or for some rounds.
+
+        Where causes still have all symptoms, edges that count for nothing go in any case.
+        """
+        for _ in range(n_rounds):
+            if not len(found.causes.priors):
+                break
+            after = self._fitted(*self._with_better_edges(found.causes, found.is_given))
+            if is_pruned and after.bic >= found.bic:
+                break
+            found, is_pruned = after, True
+        return found
 
     def _fitted(self, causes: CauseMatrix, is_given: Booleans) -> _Start:
         """Fit causes to all records, those that BIC can do without left out."""

@@ -7,8 +7,11 @@ on the item's own parameters. So the likelihood of one item's answers,
     P(x | other answers) = sum_D P(D | other answers) P(x | D),
 
 is that of the whole test, with all else as it is, and is maximised quickly for any set of skills
-that the item may need. From the set that is given, skills come, go and are exchanged as long as BIC
-gains by it.
+that the item may need. But skills are what the items make of them: with another set all other
+parameters would follow, and where skills go together that decides between them. So this only
+chooses the sets that are worth a look, with each of which the whole test is fitted anew
+(`skill_model`). From the sets that are given, skills come, go and are exchanged as long as BIC
+gains by it, item after item.
 """
 
 from itertools import product
@@ -18,6 +21,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from noisyor.discovery.dense_em import MOST_CAUSES
+from noisyor.discovery.skill_model import (
+    LARGEST,
+    SMALLEST,
+    SkillFit,
+    SkillModel,
+    log_present,
+    states_of,
+)
 from noisyor.discovery.suggestions import ADD, DROP, Suggestion, Suggestions, read_records
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings.reading import ReadOptions
@@ -25,9 +36,18 @@ from noisyor.learning import Estimate
 from noisyor.learning.misfits import q_values
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Floats
+from noisyor.structure import Structure
 
-LARGEST = 8.0
-"""-log f of a skill without which an item is never answered rightly."""
+MOST_REFITTED = 4
+"""Sets of skills of an item with which the whole test is fitted anew: the best by its answers."""
+NEARLY = 2.0
+"""What these may be short of the set that an item has: the others do not gain by following."""
+LEAST_GAIN = 0.1
+"""Below this two fits are as good as each other."""
+MOST_ROUNDS = 3
+"""Times that all items are gone through."""
+MOST_STATES = 1 << 7
+"""With more states of the skills the rest of the test is left as it is: that would take long."""
 
 
 def validate_q_matrix(
@@ -44,14 +64,17 @@ def validate_q_matrix(
     ----------
     estimate
         What was learned from these answers, of up to 12 skills, however they occur together; a
-        disease is a skill that is lacking, a symptom a wrong answer.
+        disease is a skill that is lacking, a symptom a wrong answer. With up to 7 skills the whole
+        test is fitted anew for each set of skills that an item may need; beyond that would take
+        long, and all other parameters stay as they are.
     answers
         As `NoisyOrLearner.fit` takes them.
     level
         The share of false ones that is allowed among the entries to add.
     least_effect
         Entries to add have at least this effect, 1 - r*, those to drop less. In large samples
-        skills that are not quite as the model has them make many weak entries significant.
+        skills that are not quite as the model has them make many weak entries significant; in
+        small ones, or where skills go together, answers do not tell of many that are right.
     options
         How answers are read: `invert=True` where 1 is right.
 
@@ -91,10 +114,12 @@ def validate_q_matrix(
         if isinstance(value, bool) or not 0.0 < value < 1.0:
             raise ParameterError(f"{name} must lie between 0 and 1, not {quoted(value)}.")
     findings = read_records(answers, structure, options)
-    states = SkillStates.of(network, findings.to_numpy())
     given = structure.sparse_matrix().toarray() != 0
-    tested = [_tested(states.item(j), given[j], least_effect) for j in range(structure.n_symptoms)]
-    rows = _suggested(tested, given, network, level)
+    search = _SkillSearch(
+        findings.to_numpy().astype(float), given, SkillFit.of(network), least_effect
+    )
+    search.run()
+    rows = _suggested(search, structure, level)
     return Suggestions(tuple(rows), findings.n_records, int((~given).sum()))
 
 
@@ -111,28 +136,21 @@ class SkillStates(NamedTuple):
     """States x items: log P(right | state)."""
 
     @classmethod
-    def of(cls, network: NoisyOrNetwork, answers: Any) -> "SkillStates":
-        """Sum over the states of a network's skills."""
-        k = network.structure.n_diseases
-        on = ((np.arange(1 << k)[:, np.newaxis] >> np.arange(k)) & 1).astype(float)
-        weights, priors = network.components.weights, network.components.priors
-        is_on = on[:, np.newaxis] > 0
-        chances = np.prod(np.where(is_on, priors[np.newaxis], 1.0 - priors[np.newaxis]), axis=2)
-        log_failures = np.zeros((k, network.structure.n_symptoms))
-        log_failures[tuple(network.structure.edges.T)] = np.log(np.maximum(network.failures, 1e-9))
-        log_absent = on @ log_failures + np.log1p(-np.clip(network.leaks, 1e-9, 1.0 - 1e-9))
-        values = np.asarray(answers, dtype=float)
-        is_wrong, is_right = values == 1.0, values == 0.0
-        logs = is_wrong @ _log_present(log_absent).T + is_right @ log_absent.T
-        logs = logs + np.log(np.maximum(chances @ weights, 1e-12))
-        return cls(on, values, logs, log_absent)
+    def of(cls, fit: SkillFit, answers: Floats) -> "SkillStates":
+        """Sum over the states of the skills of a test."""
+        states = states_of(fit.strengths.shape[1] - 1)
+        log_absent = -fit.strengths[:, 0] - states @ fit.strengths[:, 1:].T
+        is_wrong, is_right = answers == 1.0, answers == 0.0
+        logs = is_wrong @ log_present(log_absent).T + is_right @ log_absent.T
+        logs = logs + np.log(np.maximum(fit.chances, 1e-12))
+        return cls(states, answers, logs, log_absent)
 
     def item(self, j: int) -> "ItemAnswers":
         """Return the answers to an item, and what all others say of the skills of who gave them."""
         values = self.answers[:, j]
         known = np.flatnonzero(~np.isnan(values))
         is_wrong = values[known, np.newaxis] == 1.0
-        own = np.where(is_wrong, _log_present(self.log_absent[:, j]), self.log_absent[:, j])
+        own = np.where(is_wrong, log_present(self.log_absent[:, j]), self.log_absent[:, j])
         logs = self.logs[known] - own
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
@@ -140,16 +158,17 @@ class SkillStates(NamedTuple):
         return ItemAnswers(self.states, chances[is_wrong], chances[~is_wrong])
 
 
-def _log_present(log_absent: Floats) -> Floats:
-    return np.asarray(np.log(-np.expm1(log_absent)))
-
-
 class ItemFit(NamedTuple):
     """The maximum of an item's likelihood, for some skills that it needs."""
 
     log_likelihood: float
-    effects: Floats
-    """1 - r* of every skill; 0 of those that it does not need."""
+    strengths: Floats
+    """-log f of the slip and of every skill; 0 of those that it does not need."""
+
+    @property
+    def effects(self) -> Floats:
+        """1 - r* of every skill."""
+        return np.asarray(-np.expm1(-self.strengths[1:]))
 
 
 class ItemAnswers(NamedTuple):
@@ -179,60 +198,115 @@ class ItemAnswers(NamedTuple):
             slopes = (1.0 / right) @ self.right - (1.0 / wrong) @ self.wrong
             return -float(value), columns.T @ (slopes * absent)
 
-        bounds = [(1e-6, LARGEST), *[(0.0, LARGEST)] * int(needed.sum())]
+        bounds = [(SMALLEST, LARGEST), *[(0.0, LARGEST)] * int(needed.sum())]
         start = np.full(columns.shape[1], 0.3)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        effects = np.zeros(len(needed))
-        effects[needed] = -np.expm1(-found.x[1:])
-        return ItemFit(-float(found.fun), effects)
+        strengths = np.zeros(len(needed) + 1)
+        strengths[np.concatenate([[True], needed])] = found.x
+        return ItemFit(-float(found.fun), strengths)
 
 
-class _Tested(NamedTuple):
-    """What the answers to an item say of each skill."""
+class _Item(NamedTuple):
+    """An item with another set of skills, and the whole test fitted with it."""
 
-    needed: Booleans
-    """The skills that BIC wants."""
-    gains: Floats
-    """With each of them, against all of these without it."""
-    effects: Floats
-    half: float
-    """What BIC takes off a parameter, halved."""
+    skills: Booleans
+    fit: SkillFit
+    value: float
+    """The log likelihood less what BIC takes off."""
 
 
-def _tested(item: ItemAnswers, given: Booleans, least_effect: float) -> _Tested:
-    """Find the skills that an item needs, from those that are given, and test each."""
-    fits: dict[bytes, ItemFit] = {}
-    half, chosen = 0.5 * float(np.log(max(item.n_answers, 2))), float(np.log(len(given)))
+class _SkillSearch:
+    """Looks for the skills that items need, item after item, from those that are given."""
 
-    def fit(needed: Booleans) -> ItemFit:
-        key = needed.tobytes()
-        if key not in fits:
-            fits[key] = item.fit(needed)
-        return fits[key]
+    def __init__(
+        self, answers: Floats, given: Booleans, start: SkillFit, least_effect: float
+    ) -> None:
+        self.given, self.needed = given, given.copy()
+        self._answers, self._least = answers, least_effect
+        self._is_refitted = len(start.chances) <= MOST_STATES
+        self._model = SkillModel(answers)
+        self.fit = self._model.fit(given, start) if self._is_refitted else start
+        n_answers = max(float((~np.isnan(answers)).sum(axis=0).mean()), 2.0)
+        self.half, self._chosen = 0.5 * float(np.log(n_answers)), float(np.log(given.shape[1]))
 
-    def value(needed: Booleans) -> float:
-        found = fit(needed)
-        is_weak = (needed & ~given & (found.effects < least_effect)).any()
-        is_lost = (given & ~needed).any() and (
-            fit(needed | given).effects[given & ~needed] >= least_effect
-        ).any()
+    def run(self) -> None:
+        """Go through all items as long as any of them gains."""
+        for _ in range(MOST_ROUNDS):
+            n_changed = sum(self._improve(j) for j in range(len(self.given)))
+            if not n_changed:
+                break
+
+    def _improve(self, j: int) -> bool:
+        tried = self.tried(j)
+        best = max(tried, key=lambda each: each.value)
+        if best.value <= tried[0].value + LEAST_GAIN:
+            return False
+        self.needed[j], self.fit = best.skills, best.fit
+        return True
+
+    def tried(self, j: int) -> list[_Item]:
+        """Fit the test with those sets for an item that its answers speak for; and its own."""
+        item = self.item(j)
+        values = self._values(j, item)
+        least = values[self.needed[j].tobytes()] - NEARLY
+        order = sorted(values, key=lambda key: -values[key])
+        sets = [np.frombuffer(key, dtype=np.bool_) for key in order if values[key] >= least]
+        others = [each for each in sets if (each != self.needed[j]).any()][:MOST_REFITTED]
+        own = self.needed[j].copy()
+        found = [_Item(own, self.fit, self.fit.log_likelihood - self._price(j, own))]
+        for skills in others:
+            fit = self.with_item(j, skills, item)
+            is_allowed = self._is_allowed(j, skills, fit)
+            value = fit.log_likelihood - self._price(j, skills) if is_allowed else -np.inf
+            found.append(_Item(skills, fit, value))
+        return found
+
+    def item(self, j: int) -> ItemAnswers:
+        """Return what answers to all other items say of who answered this one."""
+        return SkillStates.of(self.fit, self._answers).item(j)
+
+    def with_item(self, j: int, skills: Booleans, item: ItemAnswers) -> SkillFit:
+        """Fit the test with another set for an item; with many skills only the item."""
+        if self._is_refitted:
+            needed = self.needed.copy()
+            needed[j] = skills
+            return self._model.fit(needed, self.fit)
+        before, after = item.fit(self.needed[j]), item.fit(skills)
+        strengths = self.fit.strengths.copy()
+        strengths[j] = after.strengths
+        value = self.fit.log_likelihood + after.log_likelihood - before.log_likelihood
+        return SkillFit(value, self.fit.chances, strengths)
+
+    def _is_allowed(self, j: int, skills: Booleans, fit: SkillFit) -> bool:
+        """Return True if all skills that come have an effect."""
+        return not (skills & ~self.given[j] & (fit.effects[j] < self._least)).any()
+
+    def _loses(self, j: int, item: ItemAnswers, skills: Booleans) -> bool:
+        """Return True if a skill is missing that was given and has an effect beside these."""
+        gone = self.given[j] & ~skills
+        return bool(gone.any() and (item.fit(skills | gone).effects[gone] >= self._least).any())
+
+    def _price(self, j: int, skills: Booleans) -> float:
         # A skill that comes was chosen from all of them, and pays for it.
-        price = half * needed.sum() + chosen * (needed & ~given).sum()
-        return -np.inf if is_weak or is_lost else found.log_likelihood - price
+        return float(self.half * skills.sum() + self._chosen * (skills & ~self.given[j]).sum())
 
-    best = given
-    while True:
-        after = max(_neighbours(best), key=value)
-        if value(after) <= value(best) + 1e-6:
-            break
-        best = after
-    with_each, without = (
-        [fit(_with(best, skill, is_needed)) for skill in range(len(best))]
-        for is_needed in (True, False)
-    )
-    gains = [a.log_likelihood - b.log_likelihood for a, b in zip(with_each, without, strict=True)]
-    effects = [each.effects[skill] for skill, each in enumerate(with_each)]
-    return _Tested(best, np.maximum(gains, 0.0), np.array(effects), half)
+    def _values(self, j: int, item: ItemAnswers) -> dict[bytes, float]:
+        """Return what an item's own answers say of the sets between its own and the best."""
+        found: dict[bytes, float] = {}
+
+        def value(skills: Booleans) -> float:
+            key = skills.tobytes()
+            if key not in found:
+                own = item.fit(skills).log_likelihood - self._price(j, skills)
+                found[key] = -np.inf if self._loses(j, item, skills) else own
+            return found[key]
+
+        best = self.needed[j]
+        while True:
+            after = max(_neighbours(best), key=value)
+            if value(after) <= value(best) + 1e-6:
+                return found
+            best = after
 
 
 def _with(needed: Booleans, skill: int, is_needed: bool) -> Booleans:
@@ -248,25 +322,43 @@ def _neighbours(needed: Booleans) -> list[Booleans]:
     return single + [_with(_with(needed, a, False), b, True) for a, b in product(gone, come)]
 
 
-def _suggested(
-    tested: list[_Tested], given: Booleans, network: NoisyOrNetwork, level: float
-) -> list[Suggestion]:
+def _suggested(search: _SkillSearch, structure: Structure, level: float) -> list[Suggestion]:
     """Return the entries to add, at a false-discovery rate, and to drop."""
-    gains = np.array([each.gains for each in tested])
+    given, needed = search.given, search.needed
+    gains, effects = np.zeros(given.shape), np.zeros(given.shape)
+    for j in range(len(given)):
+        item = search.item(j)
+        for i in range(given.shape[1]):
+            gains[j, i], effects[j, i] = _tested(search, item, j, i)
     p_values = np.where(gains > 0.0, ndtr(-np.sqrt(2.0 * gains)), 1.0)
     rates = np.ones_like(gains)
     rates[~given] = q_values(p_values[~given])
-    needed = np.array([each.needed for each in tested])
     rows = []
     for j, i in np.argwhere(needed != given):
-        is_added, gain, half = bool(needed[j, i]), float(gains[j, i]), tested[j].half
+        is_added, gain = bool(needed[j, i]), float(gains[j, i])
         if is_added and rates[j, i] > level:
             continue
         sign = 1.0 if is_added else -1.0
-        names = network.structure.diseases[i], (network.structure.symptoms[j],)
+        names = structure.diseases[i], (structure.symptoms[j],)
         rows.append(Suggestion(
-            ADD if is_added else DROP, *names, sign * gain, sign * (gain - half),
+            ADD if is_added else DROP, *names, sign * gain, sign * (gain - search.half),
             float(p_values[j, i]), float(rates[j, i]) if is_added else float("nan"),
-            float(tested[j].effects[i]),
+            float(effects[j, i]),
         ))  # fmt: skip
     return sorted(rows, key=lambda row: -row.gain_bic)
+
+
+def _tested(search: _SkillSearch, item: ItemAnswers, j: int, i: int) -> tuple[float, float]:
+    """Return what the log likelihood gains by an entry, and its effect.
+
+    Where it was not changed the item's own answers tell; else the whole test is fitted anew.
+    """
+    own, other = search.needed[j], _with(search.needed[j], i, not search.needed[j, i])
+    if search.given[j, i] == search.needed[j, i]:
+        fits = [item.fit(each) for each in (own, other)]
+        values, effects = [f.log_likelihood for f in fits], [f.effects[i] for f in fits]
+    else:
+        both = [search.fit, search.with_item(j, other, item)]
+        values, effects = [f.log_likelihood for f in both], [f.effects[j, i] for f in both]
+    gain = values[0] - values[1] if own[i] else values[1] - values[0]
+    return max(float(gain), 0.0), float(max(effects))

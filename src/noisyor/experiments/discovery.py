@@ -21,9 +21,12 @@ from noisyor.experiments.planted import (
     PEERS,
     PLANTED,
     causes_by,
+    drawn_test,
+    ecpe,
     flipped_q_matrix,
     installed_peers,
     planted,
+    told_entries,
 )
 from noisyor.experiments.results import Cell, Quantities, Results, cells_of
 from noisyor.experiments.robustness import sample_correlated
@@ -45,6 +48,9 @@ TOGETHER = "discover, causes that occur together"
 SIMULATED = ("discover", "discover, start from quartets")
 REPAIRED = ("damaged", "right", "disease deleted")
 FLIPPED = {"entries removed": "removed", "entries added": "added", "any entries": "any"}
+UNFLIPPED, TOLD = "no entries", "what answers tell"
+TESTS = {"test3": (1500, 3000), "test4": (3000,), "test5": (5000,)}
+"""Numbers of persons, by the names that have the numbers of skills."""
 LARGE = ("orphanet570", "qmr_shaped")
 """Of these no missing diseases are looked for: that would take longer than all else together."""
 SHARE = 0.05
@@ -60,10 +66,11 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     sizes, seeds = settings.pick([10_000, 100_000], [10_000]), settings.seeds(settings.pick(10, 2))
     found: list[Cell] = []
     if _records(settings, "overcomplete") is not None:
+        ten = settings.seeds(10)  # also in a hurry: the others show by how much starts matter
+        found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], ten, ["discover"])
         methods = [*STARTS, *installed_peers()]
         found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], seeds, methods)
-    if _records(settings, "ecpe") is not None:
-        found += cells_of(["ECPE"], [N_ECPE], settings.seeds(settings.pick(20, 2)), FLIPPED)
+    found += _of_tests(settings)
     found += cells_of(["clinic"], sizes, seeds, REPAIRED)
     found += _of_real_networks(settings, sizes)
     planted = settings.pick(list(PLANTED), ["planted8"])
@@ -71,6 +78,18 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     found += cells_of(planted, at, settings.seeds(settings.pick(5, 1)), SIMULATED)
     found += cells_of(planted[:1], at, settings.seeds(settings.pick(5, 1)), [TOGETHER])
     return list(dict.fromkeys(found))
+
+
+def _of_tests(settings: ExperimentSettings) -> list[Cell]:
+    """List Q-matrices of which entries are flipped."""
+    found: list[Cell] = []
+    if _records(settings, "ecpe") is not None:
+        found += cells_of(["ECPE"], [N_ECPE], [settings.seed], [TOLD])
+        found += cells_of(["ECPE"], [N_ECPE], settings.seeds(settings.pick(20, 2)), FLIPPED)
+    kinds = "entries removed", "entries added", UNFLIPPED
+    for name in settings.pick(list(TESTS), ["test3"]):
+        found += cells_of([name], TESTS[name], settings.seeds(settings.pick(10, 2)), kinds)
+    return found
 
 
 def _of_real_networks(settings: ExperimentSettings, sizes: list[int]) -> list[Cell]:
@@ -98,10 +117,8 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     """Find causes, or repair a structure."""
     if cell.method in (*STARTS, TOGETHER, *PEERS):
         return _discovered(cell, settings)
-    if cell.method in FLIPPED:
-        folder = _records(settings, "ecpe")
-        assert folder is not None
-        return flipped_q_matrix(folder, cell.seed, FLIPPED[cell.method])
+    if cell.method in (*FLIPPED, UNFLIPPED, TOLD):
+        return _validated(cell, settings)
     network = settings.network(cell.network, cell.seed)
     rng = np.random.default_rng(cell.seed)
     records = network.sample(cell.n_records, rng=cell.seed + 1)
@@ -165,6 +182,19 @@ def _matched(truth: NoisyOrNetwork, found: NoisyOrNetwork) -> Quantities:
     return {
         "recovered": float(matching.n_found), "share": share, "false": float(matching.n_false),
     }  # fmt: skip
+
+
+def _validated(cell: Cell, settings: ExperimentSettings) -> Quantities:
+    """Flip entries of a Q-matrix, of ECPE or of a test that is drawn, and look for them."""
+    if cell.network in TESTS:
+        test = drawn_test(cell.network, cell.n_records, cell.seed)
+    else:
+        folder = _records(settings, "ecpe")
+        assert folder is not None
+        test = ecpe(folder)
+    if cell.method == TOLD:
+        return told_entries(test)
+    return flipped_q_matrix(test, cell.seed, FLIPPED.get(cell.method, "none"))
 
 
 # --- a structure to repair ---
@@ -288,6 +318,8 @@ def page(results: Results) -> dict[str, object]:
         "peers": results.runs(*PEERS),
         "planted": planted,
         "flipped": results.runs(*FLIPPED),
+        "unflipped": results.runs(UNFLIPPED),
+        "told": results.runs(TOLD),
         "n_flips": N_FLIPS,
         "damaged": results.runs("damaged"),
         "right": results.runs("right"),

@@ -3,15 +3,17 @@
 import csv
 import importlib.util
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from noisyor.discovery import validate_q_matrix
+from noisyor.discovery.skill_model import SkillFit, SkillModel
 from noisyor.discovery.suggestions import ADD, DROP
 from noisyor.experiments.results import Quantities
 from noisyor.findings import Findings
 from noisyor.learner import NoisyOrLearner
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans
 from noisyor.structure import Structure
@@ -24,6 +26,8 @@ PEERS = {"CorEx": "corextopic", "restricted Boltzmann machine": "sklearn"}
 """Others' learners of hidden binary causes, and the packages that have them."""
 N_FLIPS = 3
 """Entries of a Q-matrix that are flipped."""
+N_ITEMS = 28
+"""Of tests that are drawn."""
 
 
 def planted(name: str, seed: int) -> NoisyOrNetwork:
@@ -83,33 +87,95 @@ def _machine(present: Any, n_causes: int, seed: int) -> Booleans:
 # --- a test whose Q-matrix has wrong entries ---
 
 
-def flipped_q_matrix(folder: Path, seed: int, kind: str) -> Quantities:
-    """Flip some entries of the Q-matrix of ECPE, and see whether they are found.
+class QMatrix(NamedTuple):
+    """A test: the skills that its items need, items x skills, and who answered wrongly."""
 
-    `kind` says which: "removed" (entries that are 1), "added" (0), or "any".
+    needs: Booleans
+    wrong: Any
+
+
+def ecpe(folder: Path) -> QMatrix:
+    """Return the examination for the certificate of proficiency in English, as published."""
+    needs, answers = (_numbers(folder / f"{name}.csv") for name in ("q_matrix", "responses"))
+    return QMatrix(needs[:, -3:].astype(bool), 1 - answers)
+
+
+def drawn_test(name: str, n_persons: int, seed: int) -> QMatrix:
+    """Return a test of the reduced RUM: 28 items that need one to three of some skills.
+
+    Skills are normal variables, any two with a correlation of 0.5 to 0.8, cut in two.
     """
-    needs, wrong = (_numbers(folder / f"{name}.csv") for name in ("q_matrix", "responses"))
-    needs, wrong = needs[:, -3:].astype(bool), 1 - wrong
-    rng = np.random.default_rng([seed, 37])
-    open_to = {"removed": needs, "added": ~needs, "any": np.ones_like(needs)}[kind]
+    n_skills = int(name.removeprefix("test"))
+    rng = np.random.default_rng([seed, n_skills, n_persons])
+    needs = np.zeros((N_ITEMS, n_skills), dtype=np.bool_)
+    for row in needs:
+        row[rng.choice(n_skills, int(rng.choice([1, 2, 3], p=[0.5, 0.4, 0.1])), replace=False)] = 1
+    share = np.sqrt(rng.uniform(0.5, 0.8))
+    common, own = rng.normal(size=(n_persons, 1)), rng.normal(size=(n_persons, n_skills))
+    skills = share * common + np.sqrt(1.0 - share**2) * own
+    lacks = skills < np.quantile(skills, rng.uniform(0.3, 0.6, n_skills), axis=0).diagonal()
+    failures = np.where(needs, rng.uniform(0.3, 0.8, needs.shape), 1.0)
+    right = rng.uniform(0.75, 0.95, N_ITEMS) * np.exp(lacks @ np.log(failures).T)
+    return QMatrix(needs, (rng.random(right.shape) > right).astype(np.int64))
+
+
+def flipped_q_matrix(test: QMatrix, seed: int, kind: str) -> Quantities:
+    """Flip some entries of a Q-matrix, and see whether they are found.
+
+    `kind` says which: "removed" (entries that are 1), "added" (0), "any", or "none".
+    """
+    rng, needs = np.random.default_rng([seed, 37]), test.needs
+    open_to = {"removed": needs, "added": ~needs}.get(kind, np.ones_like(needs))
     cells = np.argwhere(open_to)
-    flips = cells[rng.choice(len(cells), N_FLIPS, replace=False)]
+    flips = cells[rng.choice(len(cells), 0 if kind == "none" else N_FLIPS, replace=False)]
     given = needs.copy()
     given[tuple(flips.T)] ^= True
     structure = Structure.from_matrix(given.T)
-    learned = NoisyOrLearner(structure, causes="joint", random_state=seed).fit(wrong).estimate_
-    rows = validate_q_matrix(learned, wrong).rows
+    learned = NoisyOrLearner(structure, causes="joint", random_state=seed).fit(test.wrong)
+    rows = validate_q_matrix(learned.estimate_, test.wrong).rows
     named = [(row.kind, row.disease, row.symptoms[0]) for row in rows]
     wanted = [
         (ADD if needs[j, i] else DROP, structure.diseases[i], structure.symptoms[j])
         for j, i in flips
     ]
-    places = [named.index(each) for each in wanted if each in named]
-    return {
-        "flips found": len(places) / N_FLIPS,
-        "among the first 6": sum(place < 2 * N_FLIPS for place in places) / N_FLIPS,
-        "further suggestions": float(len(named) - len(places)),
+    is_found = np.array([each in named for each in wanted], dtype=np.bool_)
+    further = {"further suggestions": float(len(named) - is_found.sum())}
+    if kind == "none":
+        return further
+    is_told = _told(test, flips)
+    return further | {
+        "flips found": float(is_found.mean()),
+        "told": float(is_told.mean()),
+        "found of told": float(is_found[is_told].mean()) if is_told.any() else float("nan"),
     }
+
+
+def _told(test: QMatrix, flips: Indices) -> Booleans:
+    """Return which entries answers speak for, all others being as they should: by BIC.
+
+    An entry that is left out must cost more than BIC takes off for it and for its choice; one too
+    many must gain less.
+    """
+    model = SkillModel(test.wrong)
+    n_skills, half = test.needs.shape[1], 0.5 * np.log(len(test.wrong))
+    strengths = np.column_stack([np.full(len(test.needs), 0.2), 0.5 * test.needs])
+    right = model.fit(test.needs, SkillFit(0.0, np.full(1 << n_skills, 0.5**n_skills), strengths))
+    found = []
+    for j, i in flips:
+        other = test.needs.copy()
+        other[j, i] ^= True
+        gain = model.fit(other, right).log_likelihood - right.log_likelihood
+        found.append(-gain > half + np.log(n_skills) if test.needs[j, i] else gain < half)
+    return np.array(found, dtype=np.bool_)
+
+
+def told_entries(test: QMatrix) -> Quantities:
+    """Say of how many entries of a Q-matrix answers speak for what stands in it."""
+    ones, zeros = np.argwhere(test.needs), np.argwhere(~test.needs)
+    return {
+        "ones": float(len(ones)), "ones told": float(_told(test, ones).sum()),
+        "zeros": float(len(zeros)), "zeros told": float(_told(test, zeros).sum()),
+    }  # fmt: skip
 
 
 def _numbers(path: Path) -> Any:
