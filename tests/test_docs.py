@@ -14,7 +14,7 @@ from noisyor.cli import main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-LONG = ("docs/when-it-works.md", "docs/cluster.md")
+LONG = ("docs/together.md", "docs/when-it-works.md", "docs/cluster.md")
 """Pages that take many seconds to run."""
 
 

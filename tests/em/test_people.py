@@ -83,6 +83,7 @@ def test_expectations_agree_with_exact_derivatives(kind, labelled, rng):
     assert told.occupancy.sum() == pytest.approx(300)
 
 
+@pytest.mark.slow
 def test_the_information_has_no_noise_of_sampling(rng):
     sampler, expectation, network, model = random_case(3, "trait with covariates", 3000)
     for seed in range(5):

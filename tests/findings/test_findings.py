@@ -224,9 +224,9 @@ def test_findings_that_differ_are_not_equal():
         (lambda s: Findings.from_numpy([[1, 0]], s, record_ids=[1, 2]), "2 record ids for 1"),
         (lambda s: Findings.from_sparse(scipy.sparse.csr_array([[3, 0]]), s), "'S0': 3 is not"),
         (lambda s: Findings.from_sparse(scipy.sparse.csr_array([[1]]), s), r"the shape \(1, 1\)"),
-        (lambda s: Findings.read([1, 2], s), "cannot read a table from int"),
+        (lambda s: Findings.read([1, 2], s), "a list of numbers is one record"),
         (lambda s: Findings.read([], s), "no files to read"),
-        (lambda s: Findings.read({}, s), "cannot read a table from dict"),
+        (lambda s: Findings.read({}, s), "a mapping or a pandas Series is one record"),
         (
             lambda s: Findings.read(pa.table({"S0": [1]}), s),
             "no column for the symptoms 'S1'",

@@ -45,6 +45,7 @@ def test_gibbs_sees_what_it_has_not_settled():
     assert found.probabilities == pytest.approx([0.5, 0.5], abs=max(2 * found.error, 0.02))
 
 
+@pytest.mark.slow
 def test_sampling_is_honest_where_explanations_exclude_each_other():
     network, truth = grid(7)
     exact = posterior(network, list(range(49)), method="exact", budget=20.0)

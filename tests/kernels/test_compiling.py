@@ -10,6 +10,12 @@ from noisyor.inference import record_kernels
 from noisyor.kernels import IS_COMPILING, Kernel, kernel
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_cached(monkeypatch):
+    """What an earlier run has left in the cache would not be compiled."""
+    monkeypatch.setattr("noisyor.kernels.compiling.cache_of", lambda _: None)
+
+
 @kernel
 def inverse(x: float) -> float:
     return 1.0 / x

@@ -33,7 +33,10 @@ def records(star):
     return star.sample(1000, rng=1)
 
 
-@pytest.mark.parametrize("method", USING)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(each, marks=pytest.mark.slow) if each == "bayesian" else each for each in USING],
+)
 def test_a_belief_of_as_many_cases_meets_the_records_half_way(star, records, method):
     settings = EMSettings(n_init=1)
     alone = fit(records, star.structure, method, settings)
@@ -50,7 +53,10 @@ def test_a_belief_of_as_many_cases_meets_the_records_half_way(star, records, met
     assert np.isnan(found.values[1:]).all()  # of which nothing is believed
 
 
-@pytest.mark.parametrize("method", USING)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(each, marks=pytest.mark.slow) if each == "bayesian" else each for each in USING],
+)
 def test_a_belief_of_great_weight_is_nearly_fixed(star, records, method):
     beliefs = {"leaks": {0: (0.05, 1e6)}}
     settings = EMSettings(n_init=1)

@@ -58,7 +58,13 @@ def test_labels_of_one_of_both_are_enough(equals, sampled):
     assert estimate.values.priors == pytest.approx([0.1, 0.2], abs=0.05)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(each, marks=pytest.mark.slow) if each == "bayesian" else each
+        for each in METHODS
+    ],
+)
 def test_all_methods_follow_the_labels_and_not_their_names(equals, sampled, method):
     """The labels of A and B changed about: what was A is B now."""
     findings, _, labels = sampled

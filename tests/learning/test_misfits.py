@@ -279,7 +279,7 @@ def test_learned_dependence_fits_and_independence_does_not(kind):
     verdict = Verdict.of(independent)
     assert verdict.remarks == estimate.remarks() == (independent.sentences[0], remedy)
     # As it comes back from a file, without counts.
-    assert replace(estimate, moments=None, verdict=verdict).remarks() == verdict.remarks
+    assert replace(estimate, moments=None, verdict_of_file=verdict).remarks() == verdict.remarks
     assert remedy in verdict_of(content_of(estimate)).sentence
 
 

@@ -157,6 +157,7 @@ def test_what_cannot_be_learned_is_said(options, arguments, message):
         NoisyOrLearner(structure, **options).fit(records, **arguments)
 
 
+@pytest.mark.slow
 def test_labels_tell_how_diseases_occur_together():
     rng = np.random.default_rng(3)
     network = small_network(Joint(rng.dirichlet(np.full(16, 1.0))), rng)
