@@ -36,7 +36,7 @@ demo: $(READY)  ## run the main job on built-in data
 # The same random numbers in every run: a test that fails then fails because of what was changed.
 SEED ?= 1
 test: $(READY)  ## run the default tests; SEED=2 draws other random numbers
-	$(BIN)/python -m pytest -n auto --dist loadfile --randomly-seed=$(SEED) --hypothesis-seed=$(SEED)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --randomly-seed=$(SEED) --hypothesis-seed=$(SEED)
 
 test-all: $(READY)  ## run all tests, the slow ones too, with coverage and other random numbers in each run
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term -m "slow or not slow"

@@ -23,6 +23,18 @@ settings.load_profile("house")
 STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 
 
+LONGEST_FILES = {
+    "test_docs.py", "test_degenerate.py", "test_together.py", "test_refined.py", "test_misfits.py",
+    "test_simulator.py",
+}  # fmt: skip
+
+
+@pytest.hookimpl(trylast=True)  # pytest-randomly has mixed them
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest: at the end one worker would wait for the other."""
+    items.sort(key=lambda item: item.path.name not in LONGEST_FILES)
+
+
 @pytest.fixture
 def real_structures():
     """The folder of real networks beside the project; it is not part of it."""
