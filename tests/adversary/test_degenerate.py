@@ -14,7 +14,7 @@ N_NETWORKS = int(os.environ.get("NOISYOR_NETWORKS", "2000"))
 MANY = pytest.param(N_NETWORKS, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("n_networks", [40, MANY], ids=["some", "many"])
+@pytest.mark.parametrize("n_networks", [20, MANY], ids=["some", "many"])
 @pytest.mark.parametrize("name", CHECKS)
 def test_inference_with_degenerate_parameters(rng, name, n_networks):
     for check in cases(name, rng, n_networks):

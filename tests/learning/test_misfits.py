@@ -140,7 +140,7 @@ def test_expectations_equal_the_definition():
         assert expected == pytest.approx(500 * (1 - sum(absent) + ratio * np.prod(absent)))
 
 
-@pytest.mark.parametrize("method", ["refined", "pooled"])
+@pytest.mark.parametrize("method", [pytest.param("refined", marks=pytest.mark.slow), "pooled"])
 def test_a_deleted_edge_shows_at_the_top(method):
     network = datasets.clinic()
     structure = network.structure
@@ -311,6 +311,7 @@ def test_printing_a_large_estimate_does_not_look_for_misfits(monkeypatch):
     assert "misfits() tells" not in str(estimate)  # they are known now
 
 
+@pytest.mark.slow
 def test_a_missing_edge_shows_beside_dependence():
     truth = dependent_network(JOINT)
     known = truth.structure

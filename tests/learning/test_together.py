@@ -178,7 +178,9 @@ def test_labels_tell_how_diseases_occur_together():
     assert whole.network_.causes.shares[0] == pytest.approx(counted, abs=2e-4)
 
 
-@pytest.mark.parametrize("causes", ["joint", "trait", "independent"])
+@pytest.mark.parametrize(
+    "causes", ["joint", pytest.param("trait", marks=pytest.mark.slow), "independent"]
+)
 def test_priors_can_be_fixed_and_believed(causes):
     rng = np.random.default_rng(5)
     network = small_network(Joint(rng.dirichlet(np.full(16, 1.0))), rng)
