@@ -63,7 +63,7 @@ def test_how_long_fit_takes_is_tried_out_where_records_are_many(run, tmp_path):
         (["--state", "Sure"], "has no column 'Sure' (--state)"),
         (["--write-mapping", "names.txt"], "must be .csv"),
         (["--names", "edges.csv"], "has no column 'name', 'meaning'"),
-        (["--labels", "edges.csv", "--ignore-unknown"], "has no column for 'flu', 'cold'"),
+        (["--labels", "edges.csv", "--ignore-unknown"], "give it a column for each disease"),
         (["--layout", "wide"], "no column for any symptom of the structure"),
     ],
 )

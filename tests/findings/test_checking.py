@@ -60,8 +60,20 @@ def test_labels_are_checked():
         check_records(records, STRUCTURE, labels=pa.table({"id": [2, 1], "flu": [0, 1]})).n_labels
         == 2
     )
-    wrong = check_records(records, STRUCTURE, labels=pa.table({"id": [2, 3], "flu": [0, 1]}))
+    wrong = check_records(records, STRUCTURE, labels=pa.table({"id": [3, 4], "flu": [0, 1]}))
     assert "other ids than the records" in wrong.problems[0]
+
+
+def test_labels_of_some_records_are_as_good_as_fit_takes_them():
+    records = pa.table({"record": [1, 2], "fever": [1, 0], "cough": [1, 0], "itch": [0, 0]})
+    labels = pa.table({"id": [2], "flu": pa.array([1]), "cold": pa.array([None], pa.int64())})
+    found = check_records(records, STRUCTURE, labels=labels)
+    assert found.problems == []
+    assert found.n_labels == 1
+    partly = check_records(records, STRUCTURE, labels=pa.table({"id": [2, 3], "flu": [0, 1]}))
+    assert partly.problems == []
+    assert partly.n_labels == 1
+    assert any("3" in each for each in partly.told)
 
 
 def test_what_cannot_be_checked():
@@ -81,3 +93,10 @@ def test_names_that_are_not_understood_are_compared_for_a_few_seconds_at_most():
     assert time.monotonic() - start < 10.0
     assert mapping[0] == (f"{letters[0] * 2}病症状", f"{letters[0] * 2}病症", 9)
     assert len(mapping) == 3001
+
+
+def test_files_without_records_are_refused_and_others_are_not_called_empty():
+    empty = check_records(pa.table({name: [0][:0] for name in STRUCTURE.symptoms}), STRUCTURE)
+    assert "there are no records" in empty.problems[0]
+    wrong = check_records(pa.table({"fever": [2], "cough": [2], "itch": [2]}), STRUCTURE)
+    assert "no records" not in " ".join([*wrong.problems, *wrong.sentences()])

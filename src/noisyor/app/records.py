@@ -20,7 +20,7 @@ from noisyor.app.replies import Body, Facts, StoppedError
 from noisyor.errors import FileError, FindingsError, ParameterError, collected_notices, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import open_records
-from noisyor.findings.labels import read_labels
+from noisyor.findings.labels import Labels, as_labels
 from noisyor.findings.reading import blocks_with_like_ids, record_format, total_records
 from noisyor.io.tables import open_table
 from noisyor.network.design import covariate_values
@@ -43,7 +43,7 @@ def records_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
         if stop.is_set():
             raise StoppedError
         people = _covariates(file, findings, model)
-        labels = _labels(body, findings, structure, notices)
+        labels = _labels(body, findings, notices)
     ids = findings.record_ids
     names = range(findings.n_records) if ids is None else map(str, ids.to_pylist())
     cases = [
@@ -51,8 +51,10 @@ def records_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
         for name, case, person in zip(names, _cases(findings), people, strict=True)
     ]
     if labels is not None:
-        for case, row in zip(cases, labels, strict=True):
-            case["diseases"] = [structure.diseases[i] for i in np.flatnonzero(row).tolist()]
+        rows = zip(cases, labels.is_labelled.tolist(), labels.is_present, strict=True)
+        for case, is_labelled, row in rows:
+            if is_labelled:
+                case["diseases"] = [structure.diseases[i] for i in np.flatnonzero(row).tolist()]
     return {"model": model.name, "notices": notices, "records": cases}
 
 
@@ -143,11 +145,11 @@ def _covariates(file: Path, findings: Findings, model: Model) -> list[Facts]:
     return [{"covariates": dict(zip(values, row, strict=True))} for row in rows]
 
 
-def _labels(body: Body, findings: Findings, structure: Structure, notices: list[str]) -> Any:
-    """Return which diseases each record had, where a table of labels is given."""
+def _labels(body: Body, findings: Findings, notices: list[str]) -> Labels | None:
+    """Return which diseases each record was seen to have, where a table of labels is given."""
     if "labels" not in body:
         return None
     if "labels_name" not in body:
         raise ParameterError("'labels' needs 'labels_name', the name of its file.")
     with _laid_down(body, "labels_name", "labels", notices) as file:
-        return read_labels(file, findings, structure)
+        return as_labels(file, findings)

@@ -17,7 +17,7 @@ from noisyor.errors import (
 )
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import Findings, open_records, read_findings
-from noisyor.findings.labels import read_labels
+from noisyor.findings.labels import as_labels
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.io.columns import UNNAMED, Words
@@ -175,9 +175,13 @@ def check_records(
             if labels is not None:
                 every = read_findings(source, structure, lenient)
                 words = Words(asked.values)
-                found.n_labels = len(read_labels(labels, every, structure, words, asked.record))
+                joined = as_labels(labels, every, words, asked.record)
+                found.n_labels = int(joined.is_labelled.sum())
         except NoisyOrError as error:
+            notes.is_partial = True  # reading ended there: what was not read is not missing
             found.problems.append(str(error))
+    if not found.problems and not notes.n_records:
+        found.problems.append("there is nothing to learn from: there are no records.")
     found.told = list(dict.fromkeys(notices))
     matcher = asked.matcher(structure)
     found.not_understood |= {

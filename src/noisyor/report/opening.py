@@ -76,10 +76,9 @@ def _what(content: Content) -> str:
     if content.estimate is not None:
         records = counted(content.estimate.n_records, "record")
         method = content.estimate.method.replace("_", " ")
-        seen = "the diseases were seen" if method.startswith("observed") else "no disease was seen"
-        return (
-            f"A network of {size}, learned from {records} in which {seen}, by the method {method}."
-        )
+        # Other methods may have had labels of some records: of these nothing is said here.
+        seen = " in which the diseases were seen" if method.startswith("observed") else ""
+        return f"A network of {size}, learned from {records}{seen}, by the method {method}."
     if content.made_from == SUMMARY:
         return (
             f"A network of {size}. Its files do not say by which method it was learned, or from "
