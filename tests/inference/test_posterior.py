@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import naive
@@ -194,3 +195,15 @@ def test_what_is_too_improbable_for_numbers_is_refused():
     for method in "exact", "gibbs", "auto":
         with pytest.raises(NoisyOrError, match="less probable than the smallest number"):
             posterior(network, ["x"], ["y"], method=method)
+
+
+def test_posteriors_keep_the_ids_of_their_records():
+    clinic = datasets.clinic()
+    names = clinic.structure.symptoms
+    findings = Findings.from_numpy(np.eye(2, 60), clinic.structure, record_ids=["m0", "m1"])
+    found = posteriors(clinic, findings)
+    assert found.record_ids == ("m0", "m1")
+    assert found.table().to_pandas()["record"].tolist() == ["m0", "m1"]
+    rows = {"record": ["x", "y"]} | {name: [1, 0] for name in names}
+    assert posteriors(clinic, pa.table(rows)).record_ids == ("x", "y")
+    assert posteriors(clinic, np.eye(2, 60)).table().to_pandas()["record"].tolist() == [0, 1]

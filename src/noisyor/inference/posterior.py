@@ -172,6 +172,8 @@ class Posteriors(ShownAsTable, EqualByValue):
     """Of records that were sampled; see `Posterior.effective_sample_size`."""
     flags: NDArray[np.uint16] | None = None
     """Records x diseases, or None where the network has no flags: see `Posterior.flags`."""
+    record_ids: tuple[Any, ...] | None = None
+    """The ids of the records, where they have some."""
 
     @property
     def is_flagged(self) -> NDArray[np.bool_]:
@@ -202,7 +204,9 @@ class Posteriors(ShownAsTable, EqualByValue):
             flagged["is_flagged"] = self.is_flagged[np.arange(len(self)), best]
         return ResultTable(
             {
-                "record": np.arange(len(self)),
+                "record": np.arange(len(self))
+                if self.record_ids is None
+                else list(self.record_ids),
                 "disease": pa.array(
                     [name if known else None for name, known in pairs], pa.string()
                 ),
@@ -367,9 +371,13 @@ def posteriors_of(
     found = iter_posteriors(network, findings.blocks, request, **options)
     flags = doubts_of(network, list_records([]), none.probabilities)
     parts = [Posteriors(network.structure, *none[:6], flags), *found]
-    columns = [field.name for field in fields(Posteriors)][1 : 7 if flags is None else None]
-    arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
-    return Posteriors(network.structure, *arrays)
+    columns = [field.name for field in fields(Posteriors)][1 : 7 if flags is None else 8]
+    whole: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in columns
+    }
+    if findings.record_ids is not None:
+        whole["record_ids"] = tuple(findings.record_ids.to_pylist())
+    return Posteriors(network.structure, **whole)
 
 
 def iter_posteriors(
