@@ -57,7 +57,7 @@ N_PROBES = 4
 N_MEASURED, NUDGE = 8, 0.01
 """Directions in which the curvature is measured where steps end, and how far in log odds."""
 MOST_MEASURED = 6
-"""How often it is measured."""
+"""How often it is measured: after that, what is left is taken for little."""
 SADDLE_STEPS = 1.0, 0.3, 0.1, 0.03, 0.01
 """How far to go from a saddle, as parts of the longest step."""
 EM_STEPS, FIRST_STEPS = 5, 12

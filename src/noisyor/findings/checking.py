@@ -147,7 +147,7 @@ def check_records(
     source, structure, options
         As for `Findings.read`.
     labels
-        A table of the diseases that records were seen to have, as for the method "observed".
+        A table of the diseases that some records were seen to have, joined as `fit` joins it.
     covariates
         Columns that hold covariates, not findings: these are not looked at here.
 
