@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from noisyor.gpu.card import is_simulated, n_multiprocessors
 
 
-def on_card(array: NDArray[Any]) -> Any:
+def on_card(array: NDArray[Any], stream: Any = 0) -> Any:
     """Return a copy of an array on the card."""
     from numba import cuda
 
-    return cuda.to_device(np.ascontiguousarray(array))
+    return cuda.to_device(np.ascontiguousarray(array), stream=stream)
 
 
 def from_card(array: Any) -> NDArray[Any]:

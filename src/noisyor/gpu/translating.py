@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast, get_origin
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisyor.gpu.card import is_simulated
 from noisyor.kernels import Kernel
@@ -82,5 +83,6 @@ def _device_function(function: Callable[..., Any]) -> Any:
     from numba import cuda
 
     returned = function.__annotations__.get("return")
-    inline = "always" if get_origin(returned) is np.ndarray else "never"
+    # Since NumPy 2.5 the origin of an NDArray is the alias itself.
+    inline = "always" if get_origin(returned) in (np.ndarray, NDArray) else "never"
     return cuda.jit(device=True, inline=inline)(function)

@@ -17,16 +17,23 @@ from noisyor.gpu.arrays import from_card, on_card, zeros_on_card
 from noisyor.moments.moments import Margins, Moments, sum_moments
 from noisyor.moments.plan import MomentPlan
 from noisyor.moments.tally import Accumulator, PlaneSlice, Tally
+from noisyor.parallel import in_threads
 
 WORDS_OF_BUFFER = 1024
 """So many times 64 records are sent at a time: with 4,075 symptoms 33 MB, which stay in the cache
 of a large card while their sets are counted."""
+TILE = 256
+"""Symptoms that stand near each other: pairs of two tiles are counted together."""
+SHORTEST = 16
+"""Words of a run, at least: a block of threads must begin and end it."""
 FEWEST_WORDS = 16
 MOST_COUNTED = 1 << 32
 """Counts on the card have 32 bits: before so many records they are brought here."""
 THREADS = 512 if not is_simulated() else 4
-CORE_RATE, CARD_RATE = 2.2e11, 1.3e13
-"""Sets x records a second, of one core (`noisyor reproduce speed`) and of an H200."""
+CORE_RATE, CARD_RATE = 1e11, 1.6e13
+"""Sets x records a second, of one core and of an H200 (`noisyor reproduce gpu`)..."""
+SENDING_SECONDS, FETCHING_SECONDS = 5e-11, 2.5e-7
+"""... for which a finding is sent, and a set is arranged and its counts are brought back."""
 MARGINS = ([0], [0, 1, 2], [0, 1, 2, 4, 3, 5, 6])
 """By order, the subsets whose counts are margins, as bits: in the order of `Margins`."""
 
@@ -34,36 +41,43 @@ MARGINS = ([0], [0, 1, 2], [0, 1, 2, 4, 3, 5, 6])
 def counting_work(plan: MomentPlan, n_records: int | None) -> Work:
     """Return what counting takes, as far as that is known beforehand."""
     n = 10_000_000 if n_records is None else n_records
-    sets = float(sum(plan.sizes)) * n
-    return Work(f"counting {sum(plan.sizes):,} sets", sets / CORE_RATE, sets / CARD_RATE)
+    n_sets = sum(plan.sizes)
+    on_the_way = SENDING_SECONDS * plan.structure.n_symptoms * n + FETCHING_SECONDS * n_sets
+    sets = float(n_sets) * n
+    return Work(f"counting {n_sets:,} sets", sets / CORE_RATE, sets / CARD_RATE + on_the_way)
+
+
+class WordRun(NamedTuple):
+    """Words of a plane whose records belong to one group."""
+
+    first: int
+    last: int
+    group: int
 
 
 class CardPlane(NamedTuple):
-    """Records on the card: a row per word of 32 records, a word per symptom."""
+    """Records on the card: a row per symptom, a word per 64 records."""
 
     present: Any
-    known: Any
+    unknown: Any
     """None where all findings are known."""
-    groups: Any
-    """Of each row."""
-    n_words: int
+    valid: Any
+    """Which bits are records."""
+    runs: list[WordRun]
 
 
 class Buffer:
-    """Columns of records that are sent to the card together, and what they become there."""
+    """Slices of records that are sent to the card together."""
 
-    def __init__(self, n_symptoms: int, n_words: int) -> None:
+    def __init__(self, n_symptoms: int, n_words: int, n_jobs: int = 1) -> None:
         from numba import cuda
 
-        self._shape = n_symptoms, n_words
+        self._shape, self._n_jobs = (n_symptoms, n_words), n_jobs
         self.stream = cuda.stream()
         self._here = [cuda.pinned_array(self._shape, np.uint64)]
-        self._there = [cuda.device_array((n_symptoms, 2 * n_words), np.uint32)]
-        self._turned = [cuda.device_array((2 * n_words, n_symptoms), np.uint32)]
+        self._there = [cuda.device_array(self._shape, np.uint64)]
         self._valid = cuda.pinned_array(n_words, np.uint64)
-        self._groups = cuda.pinned_array(2 * n_words, np.int32)
-        self._valid_there = cuda.device_array(2 * n_words, np.uint32)
-        self._groups_there = cuda.device_array(2 * n_words, np.int32)
+        self._valid_there = cuda.device_array(n_words, np.uint64)
         self.start()
 
     def start(self) -> None:
@@ -81,108 +95,160 @@ class Buffer:
         """Put a slice beside those that are there; it must have room."""
         from numba import cuda
 
-        here = slice(self.n_words, self.n_words + part.last - part.first)
         if has_unknown and len(self._here) == 1:
-            # All three before any is kept: one of them may not fit.
+            # Both before any is kept: one of them may not fit.
             more = (
                 cuda.pinned_array(self._shape, np.uint64),
-                cuda.device_array(self._there[0].shape, np.uint32),
-                cuda.device_array(self._turned[0].shape, np.uint32),
+                cuda.device_array(self._shape, np.uint64),
             )
-            for arrays, array in zip((self._here, self._there, self._turned), more, strict=True):
+            for arrays, array in zip((self._here, self._there), more, strict=True):
                 arrays.append(array)
-        if has_unknown and not self._has_unknown:
-            self._here[1][:, : here.start] = 0
         self._has_unknown |= has_unknown
-        self._here[0][:, here] = part.present[:, part.first : part.last]
-        if self._has_unknown:
-            self._here[1][:, here] = (
-                part.unknown[:, part.first : part.last] if part.unknown is not None else 0
-            )
-        self._valid[here] = part.valid
-        self._groups[2 * here.start : 2 * here.stop] = part.group
         self.slices.append(part)
-        self.n_words = here.stop
+        self.n_words += part.last - part.first
 
     def send(self) -> CardPlane:
-        """Send what was put in, and turn it there so that a row is a word of records."""
+        """Send what was put in."""
+        ends = np.cumsum([0, *(part.last - part.first for part in self.slices)]).tolist()
+        groups = [part.group for part in self.slices]
+        runs = list(map(WordRun, ends[:-1], ends[1:], groups))
+        in_threads(self._copy, list(zip(runs, self.slices, strict=True)), self._n_jobs)
+        self._valid_there.copy_to_device(self._valid, stream=self.stream)
+        for number in range(1 + self._has_unknown):
+            self._there[number].copy_to_device(self._here[number], stream=self.stream)
+        unknown = self._there[1] if self._has_unknown else None
+        return CardPlane(self._there[0], unknown, self._valid_there, runs)
+
+    def _copy(self, item: tuple[WordRun, PlaneSlice]) -> None:
+        """Copy a slice to where it is sent from."""
+        run, part = item
+        here, there = slice(run.first, run.last), slice(part.first, part.last)
+        self._here[0][:, here] = part.present[:, there]
+        if self._has_unknown:
+            self._here[1][:, here] = 0 if part.unknown is None else part.unknown[:, there]
+        self._valid[here] = part.valid
+
+
+class Chunks(NamedTuple):
+    """Sets of symptoms in the order in which they are counted: in chunks with few symptoms."""
+
+    bounds: NDArray[np.int32]
+    """Of each chunk its first set, how many it has, and the same of its symptoms."""
+    symptoms: NDArray[np.int32]
+    """Of all chunks, one after the other."""
+    sets: NDArray[np.uint16]
+    """A row for each member: its index among the symptoms of its chunk."""
+    numbers: NDArray[np.int32]
+    """Of each set its index in the plan."""
+
+    @classmethod
+    def arranged(cls, sets: NDArray[Any], most_sets: int, most_symptoms: int) -> "Chunks":
+        """Arrange sets in chunks: sets whose symptoms stand near each other are counted together.
+
+        >>> Chunks.arranged(np.array([[0, 1], [300, 301], [0, 2]]), 2, 9).numbers
+        array([0, 2, 1], dtype=int32)
+        """
+        tiles = np.zeros(len(sets), dtype=np.int64)
+        for members in sets.T // TILE:
+            tiles = tiles * (int(sets.max(initial=0)) // TILE + 1) + members
+        numbers = np.argsort(tiles, kind="stable")
+        sets = sets[numbers]
+        firsts = range(0, len(sets), most_sets)
+        waiting = [(first, min(first + most_sets, len(sets))) for first in firsts][::-1]
+        bounds, symptoms, n_symptoms = [], [], 0
+        members = np.empty(sets.shape, dtype=np.uint16)
+        while waiting:
+            first, last = waiting.pop()
+            found, index = np.unique(sets[first:last], return_inverse=True)
+            if len(found) > most_symptoms:
+                middle = (first + last) // 2
+                waiting += [(middle, last), (first, middle)]
+                continue
+            members[first:last] = index.reshape(last - first, -1)
+            bounds.append((first, last - first, n_symptoms, len(found)))
+            symptoms.append(found)
+            n_symptoms += len(found)
+        return cls(
+            np.array(bounds, np.int32), np.concatenate(symptoms).astype(np.int32),
+            np.ascontiguousarray(members.T), numbers.astype(np.int32),
+        )  # fmt: skip
+
+
+class CardSets:
+    """Sets of one order on the card."""
+
+    def __init__(self, sets: NDArray[Any], *, with_margins: bool) -> None:
         from noisyor.moments import card_kernels as kernels
 
-        n_words, tile = 2 * self.n_words, kernels.TILE
-        grid = -(-n_words // tile), -(-self._shape[0] // tile)
-        self._valid_there.copy_to_device(self._valid.view(np.uint32), stream=self.stream)
-        self._groups_there.copy_to_device(self._groups, stream=self.stream)
-        for number in range(1 + self._has_unknown):
-            there = self._there[number]
-            there.copy_to_device(self._here[number].view(np.uint32), stream=self.stream)
-            kernels.turn_columns[grid, (tile, 8 if not is_simulated() else 1), self.stream](
-                there, self._valid_there, number == 1, n_words, self._turned[number]
-            )
-        known = self._turned[1] if self._has_unknown else None
-        return CardPlane(self._turned[0], known, self._groups_there, n_words)
+        self.order, self.with_margins = sets.shape[1], with_margins
+        n_sets = THREADS * (1 if with_margins else kernels.SETS_OF_THREAD)
+        most = kernels.most_near(kernels.FEW_ROWS, with_margins)
+        chunks = Chunks.arranged(sets, n_sets, most)
+        self.n_chunks, widest = len(chunks.bounds), int(chunks.bounds[:, 3].max())
+        has_room = widest <= kernels.most_near(kernels.MANY_ROWS, with_margins)
+        n_rows = kernels.MANY_ROWS if has_room else kernels.FEW_ROWS
+        self._kernel = kernels.count_kernel(self.order, n_rows, with_margins)
+        self._arrays = tuple(on_card(array) for array in chunks)
+
+    def count(self, plane: CardPlane, counts: Any, stream: Any = 0) -> None:
+        """Add the counts over the records of a plane."""
+        wanted = -(-16 * n_multiprocessors() // self.n_chunks)
+        runs = on_card(np.array(_shortened(plane.runs, wanted), np.int32), stream)
+        # Without margins nobody looks at what is unknown.
+        unknown = plane.present if plane.unknown is None else plane.unknown
+        self._kernel[(self.n_chunks, len(runs)), THREADS, stream](
+            plane.present, unknown, plane.valid, runs, *self._arrays, counts
+        )
+
+
+def _shortened(runs: list[WordRun], wanted: int) -> list[WordRun]:
+    """Cut runs where there are few, so that all of the card has work."""
+    parts = -(-wanted // max(len(runs), 1))
+    return [
+        run._replace(first=first, last=min(first + length, run.last))
+        for run in runs
+        for length in [max(-(-(run.last - run.first) // parts), SHORTEST)]
+        for first in range(run.first, run.last, length)
+    ]
 
 
 class CardCounts:
     """Counts of a plan by group that stay on the card until they are fetched."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, *, with_margins: bool) -> None:
-        self._plan, self._n_groups, self._with_margins = plan, n_groups, with_margins
-        sets = [plan.sets(order).astype(np.int32) for order in (1, 2, 3)]
-        self._orders = [order for order in (1, 2, 3) if len(sets[order - 1])]
-        self._sets = {order: on_card(sets[order - 1]) for order in self._orders}
-        self._counts = {
-            order: zeros_on_card(self._shape(order), np.uint32) for order in self._orders
+        self._n_groups, self._with_margins = n_groups, with_margins
+        self._sets = {
+            order: CardSets(plan.sets(order), with_margins=with_margins)
+            for order in (1, 2, 3)
+            if len(plan.sets(order))
         }
+        self._shapes = {
+            order: (n_groups, len(plan.sets(order)), 1 << order if with_margins else 1)
+            for order in self._sets
+        }
+        self.start()
 
-    def _shape(self, order: int) -> tuple[int, ...]:
-        shape = self._n_groups, len(self._plan.sets(order))
-        return (*shape, 1 << order) if self._with_margins else shape
+    def start(self) -> None:
+        """Begin with no counts."""
+        self._counts = {
+            order: zeros_on_card(shape, np.uint32) for order, shape in self._shapes.items()
+        }
 
     def add(self, plane: CardPlane, stream: Any = 0) -> None:
         """Count the records of a plane."""
-        for order in self._orders:
-            count_plane(plane, order, self._sets[order], self._counts[order], stream)
+        for order, sets in self._sets.items():
+            sets.count(plane, self._counts[order], stream)
 
     def fetch(self, into: Accumulator) -> None:
         """Add the counts to others, here, and start with none."""
-        for order in self._orders:
-            found = from_card(self._counts[order])
+        for order, counts in self._counts.items():
+            found = from_card(counts)
             here = into.present[order - 1]
             if self._with_margins:
                 margins = into.margins[order - 1]
                 margins += found[..., MARGINS[order - 1]].reshape(margins.shape)
-                found = found[..., -1]
-            here += found
-            self._counts[order] = zeros_on_card(self._shape(order), np.uint32)
-
-
-def count_plane(plane: CardPlane, order: int, sets: Any, counts: Any, stream: Any = 0) -> None:
-    """Add the counts of sets of one order over the records of a plane."""
-    from noisyor.moments import card_kernels as kernels
-
-    n_symptoms, n_words = plane.present.shape[1], plane.n_words
-    if plane.known is not None:
-        grid, length = _grid(len(sets), n_words, THREADS)
-        kernels.margin_kernel(order)[grid, THREADS, stream](
-            plane.present, plane.known, plane.groups, sets, n_words, length, counts
-        )
-        return
-    rows = kernels.NEAR_WORDS // n_symptoms
-    grid, length = _grid(len(sets), n_words, THREADS * kernels.SETS_OF_THREAD)
-    kernels.count_kernel(order, rows > 0)[grid, THREADS, stream](
-        plane.present, plane.groups, sets, n_words, length, max(rows, 1), counts
-    )
-
-
-def _grid(n_sets: int, n_words: int, sets_of_block: int) -> tuple[tuple[int, int], int]:
-    """Return how many blocks of threads there are, and how many words each takes.
-
-    Where sets are few, the words are shared among more blocks, so that all of the card has work.
-    """
-    across = -(-n_sets // sets_of_block)
-    wanted = -(-16 * n_multiprocessors() // across)
-    length = max(-(-n_words // wanted), 16)
-    return (across, -(-n_words // length)), length
+            here += found[..., -1]
+        self.start()
 
 
 class CardTally:
@@ -222,7 +288,8 @@ class CardTally:
     def _put(self, part: PlaneSlice, has_unknown: bool) -> None:
         """Put a part into the buffer; if that is full, have it counted first."""
         if not self._buffers:
-            self._buffers = [Buffer(len(part.present), self._n_words) for _ in range(2)]
+            size = len(part.present), self._n_words
+            self._buffers = [Buffer(*size, self._n_jobs) for _ in range(2)]
         if self._buffers[0].room < part.last - part.first:
             self._count_buffer()
         self._buffers[0].take(part, has_unknown)
@@ -235,7 +302,7 @@ class CardTally:
             if self._n_there + int(n_records.sum()) >= MOST_COUNTED:
                 self._fetch()  # counters of 32 bits would overflow
             plane = buffer.send()
-            has_margins = plane.known is not None
+            has_margins = plane.unknown is not None
             if has_margins not in self._counts:
                 self._counts[has_margins] = CardCounts(
                     self._plan, self._n_groups, with_margins=has_margins

@@ -68,27 +68,47 @@ def test_records_by_id_and_in_short_runs():
     assert moments.n_records == findings.n_records
 
 
-def test_rows_that_do_not_fit_near_memory(monkeypatch):
-    monkeypatch.setattr(card_kernels, "NEAR_WORDS", 1)
+@pytest.mark.parametrize("unknown", [0.0, 0.1])
+def test_sets_whose_symptoms_do_not_fit_near_memory_are_counted_in_more_chunks(
+    monkeypatch, unknown
+):
+    monkeypatch.setattr(card_kernels, "NEAR_WORDS", 24)
     card_kernels.count_kernel.cache_clear()
-    findings, plan, _ = random_case(3, 0.0)
+    findings, plan, _ = random_case(3, unknown)
     assert count_moments(findings, plan, device="gpu") == count_moments(findings, plan)
     card_kernels.count_kernel.cache_clear()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_chunks_hold_every_set_once(order):
+    rng = np.random.default_rng(order)
+    sets = np.array([rng.choice(900, order, replace=False) for _ in range(500)])
+    chunks = tally_on_card.Chunks.arranged(sets, 64, 100)
+    found = np.empty_like(sets)
+    for first, n_sets, first_symptom, n_symptoms in chunks.bounds:
+        assert n_sets <= 64
+        assert n_symptoms <= 100
+        symptoms = chunks.symptoms[first_symptom : first_symptom + n_symptoms]
+        here = slice(first, first + n_sets)
+        found[chunks.numbers[here]] = symptoms[chunks.sets[:, here].T]
+    assert (found == sets).all()
+    assert sorted(chunks.numbers) == list(range(500))
 
 
 def test_quartets():
     """Plans have no order four yet; kernels have."""
     rng = np.random.default_rng(0)
-    bits = rng.random((96, 6)) < 0.6
-    plane = np.packbits(bits, axis=0, bitorder="little").T.copy().view("<u4").T.copy()
-    sets = np.array(list(itertools.combinations(range(6), 4)), np.int32)
-    groups = np.array([0, 1, 1], np.int32)
-    counts = cuda.to_device(np.zeros((2, len(sets)), np.uint32))
-    there = tally_on_card.CardPlane(cuda.to_device(plane), None, cuda.to_device(groups), 3)
-    tally_on_card.count_plane(there, 4, cuda.to_device(sets), counts)
-    for group, rows in enumerate([bits[:32], bits[32:]]):
+    bits = rng.random((192, 6)) < 0.6
+    columns = np.packbits(bits, axis=0, bitorder="little").T.copy().view("<u8")
+    sets = np.array(list(itertools.combinations(range(6), 4)))
+    counts = cuda.to_device(np.zeros((2, len(sets), 1), np.uint32))
+    runs = [tally_on_card.WordRun(0, 1, 0), tally_on_card.WordRun(1, 3, 1)]
+    valid = cuda.to_device(np.full(3, ~np.uint64(0)))
+    plane = tally_on_card.CardPlane(cuda.to_device(columns), None, valid, runs)
+    tally_on_card.CardSets(sets, with_margins=False).count(plane, counts)
+    for group, rows in enumerate([bits[:64], bits[64:]]):
         expected = naive.count_sets(rows.astype(int).tolist(), sets.tolist())
-        assert counts.copy_to_host()[group].tolist() == [present for _, present in expected]
+        assert counts.copy_to_host()[group, :, 0].tolist() == [found for _, found in expected]
 
 
 def test_counts_are_brought_here_before_they_overflow(monkeypatch):
@@ -186,6 +206,6 @@ def test_a_card_that_fails_says_so(monkeypatch):
         raise RuntimeError("unspecified launch failure")
 
     findings, plan = full_case()
-    monkeypatch.setattr(tally_on_card, "count_plane", fail)
+    monkeypatch.setattr(tally_on_card.CardSets, "count", fail)
     with pytest.raises(CardError, match="failed while counting .unspecified launch failure"):
         count_moments(findings, plan, device="gpu")
