@@ -85,9 +85,10 @@ class KernelCache(caching.FunctionCache):
 
 @functools.cache
 def stamp_of(module: str) -> str:
-    """Return what changes with a module of kernels, or with another whose kernels it calls."""
+    """Return what changes with a module of kernels, one that it calls, or how they are compiled."""
     digest = hashlib.sha256()
-    for name in sorted(_modules_below(module, {module})):
+    compilers = "noisyor.kernels.compiling", "noisyor.kernels.borrowing"
+    for name in [*sorted(_modules_below(module, {module})), *compilers]:
         digest.update(_source_of(name))
     return digest.hexdigest()
 

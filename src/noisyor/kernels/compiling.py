@@ -15,6 +15,7 @@ import numba
 from numba.core import codegen, compiler
 
 from noisyor.kernels import IS_COMPILING, Kernel
+from noisyor.kernels.borrowing import with_borrowing
 from noisyor.kernels.cache import cache_of
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -37,7 +38,15 @@ def inner_dispatcher(kernel: Kernel) -> Any:
     return numba.njit(**options, pipeline_class=InnerCompiler)(kernel.py_func)
 
 
-class OuterCompiler(compiler.Compiler):
+class KernelCompiler(compiler.Compiler):
+    """Compiles functions whose arguments are borrowed."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the steps."""
+        return [with_borrowing(pipeline) for pipeline in super().define_pipelines()]
+
+
+class OuterCompiler(KernelCompiler):
     """Compiles a kernel; what it calls stays a part of it."""
 
     def compile_extra(self, function: Any) -> Any:
@@ -50,7 +59,7 @@ class OuterCompiler(compiler.Compiler):
             return super().compile_extra(function)
 
 
-class InnerCompiler(compiler.Compiler):
+class InnerCompiler(KernelCompiler):
     """Compiles what is to be a part of a kernel."""
 
     def compile_extra(self, function: Any) -> Any:
