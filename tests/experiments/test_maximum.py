@@ -39,3 +39,17 @@ def test_weak_networks_are_as_said():
     assert (np.bincount(network.structure.edges[:, 0]) == 5).all()
     assert network.failures.min() >= 0.5
     assert network != weak_network(20, seed=4)
+
+
+def test_loss_is_the_divergence_of_new_records(monkeypatch):
+    truth = datasets.figure1(0)
+    other = truth.with_parameters(truth.parameters.map(lambda values: 0.9 * values + 0.05))
+    states = (np.arange(32)[:, None] >> np.arange(5) & 1).astype(np.uint8)
+    of_truth, of_other = (posteriors(each, states).log_evidences for each in (truth, other))
+    assert np.exp(of_truth).sum() == pytest.approx(1.0)
+    divergence = np.exp(of_truth) @ (of_truth - of_other)
+    losses = [maximum.loss_of(other, truth, truth.sample(3000, rng=seed)) for seed in range(20)]
+    assert np.mean(losses) == pytest.approx(divergence, rel=0.1)
+    plain = [-maximum._gain(other, truth, truth.sample(3000, rng=s)) / 3000 for s in range(20)]
+    assert np.mean(plain) == pytest.approx(divergence, rel=0.5)
+    assert np.std(losses) < 0.5 * np.std(plain)

@@ -162,18 +162,29 @@ class ExactExpectation:
         return np.asarray(bits[:, :n_diseases].astype(np.bool_))
 
     def thinned(self, n_records: int, seed: int, *, keep_labelled: bool = False) -> Self:
-        """Return the expectation of about so many of the records, chosen at random.
+        """Return the expectation of about so many of the records, chosen at random."""
+        return self.parted(n_records, seed, keep_labelled=keep_labelled)[0]
+
+    def parted(
+        self, n_records: int, seed: int, *, keep_labelled: bool = False
+    ) -> tuple[Self, Self | None]:
+        """Return the expectations of about so many of the records, at random, and of the others.
 
         Each distinct record keeps its share of the weight, rounded at random; where labels are to
-        be kept, those with one keep all of it.
+        be kept, those with one keep all of it. None: there are no others.
         """
-        share = n_records / max(self.totals.n_records, 1.0)
+        share, old = n_records / max(self.totals.n_records, 1.0), self.records.weights
         if share >= 1.0:
-            return self
+            return self, None
         rng = np.random.default_rng(seed)
-        weights = rng.binomial(self.records.weights.astype(np.int64), share).astype(np.float64)
+        weights = rng.binomial(old.astype(np.int64), share).astype(np.float64)
         if keep_labelled and len(self.seen.known):
-            weights = np.where(self.seen.known.any(axis=1), self.records.weights, weights)
+            weights = np.where(self.seen.known.any(axis=1), old, weights)
+        left = old - weights
+        return self._weighted(weights), self._weighted(left) if left.any() else None
+
+    def _weighted(self, weights: Floats) -> Self:
+        """Return the expectation of records that count for other numbers of them."""
         other = copy.copy(self)
         other._keep(np.flatnonzero(weights), weights)
         return other

@@ -400,8 +400,8 @@ def find_maximum(
 ) -> tuple[Run, BetaPriors]:
     """Return the way to the highest maximum from some starts, and the weak priors.
 
-    The starts climb over some of the records, all with a label among them; the one that gets
-    highest goes on over more and more of them. Weak priors, which count for a `share`, are those of
+    The starts climb over some of the records, all with a label among them; the one of which all are
+    most likely (`_heights`) goes on over more and more of them. Weak priors, which count for a `share`, are those of
     where it is, and stay as they are for the last steps. What is returned is not below any of the
     starts.
     """
@@ -428,14 +428,9 @@ def find_maximum(
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
     n_em_steps = min(EM_STEPS, limits.max_iter)
-    part = expectation.thinned(FIRST_RECORDS, seed, keep_labelled=True)
+    part, others = expectation.parted(FIRST_RECORDS, seed, keep_labelled=True)
     found = [first_climbed(start) for start in starts]
-    beliefs = BetaPriors.none(expectation.structure).believing(fixed)
-    heights = [
-        part.expect(each.network).log_likelihood
-        + beliefs.log_density(each.network, ~fixed.mask.vector)
-        for each in found
-    ]
+    heights = _heights([each.network for each in found], part, others, fixed)
     begun, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
     while 2 * size < expectation.totals.n_records:
         begun = climbed(expectation.thinned(size, seed, keep_labelled=True), begun)
@@ -446,3 +441,29 @@ def find_maximum(
     n_before = begun.n_steps if highest is begun.network else 0
     run = climb_penalised(likelihood, highest, limits)
     return run._replace(n_before=n_before), likelihood.priors
+
+
+def _heights(
+    networks: Sequence[NoisyOrNetwork],
+    part: ExactExpectation,
+    others: ExactExpectation | None,
+    fixed: Beliefs,
+) -> list[float]:
+    """Return how likely networks are that were found on a part of the records, for a choice.
+
+    Chance makes its records more likely, and others as much less: the more so, the more a network
+    follows them (few strong edges in place of many weak ones). What both say together is free of
+    that, so records that were not looked at count as much, where there are as many.
+    """
+    beliefs, is_free = BetaPriors.none(part.structure).believing(fixed), ~fixed.mask.vector
+    parts = [part]
+    if others is not None and others.totals.n_records >= part.totals.n_records:
+        parts.append(others.thinned(int(part.totals.n_records), seed=0))
+
+    def height(network: NoisyOrNetwork) -> float:
+        for each in parts:
+            each.cut(network)
+        both = sum(each.expect(network).log_likelihood for each in parts)
+        return float(both + beliefs.log_density(network, is_free))
+
+    return [height(network) for network in networks]

@@ -56,6 +56,8 @@ from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
+RECORDS_OF_PARAMETER = 20
+"""With so many, the likelihood has one maximum to speak of, whatever pairs and triplets tell."""
 TOGETHER_WIDE_ONLY = (
     "from records with a row per finding a cluster does not learn how diseases occur together, or "
     "depend on covariates: write them with a column per symptom, or leave out the cluster."
@@ -520,9 +522,12 @@ def _refined(problem: Problem) -> Estimate:
         progress=problem.source.progress,
     )  # fmt: skip
     knows_more = problem.source.has_labels or problem.fixed.has_weighted
-    if pooled.groups and not knows_more and pooled.estimate().is_all_doubtful:
-        # Where pairs and triplets tell nothing, the likelihood has many maxima, most of them far
-        # from the truth, and the information at one of them says nothing of the others.
+    is_scarce = fitted.moments.n_records < RECORDS_OF_PARAMETER * problem.structure.n_parameters
+    may_doubt = pooled.groups and is_scarce and not knows_more
+    if may_doubt and pooled.estimate().is_all_doubtful:
+        # Where pairs and triplets tell nothing, and records are few for so many parameters, the
+        # likelihood has many maxima, most of them far from the truth, and the information at one of
+        # them says nothing of the others.
         estimate = estimate.flagging(Flag.WEAK, Parameters.full(problem.structure, True))
     return replace(estimate, moments=fitted.moments)
 
