@@ -401,9 +401,9 @@ def find_maximum(
     """Return the way to the highest maximum from some starts, and the weak priors.
 
     The starts climb over some of the records, all with a label among them; the one of which all are
-    most likely (`_heights`) goes on over more and more of them. Weak priors, which count for a `share`, are those of
-    where it is, and stay as they are for the last steps. What is returned is not below any of the
-    starts.
+    most likely (`_heights`) goes on over more and more of them. Weak priors, which count for a
+    `share`, are those of where it is, and stay as they are for the last steps. What is returned is
+    not below any of the starts.
     """
 
     def likelihood_of(part: ExactExpectation, network: NoisyOrNetwork) -> PenalisedLikelihood:
