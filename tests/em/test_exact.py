@@ -7,7 +7,7 @@ import naive
 from conftest import as_lists, network_on, with_unknown
 from em.small_networks import small_network
 from inference.patients import random_patient
-from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure
+from noisyor import Findings, NoisyOrError, NoisyOrNetwork, Structure, datasets
 from noisyor.em import exact
 from noisyor.em.exact import ExactExpectation
 from noisyor.parameters import Parameters, from_log_odds, log_odds
@@ -225,3 +225,14 @@ def test_whatever_is_too_much_work_is_cut_until_it_is_not(rng):
     expectation.cut(network)
     assert 0 < expectation.cut_diseases().sum() < 40
     assert np.isfinite(expectation.expect(network).log_likelihood)
+
+
+def test_records_are_parted_into_two_that_add_up():
+    network = datasets.figure1(rng=0)
+    whole = ExactExpectation(network.sample(3000, rng=1))
+    part, others = whole.parted(1000, seed=0)
+    assert part.totals.n_records + others.totals.n_records == 3000
+    assert 850 < part.totals.n_records < 1150
+    both = part.expect(network).log_likelihood + others.expect(network).log_likelihood
+    assert both == pytest.approx(whole.expect(network).log_likelihood)
+    assert whole.parted(5000, seed=0) == (whole, None)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from conftest import random_structure
 from noisyor import NoisyOrLearner, Structure, datasets
 from noisyor.evaluation import check_intervals
 from noisyor.experiments.settings import weak_network
@@ -10,6 +11,7 @@ from noisyor.learning import Flag
 from noisyor.learning.trust import (
     all_if_most,
     flat_directions,
+    hides_in_weak_edges,
     intervals_of,
     moment_intervals,
     rests_on_few,
@@ -154,3 +156,22 @@ def test_pooled_intervals_of_few_cases_hold_the_truth():
         found = check_intervals(learner.fit(network.sample(600, rng=seed)).estimate_, network)
         held.append(found["failure"].holds[found["failure"].is_sound])
     assert 0.89 < np.concatenate(held).mean() < 0.99  # 0.83 without widening
+
+
+def test_priors_and_leaks_that_hide_in_weak_edges():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        structure = random_structure(rng)
+        failures = rng.uniform(0.5, 1.0, structure.n_edges)
+        errors = rng.choice([0.0, 0.02, 0.2, np.nan], structure.n_edges)
+        found = hides_in_weak_edges(structure, failures, errors)
+        told = [
+            error == 0 or 1 - failure >= 1.96 * error
+            for failure, error in zip(failures, errors, strict=True)
+        ]
+        for axis, part in ((0, found.priors), (1, found.leaks)):
+            for index, is_hidden in enumerate(part):
+                own = [is_told for edge, is_told in zip(structure.edges, told, strict=True)
+                       if edge[axis] == index]  # fmt: skip
+                assert is_hidden == (sum(own) < len(own) / 2)
+        assert not found.failures.any()

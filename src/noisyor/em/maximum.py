@@ -47,7 +47,10 @@ MOST_TRIES = 8
 """Steps that are tried with more and more damping."""
 FIRST_RECORDS, MORE_RECORDS = 5000, 4
 """The first steps look at so many records, chosen at random, the next ones at so many times more:
-they are cheap, and get past maxima of no account that all records together have."""
+they are cheap, and get past maxima of no account that all records together have..."""
+RECORDS_OF_PARAMETER = 20
+"""... but at no fewer for a parameter: of those, chance makes few strong edges of many weak ones,
+and from there steps over all records do not find back."""
 FIRST_SHARE = 0.05
 """Weak priors count for this share of theirs in the first steps."""
 N_SECANTS = 5
@@ -428,10 +431,11 @@ def find_maximum(
 
     first = Limits(min(FIRST_STEPS, limits.max_iter), 0.0)
     n_em_steps = min(EM_STEPS, limits.max_iter)
-    part, others = expectation.parted(FIRST_RECORDS, seed, keep_labelled=True)
+    size = max(FIRST_RECORDS, RECORDS_OF_PARAMETER * expectation.structure.n_parameters)
+    part, others = expectation.parted(size, seed, keep_labelled=True)
     found = [first_climbed(start) for start in starts]
     heights = _heights([each.network for each in found], part, others, fixed)
-    begun, size = found[int(np.argmax(heights))], MORE_RECORDS * FIRST_RECORDS
+    begun, size = found[int(np.argmax(heights))], MORE_RECORDS * size
     while 2 * size < expectation.totals.n_records:
         begun = climbed(expectation.thinned(size, seed, keep_labelled=True), begun)
         size *= MORE_RECORDS

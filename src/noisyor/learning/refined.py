@@ -56,6 +56,7 @@ from noisyor.learning.trust import (
     FlatDirections,
     all_if_most,
     flat_directions,
+    hides_in_weak_edges,
     rests_on_few,
     rests_on_priors,
 )
@@ -332,8 +333,10 @@ def _flags(found: Climbed, errors: Parameters, fixed: Beliefs) -> Parameters:
         weak = rests_on_priors(network.parameters, errors, found.priors.without_beliefs())
     else:
         weak = Parameters.split(structure, found.flat.is_flat)
+    hidden = hides_in_weak_edges(structure, network.failures, errors.failures)
     is_learned = fixed.mask.map(np.logical_not)
-    return all_if_most(weak.map(np.logical_or, few), is_learned).map(
+    weak = weak.map(lambda *found: np.any(found, axis=0), few, hidden)
+    return all_if_most(weak, is_learned).map(
         lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
         Parameters.of_diseases(structure, found.unidentified),
     )

@@ -20,6 +20,8 @@ LONGEST = 0.9
 """A 95% interval that is longer holds nearly everything that could be."""
 MOST_WEAK = 0.75
 """With a larger share of weak parameters, all are."""
+MOST_UNTOLD = 0.5
+"""With a larger share of edges that cannot be told from none, a disease or leak is weak."""
 TRADED = 0.5
 """The least correlation of two parameters that trade off."""
 NEAR_BOUND = 5.0
@@ -120,6 +122,28 @@ def rests_on_few(
         return Parameters(
             ~(cases >= FEWEST_CASES), ~(at_risk >= FEWEST_CASES), ~(known >= FEWEST_CASES)
         )
+
+
+def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) -> Parameters:
+    """Return True for priors and leaks that rest on edges which cannot be told from none.
+
+    Of such edges chance makes some too strong and none weaker than nothing; priors, which are known
+    by their products with the edges, become too small in turn, all of them together, and leaks take
+    what is left. The information, which is that of a smooth maximum, does not show it.
+    """
+    diseases, symptoms = structure.edges.T
+    with np.errstate(invalid="ignore"):
+        is_untold = ~(1.0 - failures >= 1.96 * errors) & (errors != 0.0)
+
+    def is_most(ends: Indices, n: int) -> Booleans:
+        return np.asarray(
+            np.bincount(ends, is_untold, n) > MOST_UNTOLD * np.bincount(ends, minlength=n)
+        )
+
+    return Parameters(
+        is_most(diseases, structure.n_diseases), np.zeros(structure.n_edges, dtype=np.bool_),
+        is_most(symptoms, structure.n_symptoms),
+    )  # fmt: skip
 
 
 def says_nothing(lower: Floats, upper: Floats) -> Booleans:
