@@ -24,6 +24,10 @@ NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK, "health_k
 METHODS = ("refined", "pooled")
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
+ONLY_SIZES = {"weak60": (3000, 10_000)}
+"""Where a cell takes many minutes."""
+N_LARGEST = {"weak40": 2, "ddxplus": 2, "health_knowledge_graph": 2}
+"""Samples of 100,000 records of networks where each takes many minutes."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
 
@@ -31,12 +35,19 @@ N_TESTED = 10_000
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List networks, records and methods, five samples each, or more of small ones."""
     names = settings.pick(settings.available(*NETWORKS), ["figure1", WEAK[0]])
+    sizes = settings.pick((3000, 10_000, 100_000), (1000,))
+
+    def n_samples(name: str, n_records: int) -> int:
+        n = N_SAMPLES.get(name, 5)
+        return settings.pick(N_LARGEST.get(name, n) if n_records == sizes[-1] else n, 1)
+
     return [
         cell
-        for n_records in settings.pick((3000, 10_000, 100_000), (1000,))
+        for n_records in sizes
         for name in names
+        if n_records in ONLY_SIZES.get(name, sizes)
         for cell in cells_of(
-            [name], [n_records], settings.seeds(settings.pick(N_SAMPLES.get(name, 5), 1)), METHODS
+            [name], [n_records], settings.seeds(n_samples(name, n_records)), METHODS
         )
     ]
 
