@@ -412,7 +412,9 @@ def test_fit_with_labels_of_some_records(run, labelled_files):
         code, out, _ = run(*learn, "-o", learned, "--labels", labelled_files / name)
         assert code == 0
         assert "the same symptoms" not in " ".join(out.split())
+        assert "from 2,000 records, 200 of them with a label" in " ".join(out.split())
         found.append(NoisyOrNetwork.load(learned))
+    assert "records with a label" in run("info", learned)[1]
     assert found[0] == found[1]  # to the last digit
     assert NoisyOrNetwork.load(learned).priors == pytest.approx([0.1, 0.2], abs=0.05)
     (labelled_files / "wrong.csv").write_text("patient,gout\np1,1\n")

@@ -187,6 +187,8 @@ def _learned_facts(estimate: "noisyor.Estimate") -> Facts:
         "parameters with a standard error": int(np.isfinite(estimate.standard_errors.vector).sum()),
     }
     if made is not None:
+        labelled = made.settings.get("labelled_records")
+        facts |= {} if labelled is None else {"records with a label": labelled}
         facts |= {"learned on": made.date, "by version": made.version}
         facts |= {} if made.seed is None else {"seed": made.seed}
     facts["explains its records"] = {True: "yes", False: "no", None: "not known"}[fits]

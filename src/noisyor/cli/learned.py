@@ -1,5 +1,6 @@
 """What was learned: facts for machines, tables for people."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ def facts_of(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]
         "warning": estimate.doubt or None,
         "method": estimate.method,
         "records": estimate.n_records,
+        "labelled_records": _settings(estimate).get("labelled_records"),
         **{
             f"{name}s": {
                 "all": len(part.values),
@@ -51,6 +53,11 @@ def facts_of(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]
             "causes": misfits.cause_table().to_pylist(),
         },
     }
+
+
+def _settings(estimate: "noisyor.Estimate") -> Mapping[str, Any]:
+    """Return how it was learned, as far as that is known."""
+    return {} if estimate.lineage is None else estimate.lineage.settings
 
 
 def _cause_facts(estimate: "noisyor.Estimate") -> dict[str, Any] | None:
@@ -86,7 +93,10 @@ def show_estimate(estimate: "noisyor.Estimate") -> None:
     table = text_table(titles, rows, left=["parameter"])
     if estimate.doubt:
         show(estimate.doubt)
-    show(f"Learned from {count_of(estimate.n_records, 'record')} ({estimate.method}).", table)
+    labelled = _settings(estimate).get("labelled_records")
+    of_them = "" if labelled is None else f", {labelled:,} of them with a label"
+    records = count_of(estimate.n_records, "record")
+    show(f"Learned from {records}{of_them} ({estimate.method}).", table)
     for flag, reason in REASONS.items():
         counts = {name: part.count(flag) for name, part in estimate.parts.items()}
         listed = ", ".join(count_of(n, kind) for kind, n in counts.items() if n)

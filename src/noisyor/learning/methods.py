@@ -158,6 +158,12 @@ class RecordSource:
         """True if diseases of some records were seen."""
         return self._labels is not None or getattr(self.records, "labels", None) is not None
 
+    @property
+    def n_labelled(self) -> int | None:
+        """How many of the records have a label; None where they are on a cluster."""
+        labels = getattr(self.records, "labels", None)
+        return None if labels is None else int(labels.is_labelled.sum())
+
     def label(self, labels: Any, *, complete: bool) -> None:
         """Join labels to the records: by ids on a cluster, otherwise in memory from now on."""
         if self.moments is not None:
@@ -384,6 +390,8 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
             shrink=settings.shrink, settings=settings.em, progress=source.progress,
         )  # fmt: skip
     facts = settings.facts() | together.facts(estimate.network.causes.effects)
+    if source.has_labels:
+        facts["labelled_records"] = source.n_labelled
     return replace(estimate, lineage=Lineage.now(facts, settings.em.rng))
 
 

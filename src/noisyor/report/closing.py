@@ -18,6 +18,7 @@ SETTINGS = {
     "max_operations": "operations that a record may take to be solved exactly",
     "robust": "standard errors that hold in a wrong network",
     "causes": "how diseases occur together",
+    "labelled_records": "records with a label",
     "n_traits": "traits",
     "covariates": "covariates",
     "pseudo_counts": "pseudo-counts",
