@@ -173,5 +173,6 @@ def test_priors_and_leaks_that_hide_in_weak_edges():
             for index, is_hidden in enumerate(part):
                 own = [is_told for edge, is_told in zip(structure.edges, told, strict=True)
                        if edge[axis] == index]  # fmt: skip
-                assert is_hidden == (sum(own) < len(own) / 2)
+                is_all = sum(told) < 0.33 * len(told)
+                assert is_hidden == (is_all or sum(own) < len(own) / 2)
         assert not found.failures.any()

@@ -20,8 +20,9 @@ LONGEST = 0.9
 """A 95% interval that is longer holds nearly everything that could be."""
 MOST_WEAK = 0.75
 """With a larger share of weak parameters, all are."""
-MOST_UNTOLD = 0.5
-"""With a larger share of edges that cannot be told from none, a disease or leak is weak."""
+MOST_UNTOLD, MOST_UNTOLD_OF_ALL = 0.5, 0.67
+"""With a larger share of edges that cannot be told from none, a prior or leak is weak; or all are,
+where it is the share of all edges."""
 TRADED = 0.5
 """The least correlation of two parameters that trade off."""
 NEAR_BOUND = 5.0
@@ -128,17 +129,19 @@ def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) 
     """Return True for priors and leaks that rest on edges which cannot be told from none.
 
     Of such edges chance makes some too strong and none weaker than nothing; priors, which are known
-    by their products with the edges, become too small in turn, all of them together, and leaks take
-    what is left. The information, which is that of a smooth maximum, does not show it.
+    by their products with the edges, become too small in turn, and leaks take what is left. The
+    information, which is that of a smooth maximum, does not show it. Where most edges are such, all
+    priors and leaks rest on them.
     """
     diseases, symptoms = structure.edges.T
     with np.errstate(invalid="ignore"):
         is_untold = ~(1.0 - failures >= 1.96 * errors) & (errors != 0.0)
 
+    is_all = bool(is_untold.mean() > MOST_UNTOLD_OF_ALL) if len(is_untold) else False
+
     def is_most(ends: Indices, n: int) -> Booleans:
-        return np.asarray(
-            np.bincount(ends, is_untold, n) > MOST_UNTOLD * np.bincount(ends, minlength=n)
-        )
+        n_edges = np.bincount(ends, minlength=n)
+        return np.asarray(is_all | (np.bincount(ends, is_untold, n) > MOST_UNTOLD * n_edges))
 
     return Parameters(
         is_most(diseases, structure.n_diseases), np.zeros(structure.n_edges, dtype=np.bool_),
