@@ -25,8 +25,8 @@ SHARE_LABELLED = 0.01
 """Of the records of the other networks."""
 LABELLING = ("unlabelled", "labels alone", "labels")
 KNOWING = (*LABELLING, "codes", "labels and codes")
-REAL = ("tcc4e",)
-"""health_knowledge_graph takes 15 minutes of a processor for each sample, and is left out."""
+REAL = {"tcc4e": 5, "health_knowledge_graph": 1}
+"""And how many samples: of the second each takes 20 minutes of a processor."""
 WORTH = 100
 """The weight of beliefs, in cases."""
 MATTERS = 4.28
@@ -45,7 +45,9 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     found += cells_of(["clinic"], [20_000], seeds, (*KNOWING, "all labelled"))
     found += cells_of(["clinic"], [5000], seeds, ("wrong beliefs",))
     found += cells_of(["clinic"], [20_000], settings.seeds(20)[5:], LABELLING)
-    return found + cells_of(settings.available(*REAL), [100_000], seeds, LABELLING)
+    for name in settings.available(*REAL):
+        found += cells_of([name], [100_000], settings.seeds(REAL[name]), LABELLING)
+    return found
 
 
 def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
