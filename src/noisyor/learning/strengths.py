@@ -10,7 +10,8 @@ before. Sums are made in parts that do not depend on the number of threads.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +31,10 @@ from noisyor.learning.strength_kernels import (
 )
 from noisyor.learning.sweep_kernels import FLOOR, sweep
 from noisyor.names import Indices
-from noisyor.parallel import in_threads, one_blas_thread
+from noisyor.parallel import n_threads, one_blas_thread
 from noisyor.parameters import Booleans, Floats
 
-N_PARTS = 32
+N_PARTS = 24
 """Into so many parts the rows and the diseases are cut, for threads to share."""
 MOST_ITERATIONS = 30
 ENOUGH = 0.2
@@ -56,7 +57,11 @@ class ManyPairs:
     """All pairs of a large network, as rows with their diseases and as diseases with their rows."""
 
     def __init__(self, pairs: PairRows, counted: Floats, n_jobs: int | None) -> None:
-        self._pairs, self._counted, self._n_jobs = pairs, counted, n_jobs
+        self._pairs, self._counted = pairs, counted
+        # One pool for all steps: threads that begin anew for each would take as long as the work.
+        self._in_order: Callable[..., Iterable[Any]] = map
+        if (n := n_threads(n_jobs)) > 1:
+            self._in_order = ThreadPoolExecutor(n).map
         n = len(counted)
         ends = np.linspace(0, n, N_PARTS + 1).astype(np.int64).tolist()
         self._rows = list(itertools.pairwise(ends))
@@ -73,11 +78,11 @@ class ManyPairs:
 
     def _of_rows(self, kernel: Callable[..., Any], *known: Any) -> list[Any]:
         """Call a kernel for all rows, in threads."""
-        return in_threads(lambda rows: kernel(*rows, *known), self._rows, self._n_jobs)
+        return list(self._in_order(lambda rows: kernel(*rows, *known), self._rows))
 
     def _of_diseases(self, kernel: Callable[..., Any], *known: Any) -> None:
         """Call a kernel for all diseases, in threads."""
-        in_threads(lambda diseases: kernel(diseases, *known), self._diseases, self._n_jobs)
+        list(self._in_order(lambda diseases: kernel(diseases, *known), self._diseases))
 
     def ratios(self, strengths: Floats, weights: Floats) -> tuple[Floats, float]:
         """Return R_counted / R_fitted, and sum w (R_counted - R_fitted)^2."""
