@@ -20,6 +20,7 @@ from noisyor.moments.values import (
     Integers,
     SetValues,
     check_valued,
+    pair_excesses,
     values_from_counts,
     values_of_network,
 )
@@ -177,8 +178,14 @@ class Moments(ArrowSaved):
         """Return c = R - 1 of pairs, or k = R_abc - R_ab - R_ac - R_bc + 2 of triplets."""
         if order == 1:
             raise ParameterError("single symptoms have no excess; ask for order 2 or 3.")
-        values = self.values(order, without=without)
-        return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
+        if order != 2 or self.is_exact:
+            values = self.values(order, without=without)
+            return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
+        n, singles, pairs = self._subsets(order, without)
+        excesses = pair_excesses(n, *singles, *pairs)
+        if self.hidden is not None:
+            excesses[self.hidden[1]] = np.nan
+        return excesses
 
     def values(self, order: int, *, without: int | None = None) -> SetValues:
         """Return all values of an order at once; `without` leaves a group of records out."""
