@@ -29,7 +29,7 @@ from noisyor.learning.ratio_kernels import (
     weigh_pairs,
 )
 from noisyor.learning.strengths import ManyPairs
-from noisyor.learning.sweep_kernels import divide_by_parts, sweep
+from noisyor.learning.sweep_kernels import PairState, divide_by_parts, sweep
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads, one_blas_thread
@@ -159,7 +159,8 @@ class PairFit:
         """
         stays = self.is_fixed | (self.table.depths != round_)
         for is_joint in (False, False, True):
-            many.sweep(is_joint, round_, self.weights, stays, self.ratios, self.strengths)
+            state = PairState(self.weights, self.ratios, stays, self.strengths)
+            many.sweep(is_joint, round_, state)
             self.set_strengths(self.strengths)
 
     def _step_jointly(self, many: ManyPairs) -> None:
@@ -199,9 +200,9 @@ class PairFit:
     def _sweep(self, round_: int) -> None:
         """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
         diseases = np.arange(self.table.structure.n_diseases)
-        known = self.table.of_diseases, round_, self.weights, self.is_fixed
+        state = PairState(self.weights, self.ratios, self.is_fixed, self.strengths)
         for is_joint in (False, False, False, False, True):
-            sweep(diseases, is_joint, True, *known, self.ratios, self.strengths)
+            sweep(diseases, is_joint, True, self.table.of_diseases, round_, state)
 
 
 def _fixed_strengths(fixed: Beliefs) -> Floats:

@@ -29,7 +29,7 @@ from noisyor.learning.strength_kernels import (
     solve_parts,
     sum_by_edges,
 )
-from noisyor.learning.sweep_kernels import FLOOR, sweep
+from noisyor.learning.sweep_kernels import FLOOR, PairState, sweep
 from noisyor.names import Indices
 from noisyor.parallel import n_threads, one_blas_thread
 from noisyor.parameters import Booleans, Floats
@@ -42,7 +42,7 @@ ENOUGH = 0.2
 MOST_DAMPING = 1e3
 
 
-class Step(NamedTuple):
+class JointStep(NamedTuple):
     """Strengths after a step, and what they leave of the ratios."""
 
     strengths: Floats
@@ -90,17 +90,13 @@ class ManyPairs:
         known = self._parents, self._counted, weights, strengths, ratios
         return ratios, float(sum(self._of_rows(find_ratios, *known)))
 
-    def sweep(
-        self, is_joint: bool, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
-        strengths: Floats,
-    ) -> None:  # fmt: skip
+    def sweep(self, is_joint: bool, round_: int, state: PairState) -> None:
         """Fit each disease to what the others leave, all at the same time."""
-        known = self._pairs, round_, weights, is_fixed, ratios, strengths
-        self._of_diseases(sweep, is_joint, False, *known)
+        self._of_diseases(sweep, is_joint, False, self._pairs, round_, state)
 
     def step(
         self, strengths: Floats, ratios: Floats, weights: Floats, is_fixed: Booleans, damping: float
-    ) -> Step:
+    ) -> JointStep:
         """Take a damped Gauss-Newton step, damped more as long as it does not improve the fit.
 
         The ratios are those of `ratios()`. A strength that is as small as it may be, and would
@@ -120,10 +116,10 @@ class ManyPairs:
             moved = np.where(is_free, moved, strengths)
             left, after = self.ratios(moved, weights)
             if after < before:
-                return Step(moved, left, (before - after) / before, damping / 10.0)
+                return JointStep(moved, left, (before - after) / before, damping / 10.0)
             damping *= 10.0
             self.ratios(strengths, weights)
-        return Step(strengths, ratios, 0.0, damping)
+        return JointStep(strengths, ratios, 0.0, damping)
 
     def _sum_by_edges(self, changes: Floats) -> Floats:
         sums = np.empty(self._pairs.child_offsets[-1])

@@ -5,6 +5,8 @@ c_ab = R(a,b) / (the parts of the others) - 1 is v_a v_b but for noise. `ratios`
 parts of all diseases: 1 but for noise.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,16 +22,28 @@ FLOOR = 1e-4
 """The smallest strength: 0 would take the edge out of the fit for good."""
 
 
+class PairState(NamedTuple):
+    """Where the fit of the pairs is."""
+
+    weights: Floats
+    """Of each pair."""
+    ratios: Floats
+    is_fixed: Booleans
+    """Which strengths stay."""
+    strengths: Floats
+
+
 @kernel
 def sweep(
     diseases: Integers, is_joint: bool, keeps_ratios: bool, pairs: PairRows, round_: int,
-    weights: Floats, is_fixed: Booleans, ratios: Floats, strengths: Floats,
+    state: PairState,
 ) -> None:  # fmt: skip
     """Fit some diseases, one after the other, to what the others leave of their pairs.
 
     Each by one coordinate after the other, or by a step of all. The ratios are kept up to date if
     asked; otherwise all see those of the beginning.
     """
+    weights, ratios, is_fixed, strengths = state
     for disease in diseases:
         first, last = pairs.child_offsets[disease], pairs.child_offsets[disease + 1]
         v, fixed = strengths[first:last], is_fixed[first:last]
