@@ -25,7 +25,6 @@ STRUCTURES = Path(__file__).parents[2] / "shared" / "structures"
 
 LONGEST_FILES = {
     "test_docs.py", "test_degenerate.py", "test_together.py", "test_refined.py", "test_misfits.py",
-    "test_simulator.py",
 }  # fmt: skip
 
 

@@ -99,6 +99,8 @@ def sorted_sets(sets: Indices, n_symptoms: int) -> Indices:
     """Return rows of symptoms' indices, each sorted; none may name a symptom twice."""
     if sets.size and (sets.min() < 0 or sets.max() >= n_symptoms):
         raise ParameterError(f"a symptom's index lies outside 0 to {n_symptoms - 1}.")
+    if (sets[:, 1:] > sets[:, :-1]).all():
+        return sets
     ordered = np.sort(sets, axis=1)
     repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     if repeats.size:

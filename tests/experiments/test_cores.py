@@ -12,7 +12,7 @@ def test_serial_shares_by_the_main_thread_and_by_amdahls_law():
         found = {"wall, s": 1.0 + 8.0 / threads, "processor, s": 9.0, "main thread, s": 0.9}
         results.add(Cell("qmr_shaped", 10, 0, f"pooled, {threads} threads"), found)
     page = cores.page(results)
-    assert "| pooled | 10.0% | 11.1% (1 and 16) |" in page["serial"]
+    assert "| pooled | 10.0% | 11.1% (1 and 16) | 3.5 | 4 |" in page["serial"]
     assert "| pooled | 10 | 16 | 1.50 | 9.00 | 3.33 | 10.0% |" in page["measured"]
 
 
@@ -21,7 +21,7 @@ def test_clocks_of_a_busy_machine_tell_no_share():
     for threads, wall in (1, 1.0), (2, 2.0):
         found = {"wall, s": wall, "processor, s": 1.0, "main thread, s": 0.5}
         results.add(Cell("qmr_shaped", 10, 0, f"pooled, {threads} threads"), found)
-    assert "| pooled | 50.0% | - |" in cores.page(results)["serial"]
+    assert "| pooled | 50.0% | - | 1.4 | 4 |" in cores.page(results)["serial"]
 
 
 @pytest.mark.parametrize("kind", ["count, all coupled pairs", "pooled"])

@@ -14,12 +14,13 @@ from noisyor.gpu import is_simulated, why_no_card
 
 
 @pytest.mark.skipif(why_no_card() is None, reason="they run as tests of their own")
-def test_tests_of_the_card_pass_in_the_simulator():
+@pytest.mark.parametrize("which", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
+def test_tests_of_the_card_pass_in_the_simulator(which):
     folder = Path(__file__).parent / "simulated"
     assert not is_simulated()
     run = subprocess.run(
         [sys.executable, "-m", "pytest", str(folder), "-q", "-p", "no:randomly", "-p",
-         "no:cacheprovider", "--no-header"],
+         "no:cacheprovider", "--no-header", "-m", which],
         env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, cwd=folder.parents[2],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip

@@ -507,7 +507,7 @@ def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
     if not pairs.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     fitted = fit_pairs(pairs, problem.schedule, problem.fixed, problem.settings.em.n_jobs)
-    return fitted, problem.count(fitted.best_triplets())
+    return fitted, problem.count(fitted.best_triplets(problem.settings.em.n_jobs))
 
 
 def _refined(problem: Problem) -> Estimate:

@@ -26,11 +26,10 @@ from noisyor.learning.ratio_kernels import (
     add_right_sides,
     find_readiness,
     find_rows,
-    newton_sweep,
-    sweep,
-    take_off,
     weigh_pairs,
 )
+from noisyor.learning.strengths import ManyPairs
+from noisyor.learning.sweep_kernels import PairState, divide_by_parts, sweep
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.parallel import in_threads, one_blas_thread
@@ -38,6 +37,8 @@ from noisyor.parameters import MARGIN, Booleans, Floats
 from noisyor.schedule import Schedule
 from noisyor.structure import Structure
 
+MANY_PAIRS = 100_000
+"""Of more pairs all strengths are fitted together, in threads."""
 WEIGHED_AT_ONCE = 1 << 17
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
@@ -69,7 +70,7 @@ class PairTable(NamedTuple):
         return self.of_diseases.rows[offsets[disease] : offsets[disease + 1]]
 
 
-def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
+def pair_table(plan: MomentPlan, schedule: Schedule, n_jobs: int | None = None) -> PairTable:
     """Return the pairs of each disease among those that were counted."""
     structure = plan.structure
     # What is fixed is known before the first round, what is not learned in none.
@@ -80,7 +81,9 @@ def pair_table(plan: MomentPlan, schedule: Schedule) -> PairTable:
     rows, ready = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1], dtype=np.int32)
     pairs = PairRows(structure.child_offsets, offsets, rows, ready)
     starts = np.searchsorted(plan.pairs[:, 0], np.arange(structure.n_symptoms + 1))
-    find_rows(structure.edge_symptoms, starts, plan.pairs[:, 1].copy(), pairs)
+    known = structure.edge_symptoms, starts, plan.pairs[:, 1].copy(), pairs
+    diseases = np.array_split(np.arange(structure.n_diseases), 1 + offsets[-1] // 100_000)
+    in_threads(lambda some: find_rows(some, *known), diseases, n_jobs)
     latest = np.empty(len(plan.pairs), dtype=np.int64)
     find_readiness(depths, latest, pairs)
     return PairTable(plan, pairs, depths, latest)
@@ -97,6 +100,11 @@ class PairFit:
         self._n_records = np.minimum(values.n_records, MANY_RECORDS)
         self._odds, c = values.odds, values.pair_excesses[:, 0]
         self._counted = 1.0 + c
+        self.strengths: Floats
+        self.ratios: Floats
+        self._many: ManyPairs | None = None
+        if len(c) > MANY_PAIRS:
+            self._many = ManyPairs(table.of_diseases, self._counted, n_jobs)
         self.set_strengths(np.where(self.is_fixed, _fixed_strengths(fixed), 0.0))
         self.weights = self._weights()
 
@@ -123,22 +131,52 @@ class PairFit:
         depths = self.table.depths
         for round_ in range(int(depths[depths < NEVER].max(initial=-1)) + 1):
             self._start(round_)
-            self._sweep(round_)
+            if self._many is None:
+                self._sweep(round_)
+            else:
+                self._learn_round(self._many, round_)
             self.weights = self._weights()
-        self._run_jointly()
+        if self._many is None:
+            self._run_jointly()
+        else:
+            self._step_jointly(self._many)
 
     def _run_jointly(self) -> None:
+        """Sweep until nothing changes: with few pairs time does not matter."""
         before = self.misfit()
-        # With few pairs time does not matter, and sweeps go on until nothing changes.
-        is_large = len(self.table.plan.pairs) > 100_000
-        most_checks, tolerance = (12, 1e-4) if is_large else (600, 5e-7)
-        for _ in range(most_checks):
+        for _ in range(600):
             self._sweep(NEVER)
             self.weights = self._weights()
             after = self.misfit()
-            if before - after < tolerance * after:
+            if before - after < 5e-7 * after:
                 break
             before = after
+
+    def _learn_round(self, many: ManyPairs, round_: int) -> None:
+        """Fit the edges of a round to the pairs that are admissible for them.
+
+        Other parents of these were learned before: diseases do not wait for each other.
+        """
+        stays = self.is_fixed | (self.table.depths != round_)
+        for is_joint in (False, False, True):
+            state = PairState(self.weights, self.ratios, stays, self.strengths)
+            many.sweep(is_joint, round_, state)
+            self.set_strengths(self.strengths)
+
+    def _step_jointly(self, many: ManyPairs) -> None:
+        """Move all strengths together until the misfit hardly falls any more."""
+        latest = self.table.latest
+        is_used = (latest < NEVER) & (latest > NO_PARENT)
+        stays = self.is_fixed | (self.table.depths == NEVER)
+        damping, n_small = 0.1, 0
+        for _ in range(30):
+            weights = np.where(is_used, self.weights, 0.0)
+            step = many.step(self.strengths, self.ratios, weights, stays, damping)
+            self.strengths, self.ratios, damping = step.strengths, step.ratios, step.damping
+            self.weights = self._weights()
+            n_small = n_small + 1 if step.gain < 1e-3 else 0
+            if n_small == 2:  # one small gain can be that of a damped step
+                break
 
     def _start(self, round_: int) -> None:
         """Let the edges of a round start at one strength for each disease, from its pairs."""
@@ -153,17 +191,18 @@ class PairFit:
     def set_strengths(self, strengths: Floats) -> None:
         """Take over strengths, and divide the ratios by them anew: to 1, but for noise."""
         self.strengths = np.array(strengths)
-        self.ratios = np.where(np.isfinite(self._counted), self._counted, 1.0)
-        for disease in range(self.table.structure.n_diseases):
-            take_off(disease, self.table.of_diseases, self.strengths, self.ratios)
+        if self._many is None:
+            self.ratios = np.where(np.isfinite(self._counted), self._counted, 1.0)
+            divide_by_parts(self.table.of_diseases, self.strengths, self.ratios)
+        else:
+            self.ratios, _ = self._many.ratios(self.strengths, np.zeros(len(self._counted)))
 
     def _sweep(self, round_: int) -> None:
         """Sweep some times over all diseases, one coordinate after the other, then once jointly."""
-        pairs = self.table.of_diseases
-        weights = self.weights[pairs.rows]
-        for _ in range(4):
-            sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
-        newton_sweep(pairs, round_, weights, self.is_fixed, self.ratios, self.strengths)
+        diseases = np.arange(self.table.structure.n_diseases)
+        state = PairState(self.weights, self.ratios, self.is_fixed, self.strengths)
+        for is_joint in (False, False, False, False, True):
+            sweep(diseases, is_joint, True, self.table.of_diseases, round_, state)
 
 
 def _fixed_strengths(fixed: Beliefs) -> Floats:

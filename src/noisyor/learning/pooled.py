@@ -117,7 +117,7 @@ def fit_pairs(
     moments: Moments, schedule: Schedule, fixed: Beliefs, n_jobs: int | None = None
 ) -> "FittedPairs":
     """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
-    fit = PairFit(moments, pair_table(moments.plan, schedule), fixed, n_jobs)
+    fit = PairFit(moments, pair_table(moments.plan, schedule, n_jobs), fixed, n_jobs)
     fit.run()
     components, identifiability = find_components(schedule, fixed)
     return FittedPairs(moments, schedule, fixed, fit, components, identifiability)
@@ -135,11 +135,11 @@ class FittedPairs:
     """What the schedule leaves and the clean-up can learn."""
     identifiability: Identifiability
 
-    def best_triplets(self) -> MomentPlan:
+    def best_triplets(self, n_jobs: int | None = None) -> MomentPlan:
         """Return the plan of the triplets that say most about the priors, and of the clean-up."""
         structure = self.schedule.structure
         odds = self.moments.values(1).odds[:, 0]
-        triplets = choose_triplets(self.pairs.table, self.pairs.strengths, odds)
+        triplets = choose_triplets(self.pairs.table, self.pairs.strengths, odds, n_jobs)
         return MomentPlan(structure, triplets=triplets) | plan_of(structure, self.components)
 
     def fit(
@@ -157,7 +157,7 @@ class FittedPairs:
                 "values) and count all records again with that plan."
             )
         _check_same_records(self.moments, triplets)
-        moments, triplets = _in_fewer_groups(self.moments), _in_fewer_groups(triplets)
+        moments, triplets = (_in_fewer_groups(each, n_jobs) for each in (self.moments, triplets))
         table = triplet_table(structure, triplets.plan, self.pairs.table)
         third = LambdaFit(triplets, table, self.fixed)
         strengths = self.pairs.strengths.copy()
@@ -177,7 +177,9 @@ class FittedPairs:
         }
         swaps = self.identifiability.swaps
         cleaned = clean_up(triplets, self.components, whole, by_group, swaps=swaps, n_jobs=n_jobs)
-        return PooledFit(self, moments, groups, whole, replicates, third.n_triplets, cleaned)
+        return PooledFit(
+            self, moments, groups, whole, replicates, third.n_triplets, cleaned, n_jobs
+        )
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,7 @@ class PooledFit:
     n_triplets: Indices
     """How many triplets each disease has."""
     cleaned: Cleaned
+    n_jobs: int | None
 
     def start(self) -> NoisyOrNetwork:
         """Return a network to start from: all values well inside of their bounds.
@@ -230,7 +233,7 @@ class PooledFit:
         errors = self._errors(raw, replicates)
         priors = unshrunk(raw, errors)
         if shrink:
-            priors = shrink_priors(raw, lambdas[0], self._errors(*lambdas))
+            priors = shrink_priors(raw, lambdas[0], self._errors(*lambdas), self.n_jobs)
         # A replicate's prior moves as far as the shrunk prior does when lambda moves.
         moves = np.nan_to_num(_share(priors, errors) * (replicates - raw))
         group_priors = np.clip(priors.values + moves, 1e-9, 1.0 - 1e-9)
@@ -246,7 +249,9 @@ class PooledFit:
             for p, v in zip((prior_values, group_priors), strengths, strict=True)
         )
         errors = self._errors(raw, replicates)
-        failures = shrink_failures(raw, errors) if shrink else unshrunk(raw, errors)
+        failures = unshrunk(raw, errors)
+        if shrink:
+            failures = shrink_failures(raw, errors, self.n_jobs)
         if labels is not None:
             before, share = failures, _share(failures, errors)
             moved = np.clip(before.values + share * (replicates - raw), 1e-9, 1.0 - 1e-9)
@@ -264,7 +269,7 @@ class PooledFit:
             leaks_without(*each) for each in zip(self.groups, group_priors, replicates, strict=True)
         ]
         errors = self._errors(raw, np.array(found))
-        leaks = shrink_leaks(raw, errors) if shrink else unshrunk(raw, errors)
+        leaks = shrink_leaks(raw, errors, self.n_jobs) if shrink else unshrunk(raw, errors)
         estimate = _estimate(self, (priors, failures, leaks))
         if self.groups:
             ends = moment_intervals(estimate.values, estimate.standard_errors, len(self.groups))
@@ -352,12 +357,14 @@ def _check_same_records(pairs: Moments, triplets: Moments) -> None:
         )
 
 
-def _in_fewer_groups(moments: Moments) -> Moments:
+def _in_fewer_groups(moments: Moments, n_jobs: int | None) -> Moments:
     """Join groups of records in pairs while they are many: more cost time and say hardly more."""
     n = moments.n_groups
     while n > 25 and n % 2 == 0:
         n //= 2
-    return moments if n == moments.n_groups or moments.is_exact else moments.in_groups(n)
+    if n == moments.n_groups or moments.is_exact:
+        return moments
+    return moments.in_groups(n, n_jobs=n_jobs)
 
 
 def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.kernels import kernel
-from noisyor.kernels.array_kernels import copy, fill, new_floats, new_table, new_zeros
+from noisyor.kernels.array_kernels import fill, new_floats, new_table
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -25,8 +25,6 @@ NEVER = 1 << 30
 """The round in which an edge is learned that no round learns."""
 NO_PARENT = -2
 """The round of a pair that no disease couples."""
-FLOOR = 1e-4
-"""The smallest strength: 0 would take the edge out of the fit for good."""
 
 
 class PairRows(NamedTuple):
@@ -44,14 +42,15 @@ class PairRows(NamedTuple):
 
 @kernel
 def find_rows(
-    edge_symptoms: Integers, pair_starts: Integers, pair_seconds: Integers, pairs: PairRows
-) -> None:
-    """Write down, disease after disease, the plan's rows of all pairs of its children, or -1.
+    diseases: Integers, edge_symptoms: Integers, pair_starts: Integers, pair_seconds: Integers,
+    pairs: PairRows,
+) -> None:  # fmt: skip
+    """Write down, for some diseases, the plan's rows of all pairs of their children, or -1.
 
     The pairs (a, b) of symptom a are `pair_starts[a] : pair_starts[a + 1]`, sorted by b.
     """
     child_offsets, rows = pairs.child_offsets, pairs.rows
-    for disease in range(len(child_offsets) - 1):
+    for disease in diseases:
         at = pairs.offsets[disease]
         for a in range(child_offsets[disease], child_offsets[disease + 1]):
             low, high = pair_starts[edge_symptoms[a]], pair_starts[edge_symptoms[a] + 1]
@@ -149,150 +148,6 @@ def weigh_pairs(
         spread += product + c * (1.0 - sum_of_odds)
         weight = n / ((1.0 + c) * max(spread, 0.25 * product))
         weights[row] = weight if np.isfinite(weight) and np.isfinite(counted[row]) else 0.0
-
-
-@kernel
-def take_off(disease: int, pairs: PairRows, strengths: Floats, ratios: Floats) -> None:
-    """Divide the ratios of a disease's pairs by its part, 1 + v_a v_b."""
-    first, last = pairs.child_offsets[disease], pairs.child_offsets[disease + 1]
-    at, rows = pairs.offsets[disease], pairs.rows
-    for a in range(first, last):
-        for b in range(a + 1, last):
-            if rows[at] >= 0:
-                ratios[rows[at]] /= 1.0 + strengths[a] * strengths[b]
-            at += 1
-
-
-@kernel
-def sweep(
-    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
-    strengths: Floats,
-) -> None:  # fmt: skip
-    """Fit every disease once to what the others leave of its pairs.
-
-    `ratios` are R over the parts of all diseases; they are kept up to date. `weights` has one for
-    each disease and pair of its children. Coordinate descent on sum w (c_ab - v_a v_b)^2, each v
-    bounded from below.
-    """
-    child_offsets, offsets, rows, ready = pairs
-    for disease in range(len(child_offsets) - 1):
-        first, last = child_offsets[disease], child_offsets[disease + 1]
-        m = last - first
-        v = strengths[first:last]
-        weighted = np.zeros((m, m))
-        w = np.zeros((m, m))
-        at = offsets[disease] - 1
-        for a in range(m):
-            for b in range(a + 1, m):
-                at += 1
-                row = rows[at]
-                if row >= 0:
-                    ratios[row] *= 1.0 + v[a] * v[b]
-                    if ready[at] <= round_:
-                        w[a, b] = w[b, a] = weights[at]
-                        weighted[a, b] = weighted[b, a] = weights[at] * (ratios[row] - 1.0)
-        for _ in range(3):
-            for a in range(m):
-                above, below = dot_products(weighted[a], w[a], v)
-                if below > 0.0 and not is_fixed[first + a]:
-                    v[a] = max(above / below, FLOOR)
-        take_off(disease, pairs, strengths, ratios)
-
-
-@kernel(fastmath=True)
-def dot_products(weighted: Floats, w: Floats, v: Floats) -> tuple[float, float]:
-    """Return sum w c v and sum w v v."""
-    above = below = 0.0
-    for b in range(len(v)):
-        above += weighted[b] * v[b]
-        below += w[b] * v[b] * v[b]
-    return above, below
-
-
-@kernel
-def newton_sweep(
-    pairs: PairRows, round_: int, weights: Floats, is_fixed: Booleans, ratios: Floats,
-    strengths: Floats,
-) -> None:  # fmt: skip
-    """Move all strengths of every disease together, by a Gauss-Newton step if that is better.
-
-    Where one symptom is in nearly all of a disease's pairs, coordinates alone are slow to find out
-    how much is its strength and how much the others'.
-    """
-    child_offsets, offsets, rows, ready = pairs
-    for disease in range(len(child_offsets) - 1):
-        first, last = child_offsets[disease], child_offsets[disease + 1]
-        m, start = last - first, offsets[disease]
-        v, moved = strengths[first:last], new_floats(m)
-        matrix, gradient, before = np.zeros((m, m)), new_zeros(m), 0.0
-        at = start - 1
-        for a in range(m):
-            for b in range(a + 1, m):
-                at += 1
-                row = rows[at]
-                if row >= 0:
-                    part = 1.0 + v[a] * v[b]
-                    ratios[row] *= part
-                    if ready[at] <= round_:
-                        w, residual = weights[at], ratios[row] - part
-                        matrix[a, a] += w * v[b] * v[b]
-                        matrix[b, b] += w * v[a] * v[a]
-                        matrix[b, a] = w * v[a] * v[b]
-                        gradient[a] += w * v[b] * residual
-                        gradient[b] += w * v[a] * residual
-                        before += w * residual * residual
-        fix(is_fixed[first:last], matrix, gradient)
-        if solve_normal_equations(matrix, gradient):
-            for share in (1.0, 0.3, 0.1):
-                for a in range(m):
-                    moved[a] = max(v[a] + share * gradient[a], FLOOR)
-                at, after = start - 1, 0.0
-                for a in range(m):
-                    for b in range(a + 1, m):
-                        at += 1
-                        if rows[at] >= 0 and ready[at] <= round_:
-                            residual = ratios[rows[at]] - 1.0 - moved[a] * moved[b]
-                            after += weights[at] * residual * residual
-                if after < before:
-                    copy(moved, v)
-                    break
-        take_off(disease, pairs, strengths, ratios)
-
-
-@kernel
-def fix(is_fixed: Booleans, matrix: Floats, right: Floats) -> None:
-    """Take fixed strengths out of the normal equations: their change is 0."""
-    for a in range(len(right)):
-        if is_fixed[a]:
-            for b in range(len(right)):
-                matrix[a, b] = matrix[b, a] = 0.0
-            right[a] = 0.0
-
-
-@kernel(fastmath=True)
-def solve_normal_equations(matrix: Floats, right: Floats) -> bool:
-    """Solve by Cholesky's method, in place, from the lower triangle; False if it is singular."""
-    for a in range(len(right)):
-        # A little more on the diagonal: two symptoms alone leave it singular.
-        matrix[a, a] = matrix[a, a] * (1.0 + 1e-6) if matrix[a, a] > 0.0 else 1.0
-        for b in range(a + 1):
-            total = matrix[a, b]
-            for k in range(b):
-                total -= matrix[a, k] * matrix[b, k]
-            if b < a:
-                matrix[a, b] = total / matrix[b, b]
-            elif total > 0.0:
-                matrix[a, a] = np.sqrt(total)
-            else:
-                return False
-        for k in range(a):
-            right[a] -= matrix[a, k] * right[k]
-        right[a] /= matrix[a, a]
-    for a in range(len(right) - 1, -1, -1):
-        right[a] /= matrix[a, a]
-        for k in range(a):
-            right[k] -= matrix[a, k] * right[a]
-    return True
 
 
 @kernel

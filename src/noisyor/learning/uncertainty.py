@@ -15,6 +15,7 @@ import numpy as np
 from noisyor.learning.decompose import lambdas_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parallel import in_threads
 from noisyor.parameters import MARGIN, Booleans, Floats
 
 MOST_FITTED = 2000
@@ -99,22 +100,22 @@ def _log_normal_family(center: float, spread: float) -> Family:
     return Family(np.exp(logs), logs, density, center, spread**2)
 
 
-def shrink_failures(raw: Floats, errors: Floats) -> Shrunk:
+def shrink_failures(raw: Floats, errors: Floats, n_jobs: int | None = 1) -> Shrunk:
     """Shrink failures towards a Beta distribution."""
     family = _beta_family()
-    return _shrink(family, family.grid, raw, raw, errors)
+    return _shrink(family, family.grid, raw, raw, errors, n_jobs)
 
 
-def shrink_leaks(raw: Floats, errors: Floats) -> Shrunk:
+def shrink_leaks(raw: Floats, errors: Floats, n_jobs: int | None = 1) -> Shrunk:
     """Shrink leaks, which are positive and small, towards a log-normal distribution."""
     family = _log_normal_family(-5.0, 2.0)
-    return _shrink(family, family.grid, raw, raw, errors)
+    return _shrink(family, family.grid, raw, raw, errors, n_jobs)
 
 
-def shrink_priors(raw: Floats, observed: Floats, errors: Floats) -> Shrunk:
+def shrink_priors(raw: Floats, observed: Floats, errors: Floats, n_jobs: int | None = 1) -> Shrunk:
     """Shrink priors, seen through lambda = (1 - 2 p) / sqrt(p (1 - p)), towards a log-normal."""
     family = _log_normal_family(-4.0, 1.5)
-    return _shrink(family, lambdas_of(family.grid), raw, observed, errors)
+    return _shrink(family, lambdas_of(family.grid), raw, observed, errors, n_jobs)
 
 
 def unshrunk(raw: Floats, errors: Floats) -> Shrunk:
@@ -125,8 +126,9 @@ def unshrunk(raw: Floats, errors: Floats) -> Shrunk:
 
 
 def _shrink(
-    family: Family, predicted: Floats, raw: Floats, observed: Floats, errors: Floats
-) -> Shrunk:
+    family: Family, predicted: Floats, raw: Floats, observed: Floats, errors: Floats,
+    n_jobs: int | None,
+) -> Shrunk:  # fmt: skip
     """Return the posterior of each parameter; its values predict what is observed of it."""
     usable = np.flatnonzero(np.isfinite(observed) & np.isfinite(errors))
     prior, common = _fit(family, predicted, observed[usable], errors[usable])
@@ -134,13 +136,16 @@ def _shrink(
     values, spreads = np.full(len(raw), mean), np.full(len(raw), prior_spread)
     is_common = np.full(len(raw), True)
     usual, usual_spread = (float(each[0]) for each in _moments(common[np.newaxis], family.scale))
-    for rows in np.array_split(usable, len(usable) // MOST_FITTED + 1):
+
+    def shrink(rows: Indices) -> None:
         weights = prior * _likelihood(predicted, observed[rows], errors[rows])
         weights /= weights.sum(axis=1, keepdims=True)
         values[rows], spreads[rows] = _moments(weights, family.grid)
         centers, scaled = _moments(weights, family.scale)
         is_near = np.abs(centers - usual) < usual_spread
         is_common[rows] = is_near & (scaled > 0.8 * usual_spread)
+
+    in_threads(shrink, np.array_split(usable, len(usable) // 500 + 1), n_jobs)
     steps = np.gradient(family.grid)
     # An observation far beyond the grid has no width there: it contradicts the others.
     at_edge = spreads < np.interp(values, family.grid, steps) / 2.0
@@ -174,11 +179,10 @@ def _fit(
     for _ in range(20):
         density = family.density(mean, variance)
         prior = (1.0 - OUTLIERS) * density + OUTLIERS * default
-        posterior = prior * likelihood
         # Observations that are outliers do not move the others' mean and variance.
-        posterior *= (1.0 - OUTLIERS) * density / prior / posterior.sum(axis=1, keepdims=True)
+        usual = (1.0 - OUTLIERS) * density * ((1.0 / (likelihood @ prior)) @ likelihood)
         # The default counts as ten parameters: few parameters do not make a distribution.
-        total = posterior.sum(axis=0) + 10.0 * default
+        total = usual + 10.0 * default
         total /= total.sum()
         mean = float(total @ family.scale)
         variance = float(total @ (family.scale - mean) ** 2)

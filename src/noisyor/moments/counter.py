@@ -5,7 +5,9 @@ by their ids, are gathered into a plane per group first and counted when it is f
 while the next records are being read (`tally`).
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,8 @@ from noisyor.moments.tally_on_card import CardTally
 from noisyor.parallel import n_threads
 from noisyor.structure import Structure
 
+FEW_WORDS = 4096
+"""So many are copied at once; a thread would take longer to begin."""
 Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
@@ -179,6 +183,9 @@ class GatheredPlanes:
         self._n_symptoms, self._most_words = structure.n_symptoms, BLOCK_RECORDS // 64
         self._n_groups = n_groups
         self._tally = tally
+        self._locks = [threading.Lock() for _ in range(n_groups)]
+        self._copies: dict[int, list[Future[None]]] = {}
+        """What threads are still copying into a group's planes."""
         self._present: dict[int, Words] = {}
         self._unknown: dict[int, Words] = {}
         self._valid = np.zeros((n_groups, self._most_words), dtype=np.uint64)
@@ -188,7 +195,7 @@ class GatheredPlanes:
         """Return a group's plane with room for so many words; one of all would cost few records."""
         before = planes.get(group)
         if before is None or before.shape[1] < n_words:
-            width = min(max(n_words, 2 * before.shape[1] if before is not None else 4),
+            width = min(max(n_words, 4 * before.shape[1] if before is not None else 4),
                         self._most_words)  # fmt: skip
             planes[group] = np.zeros((self._n_symptoms, width), dtype=np.uint64)
             if before is not None:
@@ -196,7 +203,7 @@ class GatheredPlanes:
         return planes[group]
 
     def add_words(self, block: Block, segment: Segment) -> None:
-        """Add a run of rows, word by word."""
+        """Add a run of rows, word by word; a thread copies them."""
         group = segment.group
         words = slice(segment.start // 64, words_for(segment.stop))
         n_words = words.stop - words.start
@@ -204,11 +211,24 @@ class GatheredPlanes:
             self.flush(group)
         start = words_for(int(self._filled[group]))
         target = slice(start, start + n_words)
-        self._plane(self._present, group, target.stop)[:, target] = block.present[:, words]
-        if block.unknown is not None:
-            self._plane(self._unknown, group, target.stop)[:, target] = block.unknown[:, words]
+
+        def copy() -> None:
+            with self._locks[group]:
+                self._plane(self._present, group, target.stop)[:, target] = block.present[:, words]
+                if block.unknown is not None:
+                    plane = self._plane(self._unknown, group, target.stop)
+                    plane[:, target] = block.unknown[:, words]
+
+        if n_words * self._n_symptoms < FEW_WORDS:
+            copy()
+        elif (copying := self._tally.start(copy)) is not None:
+            self._copies.setdefault(group, []).append(copying)
         self._valid[group, target] = first_bits(segment.stop - segment.start, n_words)
         self._filled[group] = 64 * target.stop
+
+    def _wait_for_copies(self, group: int) -> None:
+        for copying in self._copies.pop(group, []):
+            copying.result()
 
     def add_by_group(self, block: Block, groups: NDArray[np.int64]) -> None:
         """Add records to their groups, a bit each."""
@@ -232,6 +252,7 @@ class GatheredPlanes:
 
         if self._filled[group] + len(records) > BLOCK_RECORDS:
             self.flush(group)
+        self._wait_for_copies(group)
         position = int(self._filled[group])
         n_words = words_for(position + len(records))
         plane = self._plane(self._present, group, n_words)
@@ -247,6 +268,7 @@ class GatheredPlanes:
     def flush(self, group: int) -> None:
         """Hand a group's plane over to be counted; the next record starts a new one."""
         words = words_for(int(self._filled[group]))
+        self._wait_for_copies(group)
         if words:
             valid = self._valid[group, :words].copy()
             present = self._plane(self._present, group, words)

@@ -20,10 +20,12 @@ from noisyor.moments.values import (
     Integers,
     SetValues,
     check_valued,
+    pair_excesses,
     values_from_counts,
     values_of_network,
 )
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
 
 Counts = NDArray[Any]
 
@@ -176,8 +178,14 @@ class Moments(ArrowSaved):
         """Return c = R - 1 of pairs, or k = R_abc - R_ab - R_ac - R_bc + 2 of triplets."""
         if order == 1:
             raise ParameterError("single symptoms have no excess; ask for order 2 or 3.")
-        values = self.values(order, without=without)
-        return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
+        if order != 2 or self.is_exact:
+            values = self.values(order, without=without)
+            return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
+        n, singles, pairs = self._subsets(order, without)
+        excesses = pair_excesses(n, *singles, *pairs)
+        if self.hidden is not None:
+            excesses[self.hidden[1]] = np.nan
+        return excesses
 
     def values(self, order: int, *, without: int | None = None) -> SetValues:
         """Return all values of an order at once; `without` leaves a group of records out."""
@@ -302,7 +310,7 @@ class Moments(ArrowSaved):
         columns = [self._complete_margins(order, known, self.present) for order in orders]
         return Margins(columns[0][0].copy(), *(np.stack(each, axis=-1) for each in columns[1:]))
 
-    def in_groups(self, n_groups: int) -> "Moments":
+    def in_groups(self, n_groups: int, *, n_jobs: int | None = 1) -> "Moments":
         """Return the same counts in fewer groups: group g joins group g modulo `n_groups`."""
         if not 1 <= n_groups <= self.n_groups:
             raise ParameterError(f"n_groups must be 1 to {self.n_groups}, not {quoted(n_groups)}.")
@@ -313,8 +321,12 @@ class Moments(ArrowSaved):
 
         def joined(counts: Counts) -> Counts:
             parts = np.zeros((n_groups, *counts.shape[1:]), dtype=dtype)
-            for group in range(self.n_groups):
-                parts[group % n_groups] += counts[group].astype(dtype, copy=False)
+
+            def add_up(into: int) -> None:
+                for group in range(into, self.n_groups, n_groups):
+                    parts[into] += counts[group].astype(dtype, copy=False)
+
+            in_threads(add_up, range(n_groups), n_jobs)
             return parts
 
         present = tuple(joined(counts) for counts in self.present)

@@ -84,12 +84,14 @@ class MomentPlan(ArrowSaved, Immutable):
         self.pairs = _canonical([_rows(pairs, 2), *of_triplets], n_symptoms)
         of_pairs = self.pairs.reshape(-1, 1)
         self.symptoms = _canonical([_rows(symptoms, 1), of_pairs], n_symptoms)[:, 0]
-        self.pair_rows = np.searchsorted(self.symptoms, self.pairs)
+        rows = np.empty(n_symptoms, dtype=np.int64)
+        rows[self.symptoms] = np.arange(len(self.symptoms))
+        self.pair_rows = rows[self.pairs]
         keys = _keys(self.pairs, n_symptoms)
         self.triplet_rows = np.column_stack(
             [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_triplets]
         )
-        self.triplet_symptom_rows = np.searchsorted(self.symptoms, self.triplets)
+        self.triplet_symptom_rows = rows[self.triplets]
         keys = _keys(self.triplets, n_symptoms)
         self.quartet_rows = np.column_stack(
             [np.searchsorted(keys, _keys(part, n_symptoms)) for part in of_quartets]

@@ -8,6 +8,7 @@ findings are unknown.
 import functools
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -91,6 +92,15 @@ class Tally:
         else:
             self._wait(2 * self._n_jobs - 1)  # so that a reader never outruns the counting
             self._pending.append(self._pool.submit(self._count, part, counts, row, n_records))
+
+    def start(self, work: Callable[[], None]) -> Future[None] | None:
+        """Let a thread do something before the next slices; None if it is already done."""
+        if self._n_jobs == 1:
+            work()
+            return None
+        self._wait(4 * self._n_jobs)
+        self._pending.append(self._pool.submit(work))
+        return self._pending[-1]
 
     def _wait(self, n_left: int) -> None:
         while len(self._pending) > n_left:
@@ -268,15 +278,15 @@ class VisitedSets:
         self.symptoms = plan.symptoms.astype(np.int32)
         self.triplets = plan.triplets.astype(np.int32)
         self.quartets = plan.quartets.astype(np.int32)
-        owned, first_at = np.unique(plan.triplet_rows.ravel(), return_index=True)
-        is_lone = np.ones(len(plan.pairs), dtype=np.bool_)
-        is_lone[owned] = False
-        lone = np.flatnonzero(is_lone)
+        # The last to write its number is the first triplet that has a pair.
+        first_at, backwards = np.full(len(plan.pairs), -1), plan.triplet_rows.ravel()[::-1]
+        first_at[backwards] = np.arange(len(backwards))[::-1]
+        lone, owned = np.flatnonzero(first_at < 0), np.flatnonzero(first_at >= 0)
         self.n_lone_pairs = len(lone)
         self.pair_order = np.concatenate([lone[_tile_order(plan.pairs[lone])], owned])
         self.pairs = plan.pairs[self.pair_order].astype(np.int32)
         self.owned_pairs = np.full(plan.triplet_rows.shape, -1, dtype=np.int32)
-        self.owned_pairs.ravel()[first_at] = len(lone) + np.arange(len(owned))
+        self.owned_pairs.ravel()[first_at[owned]] = len(lone) + np.arange(len(owned))
         is_owner = (self.owned_pairs >= 0).any(axis=1)
         self.owners = np.flatnonzero(is_owner)
         self.plain_triplets = np.flatnonzero(~is_owner)

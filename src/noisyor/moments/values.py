@@ -100,9 +100,19 @@ def values_from_counts(
     return SetValues(numbers, odds, stacked, third, all_absent)
 
 
+def pair_excesses(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
+    """Return c = R - 1 of pairs; counts as for `values_from_counts`."""
+    without_a, without_b = (n - each.astype(np.float64) for each in (a, b))
+    with np.errstate(all="ignore"):
+        return np.asarray(_covariance(n, a, b, both) / (without_a * without_b))
+
+
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
-    """Return n * n_ab - n_a * n_b, in whole numbers where the squares of n fit 64 bits."""
-    wide: Any = np.longdouble if n.max(initial=0) >= 1 << 31 else np.int64
+    """Return n * n_ab - n_a * n_b, without rounding where the squares of n fit 64 bits."""
+    n = n[:1] if n.strides == (0,) else n  # the same for all sets
+    most = n.max(initial=0)
+    # Whole numbers up to 2^53 are exact in floating point too, and quicker.
+    wide: Any = np.float64 if most < 1 << 26 else np.int64 if most < 1 << 31 else np.longdouble
     n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
     return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
 

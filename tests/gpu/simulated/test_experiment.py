@@ -24,6 +24,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(gpu, "CHUNK", 80)
 
 
+@pytest.mark.slow
 def test_a_tiny_version(tiny, tmp_path):
     done = []
     with warnings.catch_warnings():

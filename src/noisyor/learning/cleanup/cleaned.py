@@ -16,6 +16,7 @@ from noisyor.learning.estimate import Estimate, Flag
 from noisyor.learning.learned import Explained, leak_depths
 from noisyor.moments import Moments
 from noisyor.names import Indices
+from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
 
@@ -108,24 +109,27 @@ def clean_up(
             _warn_of_missing(structure, component)
         elif method == "joint":
             joint = JointFit(structure, component, moments, n_jobs)
-            _fill_in(joint, joint, whole, groups, cleaned)
+            _fill_in(joint, joint, whole, groups, cleaned, n_jobs)
         elif (grid := GridFit(structure, component, moments)).is_possible:
             judge = JointFit(structure, component.alone(structure), moments, n_jobs)
-            _fill_in(grid, judge, whole, groups, cleaned)
+            _fill_in(grid, judge, whole, groups, cleaned, n_jobs)
     return cleaned
 
 
 def _fill_in(
     fit: JointFit | GridFit, judge: JointFit, whole: Influences, groups: Mapping[int, Influences],
-    cleaned: Cleaned,
+    cleaned: Cleaned, n_jobs: int | None,
 ) -> None:  # fmt: skip
     """Fit a component, and fit it without each group; write down what can be identified."""
     fitted = fit.run(whole)
     if fitted is None:
         return
     found = judge.judged(fitted, whole)
-    for group, learned in groups.items():
-        judge.component.put(fit.run_without(group, learned) or found, learned)
+
+    def fit_without(group: int) -> None:
+        judge.component.put(fit.run_without(group, groups[group]) or found, groups[group])
+
+    in_threads(fit_without, list(groups), n_jobs)
     judge.component.put(found, whole)
     cleaned._add(judge.component, found)
 
