@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discovery.test_suggestions import CLINIC, damaged
-from noisyor import NoisyOrLearner, Structure
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import RepairSettings, repair
 from noisyor.discovery.repair import compatible, split
 from noisyor.discovery.suggestions import ADD, DROP, Suggestion
@@ -36,6 +36,29 @@ def test_a_right_structure_is_left_alone():
     found = repair(estimate, RECORDS, settings=EASY)
     assert found.changes == ()
     assert found.network.structure == CLINIC.structure
+
+
+STRENGTHS = {
+    (disease, symptom): strength
+    for disease, own in (("A", "a"), ("B", "b"), ("C", "c"))
+    for symptom, strength in (("s0", 0.5), ("s1", 0.5), ("s2", 0.3), ("s3", 0.2), (own, 0.5))
+} | {
+    (disease, symptom): strength
+    for disease, symptoms in (("D", ("a", "d1", "d2")), ("E", ("b", "e1", "e2")))
+    for symptom, strength in zip(symptoms, (0.8, 0.6, 0.6), strict=True)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gone", [("A", "s1"), ("B", "s0")])
+def test_an_edge_of_a_near_duplicate_does_not_stay_instead(gone):
+    # While A or B lacks an edge, the others take over its cases, and seem to lack its own symptom.
+    structure = Structure.from_edges(list(STRENGTHS))
+    edges = list(zip(*structure.edge_names().values(), strict=True))
+    failures = [1.0 - STRENGTHS[edge] for edge in edges]
+    truth = NoisyOrNetwork(structure, [0.08] * 3 + [0.1] * 2, failures, [0.01] * 11)
+    edges.remove(gone)
+    cut = Structure.from_edges(edges, diseases=structure.diseases, symptoms=structure.symptoms)
+    assert repair(cut, truth.sample(5000, rng=0), settings=EASY).structure == structure
 
 
 def test_certain_and_forbidden_edges_stay_as_they_are():
