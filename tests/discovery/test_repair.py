@@ -125,4 +125,22 @@ def test_misuse_is_refused():
         repair(structure, RECORDS, certain=["flu"])
     with pytest.raises(UnknownNameError):
         repair(structure, RECORDS, forbidden=[("no such disease", 0)])
-    assert isinstance(structure, Structure)
+    for wrong in (5, None, "clinic"):
+        with pytest.raises(ParameterError, match="expected a Structure, a network or an Estimate"):
+            repair(wrong, RECORDS)
+    for share in (1.0, -0.1, float("nan"), "a tenth", True):
+        with pytest.raises(ParameterError, match="held_out must be"):
+            repair(structure, RECORDS, settings=RepairSettings(held_out=share))
+    with pytest.raises(ParameterError, match="settings must be RepairSettings"):
+        repair(structure, RECORDS, settings={"held_out": 0.1})
+    for edges in (5, "flu"):
+        with pytest.raises(ParameterError, match="give edges as a list"):
+            repair(structure, RECORDS, certain=edges)
+    with pytest.raises(ParameterError, match="is not an edge"):
+        repair(structure, RECORDS, forbidden=[5])
+    absent = next((0, j) for j in range(20) if not structure.has_edge(0, j))
+    with pytest.raises(ParameterError, match="certain, but not in the structure"):
+        repair(structure, RECORDS, certain=[absent])
+    edge = structure.edges[0].tolist()
+    with pytest.raises(ParameterError, match="certain and forbidden"):
+        repair(structure, RECORDS, certain=[edge], forbidden=[edge])

@@ -8,11 +8,12 @@ When no more come, what came for nothing goes; then edges are tried that only to
 by (`rearranging`); at last those go that were given and that records contradict.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from noisyor.discovery.checking import check_settings, is_number
 from noisyor.discovery.fitting import Fitted, Fitter, carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
@@ -101,10 +102,11 @@ def repair(
     >>> repair(wrong, network.sample(3000, rng=0)).structure == truth
     True
     """
-    settings = settings or RepairSettings()
+    settings = RepairSettings() if settings is None else settings
+    _check(structure, max_changes, criterion, settings)
     graph = structure if isinstance(structure, Structure) else structure.structure
-    _check(graph, max_changes, criterion)
     kept, barred = (_named(edges, graph) for edges in (certain, forbidden))
+    _check_edges(graph, kept, barred)
     findings = read_records(records, graph, options)
     search = _Search(findings, settings, kept, barred)
     start = None if isinstance(structure, Structure) else structure
@@ -415,25 +417,48 @@ def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findin
     return tuple(Findings.from_numpy(array[rows], findings.structure) for rows in (rest, out))  # type: ignore[return-value]
 
 
-def _check(structure: Structure, max_changes: int | None, criterion: str) -> None:
+def _check(
+    structure: Any, max_changes: int | None, criterion: str, settings: RepairSettings
+) -> None:
+    if not isinstance(structure, Structure | NoisyOrNetwork | Estimate):
+        raise ParameterError(
+            f"expected a Structure, a network or an Estimate, not {type(structure).__name__}."
+        )
+    check_settings(settings, RepairSettings)
+    share = settings.held_out
+    if not is_number(share) or not 0.0 <= share < 1.0:
+        raise ParameterError(f"held_out must be a share from 0 to below 1, not {quoted(share)}.")
     if criterion not in CRITERIA:
         raise ParameterError(f"criterion must be 'bic' or 'held_out', not {quoted(criterion)}.")
-    is_number = isinstance(max_changes, int) and not isinstance(max_changes, bool)
-    if max_changes is not None and (not is_number or max_changes < 0):
+    is_whole = isinstance(max_changes, int) and not isinstance(max_changes, bool)
+    if max_changes is not None and (not is_whole or max_changes < 0):
         raise ParameterError(
             f"max_changes must be a whole number from 0 on, not {quoted(max_changes)}."
         )
 
 
-def _named(edges: Edges, structure: Structure) -> set[tuple[str, str]]:
+def _named(edges: Any, structure: Structure) -> set[tuple[str, str]]:
     """Return edges by names; those must be known."""
     found = set()
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ParameterError(f"give edges as a list of (disease, symptom), not {quoted(edges)}.")
     for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2:
+        if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
             raise ParameterError(f"{quoted(edge)} is not an edge: give (disease, symptom).")
         i, j = structure.disease_index(edge[0]), structure.symptom_index(edge[1])
         found.add((structure.diseases[i], structure.symptoms[j]))
     return found
+
+
+def _check_edges(
+    structure: Structure, certain: set[tuple[str, str]], forbidden: set[tuple[str, str]]
+) -> None:
+    """Refuse edges that are certain and not there, or forbidden too."""
+    for disease, symptom in sorted(certain):
+        if not structure.has_edge(disease, symptom):
+            raise ParameterError(f"{disease} -> {symptom} is certain, but not in the structure.")
+    for disease, symptom in sorted(certain & forbidden):
+        raise ParameterError(f"{disease} -> {symptom} is certain and forbidden.")
 
 
 def _network_of(structure: NoisyOrNetwork | Estimate) -> NoisyOrNetwork:

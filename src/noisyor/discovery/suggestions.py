@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
+from noisyor.discovery.checking import check_level
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
-from noisyor.errors import ParameterError, quoted
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
@@ -22,6 +23,7 @@ from noisyor.learning.misfits import Misfits, q_values
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.network.sampling import as_seed
 from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
@@ -134,7 +136,7 @@ def suggest(
     *,
     level: float = 0.05,
     diseases: bool = True,
-    rng: int = 0,
+    rng: Any = 0,
     n_jobs: int | None = None,
     **options: Unpack[ReadOptions],
 ) -> Suggestions:
@@ -155,7 +157,8 @@ def suggest(
     diseases
         Also look for symptoms that a missing disease may cause.
     rng
-        A seed, where records have so many possible diseases that these are sampled.
+        A seed or a numpy Generator, where records have so many possible diseases that these are
+        sampled.
     n_jobs
         Threads; None: as many as there are cores.
     options
@@ -173,17 +176,17 @@ def suggest(
     >>> [(row.kind, row.disease, row.symptoms) for row in found.rows]
     [('add edge', 'D0', ('S0',))]
     """
-    if isinstance(level, bool) or not 0.0 < level < 1.0:
-        raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
+    check_level(level)
+    seed = as_seed(rng) % 2**31
     network, flags = _network_of(estimate)
     findings = read_records(records, network.structure, options)
-    scorer = PairScorer(network, findings, seed=rng, n_jobs=n_jobs)
+    scorer = PairScorer(network, findings, seed=seed, n_jobs=n_jobs)
     sums = scorer.sums()
     absent, present = scorer.absent_edges(sums), scorer.present_edges(sums)
     n = findings.n_records
     rows = [*edges_to_add(absent, network.structure, n, level)]
     if len(present.edges):
-        errors = Fitter(findings, seed=rng, n_jobs=n_jobs).failure_errors(network)
+        errors = Fitter(findings, seed=seed, n_jobs=n_jobs).failure_errors(network)
         doubtful = doubtful_diseases(network.structure, flags)
         rows += edges_to_drop(present, errors, network.structure, n, doubtful)
     if diseases:
