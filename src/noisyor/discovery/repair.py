@@ -8,7 +8,7 @@ When no more come, what came for nothing goes; then edges are tried that only to
 by (`rearranging`); at last those go that were given and that records contradict.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -443,9 +443,11 @@ def _named(edges: Any, structure: Structure) -> set[tuple[str, str]]:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise ParameterError(f"give edges as a list of (disease, symptom), not {quoted(edges)}.")
     for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
+        is_pair = not isinstance(edge, str) and isinstance(edge, Iterable)
+        pair = tuple(edge) if is_pair else ()
+        if len(pair) != 2:
             raise ParameterError(f"{quoted(edge)} is not an edge: give (disease, symptom).")
-        i, j = structure.disease_index(edge[0]), structure.symptom_index(edge[1])
+        i, j = structure.disease_index(pair[0]), structure.symptom_index(pair[1])
         found.add((structure.diseases[i], structure.symptoms[j]))
     return found
 
