@@ -6,9 +6,11 @@ from noisyor import NoisyOrNetwork, Structure
 from noisyor.discovery.rearranging import (
     edges_to_try,
     likenesses,
+    nearest_roles,
     shared_out,
     with_disease_of,
     with_edges,
+    with_roles,
 )
 from noisyor.discovery.scores import EdgeScores
 
@@ -66,3 +68,23 @@ def test_a_disease_becomes_what_it_was():
     own = found.structure.child_offsets
     np.testing.assert_array_equal(found.failures[own[1] : own[2]], NETWORK.failures[3:6])
     np.testing.assert_array_equal(found.failures[: own[1]], grown.failures[: own[1]])
+
+
+def test_names_are_those_with_which_least_has_changed():
+    names = STRUCTURE.diseases
+    given = {
+        name: {STRUCTURE.symptoms[j] for j in np.flatnonzero(row)}
+        for name, row in zip(names, MATRIX, strict=True)
+    }
+    assert nearest_roles(STRUCTURE, given).tolist() == [0, 1, 2]
+    exchanged = Structure.from_matrix(MATRIX[[1, 0, 2]])
+    assert nearest_roles(exchanged, given).tolist() == [1, 0, 2]
+    back, edges = with_roles(exchanged, np.array([1, 0, 2]))
+    assert back == STRUCTURE
+    assert edges.tolist() == [3, 4, 5, 0, 1, 2, 6, 7]
+    # With one symptom moved nothing is won by other names, nor is it where they are not given.
+    moved = MATRIX.copy()
+    moved[0, 2], moved[0, 4] = 0, 1
+    assert nearest_roles(Structure.from_matrix(moved), given).tolist() == [0, 1, 2]
+    del given[names[0]]
+    assert nearest_roles(exchanged, given).tolist() == [0, 1, 2]

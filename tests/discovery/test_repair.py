@@ -5,7 +5,7 @@ import pytest
 
 from discovery.test_suggestions import CLINIC, damaged
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
-from noisyor.discovery import RepairSettings, repair
+from noisyor.discovery import RepairSettings, RepairStep, repair
 from noisyor.discovery.repair import compatible, split
 from noisyor.discovery.suggestions import ADD, DROP, Suggestion
 from noisyor.errors import ParameterError, UnknownNameError
@@ -59,6 +59,34 @@ def test_an_edge_of_a_near_duplicate_does_not_stay_instead(gone):
     edges.remove(gone)
     cut = Structure.from_edges(edges, diseases=structure.diseases, symptoms=structure.symptoms)
     assert repair(cut, truth.sample(5000, rng=0), settings=EASY).structure == structure
+
+
+def test_near_duplicates_that_have_changed_roles_get_each_others_names():
+    from noisyor.discovery.repair import _Search
+
+    structure = CLINIC.structure
+    roles = [1, 0, *range(2, structure.n_diseases)]
+    exchanged = structure.sparse_matrix().toarray().T[roles] != 0
+    search = _Search(RECORDS, EASY, set(), set())
+    search._given = {
+        name: {structure.symptoms[j] for j in structure.children(i)}
+        for i, name in enumerate(structure.diseases)
+    }
+    graph = Structure.from_matrix(
+        exchanged, diseases=structure.diseases, symptoms=structure.symptoms
+    )
+    sizes = np.diff(structure.child_offsets)
+    order = np.split(np.arange(structure.n_edges), np.cumsum(sizes)[:-1])
+    failures = CLINIC.failures[np.concatenate([order[i] for i in roles])]
+    wrong = NoisyOrNetwork(graph, CLINIC.priors[roles], failures, CLINIC.leaks)
+    last = RepairStep((), wrong, -1.0, 2.0, None, failures)
+    found = search._renamed(last, np.inf)
+    assert found.network == CLINIC
+    np.testing.assert_array_equal(found.errors, CLINIC.failures)
+    assert search._renamed(last, 1) is None
+    assert search._renamed(found, np.inf) is None
+    search._kept = {(found.changes[-1].disease, found.changes[-1].symptoms[0])}
+    assert search._renamed(last, np.inf) is None
 
 
 def test_certain_and_forbidden_edges_stay_as_they_are():

@@ -7,9 +7,12 @@ belongs to has hardly a case left. And what other diseases can take up, no test 
 parameters stay near where they are. So edges are tried together that may be missing: those that
 tests speak for at least a little, and those that near-duplicates have. Fitting them begins with
 cases that are shared out.
+
+Near-duplicates may also have changed their roles on the way: the records do not know the names of
+diseases. Then names are given back so that as little as possible of what was given has changed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -120,3 +123,37 @@ def with_disease_of(network: NoisyOrNetwork, other: NoisyOrNetwork, disease: str
             own = structure.edge_index(i, j)
             failures[own] = other.failures[known.edge_index(old, j)]
     return NoisyOrNetwork(structure, priors, failures, network.leaks)
+
+
+def nearest_roles(structure: Structure, given: Mapping[str, Collection[str]]) -> Indices:
+    """Return for each disease the one whose symptoms it should have, to be nearest to what it had.
+
+    `given` are the symptoms that diseases had, by names; others stay as they are. The number of
+    edges that differ is the smallest of all assignments; of equal ones as many as possible stay.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    roles: Indices = np.arange(structure.n_diseases)
+    known = [i for i, name in enumerate(structure.diseases) if name in given]
+    has = structure.sparse_matrix().toarray().T[known].astype(float)
+    had = np.zeros_like(has)
+    for row, i in zip(had, known, strict=True):
+        row[structure.symptom_indices(sorted(given[structure.diseases[i]]))] = 1.0
+    n_changes = had.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - 2.0 * had @ has.T
+    n_changes -= np.eye(len(known)) / (len(known) + 1)
+    roles[known] = roles[known][linear_sum_assignment(n_changes)[1]]
+    return roles
+
+
+def with_roles(structure: Structure, roles: Indices) -> tuple[Structure, Indices]:
+    """Return a structure in which each disease has another's symptoms, and the edges' old indices.
+
+    So `values[indices]` are the values of its edges, if `values` were those of the old ones.
+    """
+    edges = [
+        (i, int(j), structure.edge_index(int(role), int(j)))
+        for i, role in enumerate(roles)
+        for j in structure.children(int(role))
+    ]
+    listed: Indices = np.array(sorted(edges), dtype=np.int64).reshape(-1, 3)
+    return Structure(structure.diseases, structure.symptoms, listed[:, :2]), listed[:, 2]

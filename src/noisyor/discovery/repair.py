@@ -5,7 +5,8 @@ get in each other's way: of those that share a disease or a symptom only the bes
 not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
 seem to be missing come first, since otherwise edges of other diseases would stand in for them.
 When no more come, what came for nothing goes; then edges are tried that only together are gained
-by (`rearranging`); at last those go that were given and that records contradict.
+by (`rearranging`); at last those go that were given and that records contradict. Diseases that have
+changed their roles get each other's names.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +18,11 @@ from noisyor.discovery.checking import check_settings, is_number
 from noisyor.discovery.fitting import Fitted, Fitter, carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
+    nearest_roles,
     shared_out,
     with_disease_of,
     with_edges,
+    with_roles,
 )
 from noisyor.discovery.repair_path import RepairPath, RepairStep
 from noisyor.discovery.scores import EdgeScores, PairScorer
@@ -205,6 +208,9 @@ class _Search:
         Then what came and is not needed any more goes, what came may be rearranged, and at last
         edges go that were given.
         """
+        renamed = self._renamed(last, n_left)
+        if renamed is not None:
+            return renamed
         structure, n_jobs = last.structure, self._settings.n_jobs
         findings = self._training.with_structure(structure)
         scorer = PairScorer(last.network, findings, seed=self._seed, n_jobs=n_jobs)
@@ -222,6 +228,22 @@ class _Search:
             or self._rearranged(last, absent, n_left)
             or self._gaining(last, compatible(self._contradicted(last, present)), n_left)
         )
+
+    def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
+        """Return a step that gives diseases each other's names, if less has changed with these.
+
+        What the records say is the same.
+        """
+        roles = nearest_roles(last.structure, self._given)
+        if (roles == np.arange(len(roles))).all():
+            return None
+        old = last.network
+        structure, edges = with_roles(last.structure, roles)
+        changes = changes_between(last.structure, structure)
+        if len(changes) > n_left or not all(map(self._is_allowed, changes)):
+            return None
+        network = NoisyOrNetwork(structure, old.priors[roles], old.failures[edges], old.leaks)
+        return last._replace(changes=tuple(changes), network=network, errors=last.errors[edges])
 
     def _cost(self, step: RepairStep) -> float:
         """Return BIC, and twice the log of how many edges, or diseases, there were to choose from.
@@ -384,9 +406,11 @@ class _Search:
         return self._step(changes, self._fitter.fit(start))
 
     def _is_open(self, change: Suggestion) -> bool:
+        return self._is_allowed(change) and _key(change) not in self._refused
+
+    def _is_allowed(self, change: Suggestion) -> bool:
         edges = {(change.disease, symptom) for symptom in change.symptoms}
-        taboo = {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
-        return not edges & taboo and _key(change) not in self._refused
+        return not edges & {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
 
 
 def _key(change: Suggestion) -> tuple[Any, ...]:

@@ -99,7 +99,7 @@ def _of_real_networks(settings: ExperimentSettings, sizes: list[int]) -> list[Ce
     weak, real = settings.available("tcc4e"), settings.available("tcc4e", "ddxplus")
     large = settings.available(*LARGE)
     if settings.quick:
-        return cells_of(weak, sizes, settings.seeds(5), REPAIRED[:1])
+        return cells_of(weak, sizes, settings.seeds(3), REPAIRED[:1])
     return [
         *cells_of(weak, sizes, settings.seeds(5), REPAIRED[:1]),
         *cells_of(weak, sizes[:1], settings.seeds(20), REPAIRED[1:2]),
