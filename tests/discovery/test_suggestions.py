@@ -192,3 +192,7 @@ def test_changes_between_two_structures_lead_from_one_to_the_other():
     changes = changes_between(structure, CLINIC.structure)
     assert [each.kind for each in changes] == [ADD, DROP]
     assert changed(structure, changes) == CLINIC.structure
+    sentences = [each.sentence for each in changes]
+    assert all(text.endswith(", given the other changes of this step.") for text in sentences)
+    assert "does not seem to cause" in sentences[1]
+    assert not any("nan" in text for text in sentences)

@@ -49,7 +49,8 @@ class Suggestion(NamedTuple):
     """Of a disease to add: empty."""
     symptoms: tuple[str, ...]
     gain: float
-    """Nearly by how much the log likelihood rises; below 0 where an edge goes."""
+    """Nearly by how much the log likelihood rises; below 0 where an edge goes. NaN where edges come
+    and go together."""
     gain_bic: float
     """Nearly by how much BIC falls, halved: the gain less half the log of the number of records for
     each parameter that comes, and less the log of how many such changes there are to choose from;
@@ -69,6 +70,9 @@ class Suggestion(NamedTuple):
         """The suggestion in words."""
         reached = _reached(self.n_reached)
         names = ", ".join(self.symptoms)
+        if np.isnan(self.gain):
+            verb = "seems to cause" if self.kind == ADD else "does not seem to cause"
+            return f"{self.disease} {verb} {names}, given the other changes of this step."
         if self.kind == ADD:
             return (
                 f"{self.disease} seems to cause {names} (with a probability of about "
