@@ -29,6 +29,28 @@ def test_where_sums_are_too_long_it_is_not_below_the_start(monkeypatch):
     assert fitted.log_likelihood == pytest.approx(fitter.log_likelihood(network), abs=15.0)
 
 
+def test_a_failure_is_fixed_and_all_else_follows():
+    network = datasets.figure1(rng=0)
+    fitter = Fitter(network.sample(3000, rng=1))
+    fitted = fitter.fit(network)
+    failure = fitted.network.failures[0]
+    highest = fitter.likelihood_with(fitted.network, 0, failure)
+    assert highest == pytest.approx(fitted.log_likelihood, abs=0.3)
+    shift = 2.0 * fitted.errors[0]  # 2 standard errors away the profile is 2 lower, or nearly so
+    values = [fitter.likelihood_with(fitted.network, 0, failure + way) for way in (-shift, shift)]
+    assert np.mean(fitted.log_likelihood - np.array(values)) == pytest.approx(2.0, rel=0.3)
+
+
+def test_nothing_is_compared_where_sums_are_too_long(monkeypatch):
+    from noisyor.em.exact import ExactExpectation
+
+    monkeypatch.setattr(ExactExpectation, "is_affordable", property(lambda _: False))
+    network = datasets.figure1(rng=0)
+    fitter = Fitter(network.sample(100, rng=1))
+    assert not fitter.is_exact(network.structure)
+    assert fitter.likelihood_with(network, 0, 0.5) is None
+
+
 def test_what_is_known_is_carried_over():
     old = datasets.figure1(rng=0)
     names = old.structure

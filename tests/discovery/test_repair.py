@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discovery.test_suggestions import CLINIC, damaged
-from noisyor import NoisyOrLearner, Structure
-from noisyor.discovery import RepairSettings, repair
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor.discovery import RepairSettings, RepairStep, repair
 from noisyor.discovery.repair import compatible, split
 from noisyor.discovery.suggestions import ADD, DROP, Suggestion
 from noisyor.errors import ParameterError, UnknownNameError
@@ -36,6 +36,57 @@ def test_a_right_structure_is_left_alone():
     found = repair(estimate, RECORDS, settings=EASY)
     assert found.changes == ()
     assert found.network.structure == CLINIC.structure
+
+
+STRENGTHS = {
+    (disease, symptom): strength
+    for disease, own in (("A", "a"), ("B", "b"), ("C", "c"))
+    for symptom, strength in (("s0", 0.5), ("s1", 0.5), ("s2", 0.3), ("s3", 0.2), (own, 0.5))
+} | {
+    (disease, symptom): strength
+    for disease, symptoms in (("D", ("a", "d1", "d2")), ("E", ("b", "e1", "e2")))
+    for symptom, strength in zip(symptoms, (0.8, 0.6, 0.6), strict=True)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gone", [("A", "s1"), ("B", "s0")])
+def test_an_edge_of_a_near_duplicate_does_not_stay_instead(gone):
+    # While A or B lacks an edge, the others take over its cases, and seem to lack its own symptom.
+    structure = Structure.from_edges(list(STRENGTHS))
+    edges = list(zip(*structure.edge_names().values(), strict=True))
+    failures = [1.0 - STRENGTHS[edge] for edge in edges]
+    truth = NoisyOrNetwork(structure, [0.08] * 3 + [0.1] * 2, failures, [0.01] * 11)
+    edges.remove(gone)
+    cut = Structure.from_edges(edges, diseases=structure.diseases, symptoms=structure.symptoms)
+    assert repair(cut, truth.sample(5000, rng=0), settings=EASY).structure == structure
+
+
+def test_near_duplicates_that_have_changed_roles_get_each_others_names():
+    from noisyor.discovery.repair import _Search
+
+    structure = CLINIC.structure
+    roles = [1, 0, *range(2, structure.n_diseases)]
+    exchanged = structure.sparse_matrix().toarray().T[roles] != 0
+    search = _Search(RECORDS, EASY, set(), set())
+    search._given = {
+        name: {structure.symptoms[j] for j in structure.children(i)}
+        for i, name in enumerate(structure.diseases)
+    }
+    graph = Structure.from_matrix(
+        exchanged, diseases=structure.diseases, symptoms=structure.symptoms
+    )
+    sizes = np.diff(structure.child_offsets)
+    order = np.split(np.arange(structure.n_edges), np.cumsum(sizes)[:-1])
+    failures = CLINIC.failures[np.concatenate([order[i] for i in roles])]
+    wrong = NoisyOrNetwork(graph, CLINIC.priors[roles], failures, CLINIC.leaks)
+    last = RepairStep((), wrong, -1.0, 2.0, None, failures)
+    found = search._renamed(last, np.inf)
+    assert found.network == CLINIC
+    np.testing.assert_array_equal(found.errors, CLINIC.failures)
+    assert search._renamed(last, 1) is None
+    assert search._renamed(found, np.inf) is None
+    search._kept = {(found.changes[-1].disease, found.changes[-1].symptoms[0])}
+    assert search._renamed(last, np.inf) is None
 
 
 def test_certain_and_forbidden_edges_stay_as_they_are():
@@ -102,4 +153,22 @@ def test_misuse_is_refused():
         repair(structure, RECORDS, certain=["flu"])
     with pytest.raises(UnknownNameError):
         repair(structure, RECORDS, forbidden=[("no such disease", 0)])
-    assert isinstance(structure, Structure)
+    for wrong in (5, None, "clinic"):
+        with pytest.raises(ParameterError, match="expected a Structure, a network or an Estimate"):
+            repair(wrong, RECORDS)
+    for share in (1.0, -0.1, float("nan"), "a tenth", True):
+        with pytest.raises(ParameterError, match="held_out must be"):
+            repair(structure, RECORDS, settings=RepairSettings(held_out=share))
+    with pytest.raises(ParameterError, match="settings must be RepairSettings"):
+        repair(structure, RECORDS, settings={"held_out": 0.1})
+    for edges in (5, "flu"):
+        with pytest.raises(ParameterError, match="give edges as a list"):
+            repair(structure, RECORDS, certain=edges)
+    with pytest.raises(ParameterError, match="is not an edge"):
+        repair(structure, RECORDS, forbidden=[5])
+    absent = next((0, j) for j in range(20) if not structure.has_edge(0, j))
+    with pytest.raises(ParameterError, match="certain, but not in the structure"):
+        repair(structure, RECORDS, certain=[absent])
+    edge = structure.edges[0].tolist()
+    with pytest.raises(ParameterError, match="certain and forbidden"):
+        repair(structure, RECORDS, certain=[edge], forbidden=[edge])

@@ -12,7 +12,9 @@ from noisyor.discovery.suggestions import (
     ADD_DISEASE,
     DROP,
     Suggestion,
+    additions_to_drop,
     changed,
+    changes_between,
     edges_to_drop,
     new_name,
     weak_strength,
@@ -165,3 +167,32 @@ def test_where_true_edges_are_weak_an_edge_must_be_weaker():
     assert weak_strength(present, 10_000) == pytest.approx(0.05, abs=0.005)
     nothing = _present(np.array([0.05, 0.06]), np.zeros(2))
     assert weak_strength(nothing, 10_000) == 0.0
+
+
+def test_what_was_added_goes_below_the_price_of_adding():
+    n, n_records = 4, 1000
+    price = 0.5 * np.log(n_records) + np.log(100)
+    gains = np.array([0.9, 1.1, 0.9, 5.0]) * price
+    edges = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    present = EdgeScores(
+        edges, gains, np.ones(n), np.full(n, 0.3), np.ones(n, dtype=np.bool_), is_there=True
+    )
+    is_added = np.array([True, True, False, True])
+    structure = Structure.from_matrix(np.ones((2, 2)))
+    found = additions_to_drop(present, is_added, structure, n_records, 100)
+    assert [(row.kind, row.disease, row.symptoms) for row in found] == [
+        (DROP, structure.diseases[0], (structure.symptoms[0],))
+    ]
+    assert found[0].gain_bic == pytest.approx(0.1 * price)
+    assert len(additions_to_drop(present, is_added, structure, n_records, 100, factor=2.0)) == 2
+
+
+def test_changes_between_two_structures_lead_from_one_to_the_other():
+    structure, _ = damaged()
+    changes = changes_between(structure, CLINIC.structure)
+    assert [each.kind for each in changes] == [ADD, DROP]
+    assert changed(structure, changes) == CLINIC.structure
+    sentences = [each.sentence for each in changes]
+    assert all(text.endswith(", given the other changes of this step.") for text in sentences)
+    assert "does not seem to cause" in sentences[1]
+    assert not any("nan" in text for text in sentences)

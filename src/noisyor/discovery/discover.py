@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pyarrow as pa
 
+from noisyor.discovery.checking import check_settings
 from noisyor.discovery.dense_em import MOST_CAUSES, CauseMatrix, DenseEM, DenseRecords
 from noisyor.discovery.many_causes import SampledCauses
 from noisyor.discovery.pair_factors import MAX_ITER, PairRatios, causes_of, factorise, residuals
@@ -156,7 +157,8 @@ def discover(
     >>> sorted(found.structure.children(i).tolist() for i in range(2))
     [[0, 1, 2, 3], [2, 3, 4, 5, 6]]
     """
-    settings = settings or DiscoverySettings()
+    settings = DiscoverySettings() if settings is None else settings
+    check_settings(settings, DiscoverySettings)
     _check(max_causes, structure, settings)
     findings = read_unstructured(records, structure, options)
     finder = _Finder(findings, structure, as_seed(rng) % 2**31, settings)

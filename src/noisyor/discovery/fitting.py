@@ -10,7 +10,7 @@ from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, inside
 from noisyor.em.information import MOST_TOGETHER, information_errors
 from noisyor.em.maximum import PenalisedLikelihood, climb_penalised
-from noisyor.em.runs import EMSettings, Limits
+from noisyor.em.runs import EMSettings, Limits, Run
 from noisyor.em.sampled import RecordSampler
 from noisyor.findings import Findings
 from noisyor.learning import Estimate, learn_refined
@@ -21,6 +21,8 @@ from noisyor.structure import Structure
 
 EM_STEPS, MOST_STEPS = 3, 30
 """Steps of EM, and in all."""
+SETTLED, NEARLY = 0.05, 0.3
+"""Log likelihood that may be left to gain; where it is only compared with a bound."""
 LEAST_SHARE = 0.05
 """Of the weak priors: they are for few records, and would hold back what changes."""
 
@@ -61,6 +63,29 @@ class Fitter:
         found = (Fitted(each, self.log_likelihood(each), errors) for each in networks)
         return max(found, key=_value)
 
+    def is_exact(self, structure: Structure) -> bool:
+        """Return True if the records can be summed up exactly, some dozen times."""
+        if structure.n_parameters > MOST_TOGETHER:
+            return False
+        return self._expectation(structure).is_affordable
+
+    def likelihood_with(self, network: NoisyOrNetwork, edge: int, failure: float) -> float | None:
+        """Return the highest log likelihood near a network where one failure is fixed.
+
+        None where it could not be found: that would take too long, or is not settled.
+        """
+        structure = network.structure
+        if not self.is_exact(structure):
+            return None
+        expectation = self._expectation(structure)
+        start = network.with_parameters(inside(network.parameters))
+        values = np.full(structure.n_edges, np.nan)
+        values[edge] = failure
+        fixed = Beliefs(structure, failures=values)
+        run, priors = self._run(expectation, start.with_fixed(fixed), fixed, NEARLY)
+        value = run.values[-1] - priors.log_density(run.network, ~fixed.mask.vector)
+        return value if run.is_settled else None
+
     def failure_errors(self, network: NoisyOrNetwork) -> Floats:
         """Return standard errors of the failures of a network that was fitted."""
         structure = network.structure
@@ -99,12 +124,18 @@ class Fitter:
 
     def _climb(self, expectation: ExactExpectation, start: NoisyOrNetwork) -> Fitted:
         fixed = Beliefs(start.structure)
+        run, priors = self._run(expectation, start, fixed, SETTLED)
+        value = run.values[-1] - priors.log_density(run.network, ~fixed.mask.vector)
+        return Fitted(run.network, value, _errors(expectation, run.network, priors))
+
+    def _run(
+        self, expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Beliefs, settled: float
+    ) -> tuple[Run, BetaPriors]:
         expectation.cut(start)
         priors = BetaPriors.weak(start, LEAST_SHARE)
         likelihood = PenalisedLikelihood(expectation, priors, fixed, self._progress)
-        run = climb_penalised(likelihood, start, Limits(MOST_STEPS, 0.0), EM_STEPS, settled=0.05)
-        value = run.values[-1] - priors.log_density(run.network, ~fixed.mask.vector)
-        return Fitted(run.network, value, _errors(expectation, run.network, priors))
+        limits = Limits(MOST_STEPS, 0.0)
+        return climb_penalised(likelihood, start, limits, EM_STEPS, settled=settled), priors
 
 
 def _errors(expectation: ExactExpectation, network: NoisyOrNetwork, priors: BetaPriors) -> Floats:

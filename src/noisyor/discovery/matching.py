@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisyor.discovery.checking import check_network
 from noisyor.discovery.dense_em import CauseMatrix
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -47,6 +48,9 @@ def match_causes(
     """
     from scipy.optimize import linear_sum_assignment
 
+    for each in truth, found:
+        if not isinstance(each, CauseMatrix):
+            check_network(each)
     one, other = (
         each if isinstance(each, CauseMatrix) else CauseMatrix.of(each) for each in (truth, found)
     )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import ParameterError, quoted
+from noisyor.discovery.checking import check_level, check_network
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -118,8 +118,8 @@ def certify(
     >>> [sum(each.is_certified is verdict for each in found) for verdict in (True, None, False)]
     [10, 9, 1]
     """
-    if isinstance(level, bool) or not 0.0 < level < 1.0:
-        raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
+    check_network(network)
+    check_level(level)
     of_diseases = [pure_quartets(network, i) for i in range(network.structure.n_diseases)]
     plan = MomentPlan(network.structure, quartets=[each for sets in of_diseases for each in sets])
     tables = count_moments(findings, plan, n_jobs=n_jobs, client=client).quartet_tables()

@@ -1,122 +1,66 @@
 """repair: mend a structure step by step, as records ask for it.
 
 In every step the structure is fitted anew, all edges are tested, and changes are made that do not
-get in each other's way: of those that share a disease or a symptom only the best. A step that BIC
-does not gain by is not made. Diseases that seem to be missing come first, since otherwise edges of
-other diseases would stand in for them; edges go when no more come.
+get in each other's way: of those that share a disease or a symptom only the best. A step that is
+not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
+seem to be missing come first, since otherwise edges of other diseases would stand in for them.
+When no more come, what came for nothing goes; then edges are tried that only together are gained
+by (`rearranging`); at last those go that were given and that records contradict. Diseases that have
+changed their roles get each other's names.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import pyarrow as pa
 
+from noisyor.discovery.checking import check_settings, is_number
 from noisyor.discovery.fitting import Fitted, Fitter, carried_over
-from noisyor.discovery.scores import PairScorer
+from noisyor.discovery.rearranging import (
+    edges_to_try,
+    nearest_roles,
+    shared_out,
+    with_disease_of,
+    with_edges,
+    with_roles,
+)
+from noisyor.discovery.repair_path import RepairPath, RepairStep
+from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.discovery.suggestions import (
     ADD,
-    ADD_DISEASE,
     DROP,
     Suggestion,
+    additions_to_drop,
     changed,
+    changes_between,
     diseases_to_add,
     doubtful_diseases,
     edges_to_add,
     edges_to_drop,
+    log_choices,
+    most_errors,
     read_records,
+    weak_strength,
 )
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.reading import ReadOptions
-from noisyor.immutable import EqualByValue
 from noisyor.learning import EMSettings, Estimate, fit
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import as_seed
-from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
 CRITERIA = ("bic", "held_out")
 LEVEL = 0.05
 MOST_STEPS = 30
+IDLE = 1.0
+"""Log likelihood below which edges that came are dropped all at once."""
+MOST_DOUBTED = 10.0
+"""So many times what an edge costs it must seem to be worth, or it is tried without it."""
+LEAST_REARRANGED = 2.0
+"""What a rearrangement must gain at least: it is chosen from many."""
 Edges = Iterable[tuple[Name, Name]]
-
-
-class RepairStep(NamedTuple):
-    """What one step has changed, and how well the structure describes the records since."""
-
-    changes: tuple[Suggestion, ...]
-    network: NoisyOrNetwork
-    log_likelihood: float
-    bic: float
-    held_out: float | None
-    """The mean log likelihood of a record that was not learned from."""
-    errors: Floats
-    """Standard errors of the network's failures."""
-
-    @property
-    def structure(self) -> Structure:
-        """The structure since this step."""
-        return self.network.structure
-
-
-@dataclass(frozen=True, eq=False)
-class RepairPath(EqualByValue):
-    """The way from a structure to a better one; the first step is the structure that was given."""
-
-    steps: tuple[RepairStep, ...]
-    best: int
-    """The number of the step that the criterion wants."""
-    is_complete: bool
-    """False if it was interrupted, or stopped by `max_changes`."""
-
-    @property
-    def structure(self) -> Structure:
-        """The structure that the criterion wants."""
-        return self.steps[self.best].structure
-
-    @property
-    def network(self) -> NoisyOrNetwork:
-        """The network that was fitted with it, to the records that were not held out."""
-        return self.steps[self.best].network
-
-    @property
-    def changes(self) -> tuple[Suggestion, ...]:
-        """All changes up to the structure that the criterion wants."""
-        made = [change for step in self.steps[: self.best + 1] for change in step.changes]
-        return tuple(made)
-
-    def table(self) -> pa.Table:
-        """Return a row per change, as an Arrow table: its step, and how well that fits."""
-        rows = [
-            {
-                "step": number, "kind": change.kind, "disease": change.disease,
-                "symptoms": ", ".join(change.symptoms), "gain": change.gain,
-                "strength": change.strength, "log_likelihood": step.log_likelihood,
-                "bic": step.bic, "held_out": step.held_out, "sentence": change.sentence,
-            }
-            for number, step in enumerate(self.steps)
-            for change in step.changes
-        ]  # fmt: skip
-        schema = pa.schema([
-            ("step", pa.int64()), ("kind", pa.string()), ("disease", pa.string()),
-            ("symptoms", pa.string()), ("gain", pa.float64()), ("strength", pa.float64()),
-            ("log_likelihood", pa.float64()), ("bic", pa.float64()), ("held_out", pa.float64()),
-            ("sentence", pa.string()),
-        ])  # fmt: skip
-        return pa.Table.from_pylist(rows, schema=schema)
-
-    def __repr__(self) -> str:
-        counts = {kind: sum(each.kind == kind for each in self.changes) for kind in KINDS}
-        words = ", ".join(f"{counts[kind]} {KINDS[kind]}" for kind in KINDS)
-        first, last = self.steps[0].bic, self.steps[self.best].bic
-        more = "" if self.is_complete else "; not complete"
-        return f"RepairPath({words}; BIC {first:,.1f} -> {last:,.1f}{more})"
-
-
-KINDS = {ADD: "edges added", DROP: "dropped", ADD_DISEASE: "diseases added"}
 
 
 def repair(
@@ -161,10 +105,11 @@ def repair(
     >>> repair(wrong, network.sample(3000, rng=0)).structure == truth
     True
     """
-    settings = settings or RepairSettings()
+    settings = RepairSettings() if settings is None else settings
+    _check(structure, max_changes, criterion, settings)
     graph = structure if isinstance(structure, Structure) else structure.structure
-    _check(graph, max_changes, criterion)
     kept, barred = (_named(edges, graph) for edges in (certain, forbidden))
+    _check_edges(graph, kept, barred)
     findings = read_records(records, graph, options)
     search = _Search(findings, settings, kept, barred)
     start = None if isinstance(structure, Structure) else structure
@@ -203,12 +148,21 @@ class _Search:
             self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
         self._refused: set[tuple[Any, ...]] = set()
         self._doubtful: set[str] = set()
+        self._rearranged_with: set[tuple[int, int]] | None = None
+        self._given: dict[str, set[str]] = {}
+        self._n_choices = 1
 
     def run(
         self, structure: Structure, start: NoisyOrNetwork | Estimate | None,
         max_changes: int | None, criterion: str,
     ) -> RepairPath:  # fmt: skip
         """Make steps until nothing is gained any more, or Ctrl-C."""
+        self._given = {
+            name: {structure.symptoms[j] for j in structure.children(i)}
+            for i, name in enumerate(structure.diseases)
+        }
+        n_pairs = structure.n_diseases * structure.n_symptoms
+        self._n_choices = max(n_pairs - structure.n_edges, 1)
         steps = [self._first(structure, start)]
         n_left, is_complete = np.inf if max_changes is None else max_changes, True
         try:
@@ -223,7 +177,9 @@ class _Search:
         except KeyboardInterrupt:
             is_complete = False
         values = [
-            step.held_out if criterion == "held_out" and step.held_out is not None else -step.bic
+            step.held_out
+            if criterion == "held_out" and step.held_out is not None
+            else -self._cost(step)
             for step in steps
         ]
         return RepairPath(tuple(steps), int(np.argmax(values)), is_complete)
@@ -246,24 +202,173 @@ class _Search:
         )
 
     def _next(self, last: RepairStep, n_left: float) -> RepairStep | None:
-        """Return the next step, if there is one that BIC gains by.
+        """Return the next step, if there is one that is gained by.
 
         Edges that come and a disease that comes may explain the same: the better one is taken.
+        Then what came and is not needed any more goes, what came may be rearranged, and at last
+        edges go that were given.
         """
+        renamed = self._renamed(last, n_left)
+        if renamed is not None:
+            return renamed
         structure, n_jobs = last.structure, self._settings.n_jobs
         findings = self._training.with_structure(structure)
-        diseases = self._diseases(last.network, findings)
         scorer = PairScorer(last.network, findings, seed=self._seed, n_jobs=n_jobs)
         sums = scorer.sums()
-        added = edges_to_add(scorer.absent_edges(sums), structure, self._n, LEVEL)
-        steps = [self._gaining(last, changes, n_left) for changes in (diseases, added)]
+        absent = scorer.absent_edges(sums)
+        added = edges_to_add(absent, structure, self._n, LEVEL)
+        new = self._diseases(last.network, findings), added
+        steps = [self._gaining(last, compatible(changes), n_left) for changes in new]
         found = [step for step in steps if step is not None]
         if found:
-            return min(found, key=lambda step: step.bic)
-        dropped = edges_to_drop(
-            scorer.present_edges(sums), last.errors, structure, self._n, self._doubtful
+            return min(found, key=self._cost)
+        present = scorer.present_edges(sums)
+        return (
+            self._gaining(last, self._not_needed(present, structure), n_left)
+            or self._rearranged(last, absent, n_left)
+            or self._gaining(last, compatible(self._contradicted(last, present)), n_left)
         )
-        return self._gaining(last, dropped, n_left)
+
+    def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
+        """Return a step that gives diseases each other's names, if less has changed with these.
+
+        What the records say is the same.
+        """
+        roles = nearest_roles(last.structure, self._given)
+        if (roles == np.arange(len(roles))).all():
+            return None
+        old = last.network
+        structure, edges = with_roles(last.structure, roles)
+        changes = changes_between(last.structure, structure)
+        if len(changes) > n_left or not all(map(self._is_allowed, changes)):
+            return None
+        network = NoisyOrNetwork(structure, old.priors[roles], old.failures[edges], old.leaks)
+        return last._replace(changes=tuple(changes), network=network, errors=last.errors[edges])
+
+    def _cost(self, step: RepairStep) -> float:
+        """Return BIC, and twice the log of how many edges, or diseases, there were to choose from.
+
+        Otherwise the best of many false edges would often be gained by.
+        """
+        structure = step.structure
+        n_symptoms, cost = structure.n_symptoms, step.bic
+        for i, name in enumerate(structure.diseases):
+            symptoms = {structure.symptoms[j] for j in structure.children(i)}
+            if name in self._given:
+                n_new = len(symptoms - self._given[name])
+                cost += 2.0 * n_new * np.log(self._n_choices)
+            else:
+                cost += 2.0 * log_choices(len(symptoms), n_symptoms)
+        return float(cost)
+
+    def _not_needed(
+        self, present: EdgeScores, structure: Structure, factor: float = 1.0
+    ) -> list[Suggestion]:
+        """Return edges that came and are not worth it any more, or not so many times."""
+        came = self._came(structure)
+        is_added = np.array([edge in came for edge in map(tuple, present.edges.tolist())])
+        return additions_to_drop(present, is_added, structure, self._n, self._n_choices, factor)
+
+    def _came(self, structure: Structure) -> set[tuple[int, int]]:
+        """Return the edges of diseases that were given, that were not given themselves."""
+        return {
+            (i, j)
+            for i, j in structure.edges.tolist()
+            if structure.symptoms[j]
+            not in self._given.get(structure.diseases[i], {structure.symptoms[j]})
+        }
+
+    def _rearranged(self, last: RepairStep, absent: EdgeScores, n_left: float) -> RepairStep | None:
+        """Return a step of several edges that only together are gained by, or none.
+
+        Where diseases share symptoms, others take up what an edge that is missing would explain:
+        they are fitted with too many cases, and a test in which they stay near what they are does
+        not see it. So all edges that may be missing come at once, and then those go that are not
+        needed, the least needed first.
+        """
+        structure = last.structure
+        came, names = self._came(structure), (structure.diseases, structure.symptoms)
+        if came == self._rearranged_with or not self._fitter.is_exact(structure):
+            return None
+        self._rearranged_with = came
+        edges = {
+            (i, j): float(np.clip(strength, 0.02, 0.9))
+            for (i, j), strength in edges_to_try(last.network, absent).items()
+            if (names[0][i], names[1][j]) not in self._barred
+        }
+        if not edges:
+            return None
+        start = with_edges(shared_out(last.network, came), edges)
+        step = self._pruned(self._step((), self._fitter.fit(start)))
+        step = self._restored(step, last)
+        changes = changes_between(structure, step.structure)
+        is_better = self._cost(step) < self._cost(last) - LEAST_REARRANGED
+        if not changes or len(changes) > n_left or not is_better:
+            return None
+        self._refused.clear()
+        return step._replace(changes=tuple(changes))
+
+    def _pruned(self, step: RepairStep) -> RepairStep:
+        """Drop edges that came, the least needed first, as long as that is gained by.
+
+        Tests think too well of edges that others could stand in for: those that they speak for are
+        left out one by one, and all else fitted anew.
+        """
+        needed = set[tuple[Any, ...]]()
+        while True:
+            present = self._present(step)
+            doubted = self._not_needed(present, step.structure, MOST_DOUBTED)
+            rows = [each for each in doubted if _key(each) not in needed and self._is_open(each)]
+            idle = [each for each in rows if -each.gain < IDLE]
+            weak = compatible([each for each in rows if each.gain_bic > 0.0])
+            chosen = idle or weak or sorted(rows, key=lambda each: -each.gain)[:1]
+            if not chosen:
+                return step
+            step = self._gaining(step, chosen, np.inf, needed) or step
+
+    def _restored(self, step: RepairStep, last: RepairStep) -> RepairStep:
+        """Make diseases what they were before several edges of theirs came, if that is better.
+
+        With all of its new edges a disease may have become another one, for which each is needed.
+        """
+        before = changes_between(last.structure, step.structure)
+        added = [each for each in before if each.kind == ADD]
+        for disease in sorted({each.disease for each in added}):
+            drops = [each._replace(kind=DROP) for each in added if each.disease == disease]
+            if len(drops) > 1:
+                structure = changed(step.structure, drops)
+                start = carried_over(step.network, structure, {}, self._marginals)
+                start = with_disease_of(start, last.network, disease)
+                less = self._step((), self._fitter.fit(start))
+                step = min(step, less, key=self._cost)
+        return step
+
+    def _present(self, step: RepairStep) -> EdgeScores:
+        findings = self._training.with_structure(step.structure)
+        scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=self._settings.n_jobs)
+        return scorer.present_edges(scorer.sums())
+
+    def _contradicted(self, last: RepairStep, present: EdgeScores) -> list[Suggestion]:
+        """Return edges that were given and that records contradict.
+
+        Where standard errors do not say it, or belong to diseases that are doubtful, the likelihood
+        itself is asked, with a strength that nearly all others have.
+        """
+        structure, n = last.structure, self._n
+        drops = edges_to_drop(present, last.errors, structure, n, self._doubtful)
+        sure = {_key(row) for row in drops}
+        weak = weak_strength(present, n)
+        least = most_errors(structure.n_edges) ** 2 / 2.0
+        for row in edges_to_drop(present, last.errors, structure, n, n_errors=1.0):
+            if _key(row) in sure or not self._is_open(row):
+                continue
+            edge = structure.edge_index(row.disease, row.symptoms[0])
+            value = self._fitter.likelihood_with(last.network, edge, 1.0 - weak)
+            if value is not None and last.log_likelihood - value > least:
+                drops.append(row)
+            else:
+                self._refused.add(_key(row))
+        return drops
 
     def _diseases(self, network: NoisyOrNetwork, findings: Findings) -> list[Suggestion]:
         """Return the disease whose absence shows most."""
@@ -273,16 +378,20 @@ class _Search:
         return sorted(found, key=lambda row: -row.gain)[:1]
 
     def _gaining(
-        self, last: RepairStep, changes: list[Suggestion], n_left: float
+        self,
+        last: RepairStep,
+        changes: list[Suggestion],
+        n_left: float,
+        refused: set[tuple[Any, ...]] | None = None,
     ) -> RepairStep | None:
-        """Return a step with as many changes as BIC gains by together, or none."""
-        chosen = compatible([each for each in changes if self._is_open(each)])
+        """Return a step with as many changes as are gained by together, or none."""
+        chosen = [each for each in changes if self._is_open(each)]
         chosen = chosen[: int(min(n_left, len(chosen)))]
         while chosen:
             step = self._tried(last, chosen)
-            if step.bic < last.bic:
+            if self._cost(step) < self._cost(last):
                 return step
-            self._refused.add(_key(chosen[-1]))
+            (self._refused if refused is None else refused).add(_key(chosen[-1]))
             chosen = chosen[: len(chosen) // 2]
         return None
 
@@ -297,9 +406,11 @@ class _Search:
         return self._step(changes, self._fitter.fit(start))
 
     def _is_open(self, change: Suggestion) -> bool:
+        return self._is_allowed(change) and _key(change) not in self._refused
+
+    def _is_allowed(self, change: Suggestion) -> bool:
         edges = {(change.disease, symptom) for symptom in change.symptoms}
-        taboo = {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
-        return not edges & taboo and _key(change) not in self._refused
+        return not edges & {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
 
 
 def _key(change: Suggestion) -> tuple[Any, ...]:
@@ -330,25 +441,50 @@ def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findin
     return tuple(Findings.from_numpy(array[rows], findings.structure) for rows in (rest, out))  # type: ignore[return-value]
 
 
-def _check(structure: Structure, max_changes: int | None, criterion: str) -> None:
+def _check(
+    structure: Any, max_changes: int | None, criterion: str, settings: RepairSettings
+) -> None:
+    if not isinstance(structure, Structure | NoisyOrNetwork | Estimate):
+        raise ParameterError(
+            f"expected a Structure, a network or an Estimate, not {type(structure).__name__}."
+        )
+    check_settings(settings, RepairSettings)
+    share = settings.held_out
+    if not is_number(share) or not 0.0 <= share < 1.0:
+        raise ParameterError(f"held_out must be a share from 0 to below 1, not {quoted(share)}.")
     if criterion not in CRITERIA:
         raise ParameterError(f"criterion must be 'bic' or 'held_out', not {quoted(criterion)}.")
-    is_number = isinstance(max_changes, int) and not isinstance(max_changes, bool)
-    if max_changes is not None and (not is_number or max_changes < 0):
+    is_whole = isinstance(max_changes, int) and not isinstance(max_changes, bool)
+    if max_changes is not None and (not is_whole or max_changes < 0):
         raise ParameterError(
             f"max_changes must be a whole number from 0 on, not {quoted(max_changes)}."
         )
 
 
-def _named(edges: Edges, structure: Structure) -> set[tuple[str, str]]:
+def _named(edges: Any, structure: Structure) -> set[tuple[str, str]]:
     """Return edges by names; those must be known."""
     found = set()
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ParameterError(f"give edges as a list of (disease, symptom), not {quoted(edges)}.")
     for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2:
+        is_pair = not isinstance(edge, str) and isinstance(edge, Iterable)
+        pair = tuple(edge) if is_pair else ()
+        if len(pair) != 2:
             raise ParameterError(f"{quoted(edge)} is not an edge: give (disease, symptom).")
-        i, j = structure.disease_index(edge[0]), structure.symptom_index(edge[1])
+        i, j = structure.disease_index(pair[0]), structure.symptom_index(pair[1])
         found.add((structure.diseases[i], structure.symptoms[j]))
     return found
+
+
+def _check_edges(
+    structure: Structure, certain: set[tuple[str, str]], forbidden: set[tuple[str, str]]
+) -> None:
+    """Refuse edges that are certain and not there, or forbidden too."""
+    for disease, symptom in sorted(certain):
+        if not structure.has_edge(disease, symptom):
+            raise ParameterError(f"{disease} -> {symptom} is certain, but not in the structure.")
+    for disease, symptom in sorted(certain & forbidden):
+        raise ParameterError(f"{disease} -> {symptom} is certain and forbidden.")
 
 
 def _network_of(structure: NoisyOrNetwork | Estimate) -> NoisyOrNetwork:

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
+from noisyor.discovery.checking import check_level
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
-from noisyor.errors import ParameterError, quoted
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
@@ -20,8 +21,10 @@ from noisyor.learning import Estimate
 from noisyor.learning.misfit_causes import HIDDEN
 from noisyor.learning.misfits import Misfits, q_values
 from noisyor.moments import MomentPlan, count_moments
+from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Floats, Parameters
+from noisyor.network.sampling import as_seed
+from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -46,7 +49,8 @@ class Suggestion(NamedTuple):
     """Of a disease to add: empty."""
     symptoms: tuple[str, ...]
     gain: float
-    """Nearly by how much the log likelihood rises; below 0 where an edge goes."""
+    """Nearly by how much the log likelihood rises; below 0 where an edge goes. NaN where edges come
+    and go together."""
     gain_bic: float
     """Nearly by how much BIC falls, halved: the gain less half the log of the number of records for
     each parameter that comes, and less the log of how many such changes there are to choose from;
@@ -66,6 +70,9 @@ class Suggestion(NamedTuple):
         """The suggestion in words."""
         reached = _reached(self.n_reached)
         names = ", ".join(self.symptoms)
+        if np.isnan(self.gain):
+            verb = "seems to cause" if self.kind == ADD else "does not seem to cause"
+            return f"{self.disease} {verb} {names}, given the other changes of this step."
         if self.kind == ADD:
             return (
                 f"{self.disease} seems to cause {names} (with a probability of about "
@@ -133,7 +140,7 @@ def suggest(
     *,
     level: float = 0.05,
     diseases: bool = True,
-    rng: int = 0,
+    rng: Any = 0,
     n_jobs: int | None = None,
     **options: Unpack[ReadOptions],
 ) -> Suggestions:
@@ -154,7 +161,8 @@ def suggest(
     diseases
         Also look for symptoms that a missing disease may cause.
     rng
-        A seed, where records have so many possible diseases that these are sampled.
+        A seed or a numpy Generator, where records have so many possible diseases that these are
+        sampled.
     n_jobs
         Threads; None: as many as there are cores.
     options
@@ -172,17 +180,17 @@ def suggest(
     >>> [(row.kind, row.disease, row.symptoms) for row in found.rows]
     [('add edge', 'D0', ('S0',))]
     """
-    if isinstance(level, bool) or not 0.0 < level < 1.0:
-        raise ParameterError(f"level must lie between 0 and 1, not {quoted(level)}.")
+    check_level(level)
+    seed = as_seed(rng) % 2**31
     network, flags = _network_of(estimate)
     findings = read_records(records, network.structure, options)
-    scorer = PairScorer(network, findings, seed=rng, n_jobs=n_jobs)
+    scorer = PairScorer(network, findings, seed=seed, n_jobs=n_jobs)
     sums = scorer.sums()
     absent, present = scorer.absent_edges(sums), scorer.present_edges(sums)
     n = findings.n_records
     rows = [*edges_to_add(absent, network.structure, n, level)]
     if len(present.edges):
-        errors = Fitter(findings, seed=rng, n_jobs=n_jobs).failure_errors(network)
+        errors = Fitter(findings, seed=seed, n_jobs=n_jobs).failure_errors(network)
         doubtful = doubtful_diseases(network.structure, flags)
         rows += edges_to_drop(present, errors, network.structure, n, doubtful)
     if diseases:
@@ -226,9 +234,16 @@ def edges_to_add(
     absent: EdgeScores, structure: Structure, n_records: int, level: float
 ) -> list[Suggestion]:
     """Return the edges that are found at a false-discovery rate and that BIC wants."""
+    rates = q_values(absent.p_values)
+    by_bic = bic_of_adding(absent.gains, n_records, len(absent.gains))
+    return _added(absent, structure, n_records, np.flatnonzero((rates <= level) & (by_bic > 0.0)))
+
+
+def _added(
+    absent: EdgeScores, structure: Structure, n_records: int, chosen: Indices
+) -> list[Suggestion]:
     p_values, gains = absent.p_values, absent.gains
     rates, by_bic = q_values(p_values), bic_of_adding(gains, n_records, len(gains))
-    chosen = np.flatnonzero((rates <= level) & (by_bic > 0.0))
     return [
         Suggestion(
             ADD, structure.diseases[absent.edges[k, 0]], (structure.symptoms[absent.edges[k, 1]],),
@@ -241,18 +256,40 @@ def edges_to_add(
 
 def edges_to_drop(
     present: EdgeScores, errors: Floats, structure: Structure, n_records: int,
-    doubtful: Collection[str] = (),
+    doubtful: Collection[str] = (), n_errors: float | None = None,
 ) -> list[Suggestion]:  # fmt: skip
     """Return the edges that BIC does not want, and that records contradict to be strong.
 
-    `errors` are the standard errors of the failures, with all that other parameters take up. Edges
-    of diseases that are `doubtful` stay: these may stand where others should.
+    `errors` are the standard errors of the failures, with all that other parameters take up; an
+    edge may be stronger by `n_errors` of them (None: as many as leave nearly no right edge out).
+    Edges of diseases that are `doubtful` stay: these may stand where others should.
     """
     is_sure = np.array([name not in doubtful for name in structure.diseases])
-    by_bic, p_values = 0.5 * np.log(n_records) - present.gains, present.p_values
+    by_bic = 0.5 * np.log(n_records) - present.gains
     with np.errstate(invalid="ignore"):
-        is_weak = likely_most(present.strengths, errors) < weak_strength(present, n_records)
+        most = likely_most(present.strengths, errors, n_errors)
+        is_weak = most < weak_strength(present, n_records)
     chosen = np.flatnonzero((by_bic > 0.0) & is_weak & is_sure[present.edges[:, 0]])
+    return _dropped(present, structure, by_bic, chosen)
+
+
+def additions_to_drop(
+    present: EdgeScores, is_added: Booleans, structure: Structure, n_records: int, n_choices: int,
+    factor: float = 1.0,
+) -> list[Suggestion]:  # fmt: skip
+    """Return the edges that are no longer worth what they had to be worth when they were added.
+
+    Or not `factor` times as much.
+    """
+    by_bic = -bic_of_adding(present.gains, n_records, n_choices)
+    is_doubted = present.gains < factor * (present.gains + by_bic)
+    return _dropped(present, structure, by_bic, np.flatnonzero(is_doubted & is_added))
+
+
+def _dropped(
+    present: EdgeScores, structure: Structure, by_bic: Floats, chosen: Indices
+) -> list[Suggestion]:
+    p_values = present.p_values
     return [
         Suggestion(
             DROP, structure.diseases[present.edges[k, 0]],
@@ -271,9 +308,16 @@ def doubtful_diseases(structure: Structure, flags: Parameters | None) -> set[str
     return {structure.diseases[i] for i in np.flatnonzero(is_doubtful)}
 
 
-def likely_most(strengths: Floats, errors: Floats) -> Floats:
+def likely_most(strengths: Floats, errors: Floats, n_errors: float | None = None) -> Floats:
     """Return the largest strengths that records do not contradict, of many edges (Bonferroni)."""
-    return np.asarray(strengths + ndtri(1.0 - CONTRADICTED / max(len(errors), 1)) * errors)
+    if n_errors is None:
+        n_errors = most_errors(len(errors))
+    return np.asarray(strengths + n_errors * errors)
+
+
+def most_errors(n_edges: int) -> float:
+    """Return how many standard errors off no edge of a right structure is, or hardly ever."""
+    return float(ndtri(1.0 - CONTRADICTED / max(n_edges, 1)))
 
 
 def weak_strength(present: EdgeScores, n_records: int) -> float:
@@ -303,8 +347,7 @@ def diseases_to_add(
         if cause.kind != HIDDEN:
             continue
         k, gain = len(cause.members), cause.residual**2 / 2.0
-        chosen = k * np.log(structure.n_symptoms) - sum(np.log(np.arange(1, k + 1)))
-        by_bic = gain - (k + 1) / 2.0 * np.log(n) - chosen
+        by_bic = gain - (k + 1) / 2.0 * np.log(n) - log_choices(k, structure.n_symptoms)
         names = tuple(structure.symptoms[j] for j in cause.members)
         nan = float("nan")
         if by_bic > 0.0:
@@ -312,6 +355,11 @@ def diseases_to_add(
                 Suggestion(ADD_DISEASE, "", names, gain, float(by_bic), misfits.p_value, nan, nan)
             )
     return found
+
+
+def log_choices(n_chosen: int, n_symptoms: int) -> float:
+    """Return the log of how many sets of symptoms there are, or a little more."""
+    return float(n_chosen * np.log(n_symptoms) - np.log(np.arange(1, n_chosen + 1)).sum())
 
 
 def _is_an_edge(structure: Structure, symptoms: Sequence[str], added: set[tuple[str, str]]) -> bool:
@@ -345,6 +393,17 @@ def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
         else:
             edges.pop((structure.disease_index(change.disease), symptoms[0]), None)
     return Structure(diseases, structure.symptoms, np.array(list(edges)).reshape(-1, 2))
+
+
+def changes_between(before: Structure, after: Structure) -> list[Suggestion]:
+    """Return the edges that came and went between two structures of the same diseases."""
+    nan = float("nan")
+    old, new = ({(i, j) for i, j in each.edges.tolist()} for each in (before, after))
+    return [
+        Suggestion(kind, before.diseases[i], (before.symptoms[j],), nan, nan, nan, nan, nan)
+        for kind, edges in ((ADD, new - old), (DROP, old - new))
+        for i, j in sorted(edges)
+    ]
 
 
 def new_name(symptoms: Sequence[str], taken: Sequence[str]) -> str:

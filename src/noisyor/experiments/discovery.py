@@ -68,11 +68,13 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     if _records(settings, "overcomplete") is not None:
         ten = settings.seeds(10)  # also in a hurry: the others show by how much starts matter
         found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], ten, ["discover"])
+    found += cells_of(["clinic"], sizes[:1], seeds, REPAIRED)
+    found += _of_real_networks(settings, sizes)
+    found += cells_of(["clinic"], sizes, seeds, REPAIRED)
+    found += _of_tests(settings)
+    if _records(settings, "overcomplete") is not None:
         methods = [*STARTS, *installed_peers()]
         found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], seeds, methods)
-    found += _of_tests(settings)
-    found += cells_of(["clinic"], sizes, seeds, REPAIRED)
-    found += _of_real_networks(settings, sizes)
     planted = settings.pick(list(PLANTED), ["planted8"])
     at = settings.pick([3000, 10_000, 30_000, 100_000], [3000])
     found += cells_of(planted, at, settings.seeds(settings.pick(5, 1)), SIMULATED)
@@ -94,11 +96,13 @@ def _of_tests(settings: ExperimentSettings) -> list[Cell]:
 
 def _of_real_networks(settings: ExperimentSettings, sizes: list[int]) -> list[Cell]:
     """List what is repaired of networks that others made; large ones once."""
+    weak, real = settings.available("tcc4e"), settings.available("tcc4e", "ddxplus")
+    large = settings.available(*LARGE)
     if settings.quick:
-        return []
-    real, large = settings.available("tcc4e", "ddxplus"), settings.available(*LARGE)
+        return cells_of(weak, sizes, settings.seeds(3), REPAIRED[:1])
     return [
-        *cells_of(settings.available("tcc4e"), [10_000], settings.seeds(20), ["right"]),
+        *cells_of(weak, sizes, settings.seeds(5), REPAIRED[:1]),
+        *cells_of(weak, sizes[:1], settings.seeds(20), REPAIRED[1:2]),
         *cells_of(real, sizes, settings.seeds(3), REPAIRED[:2]),
         *cells_of(settings.available("ddxplus"), [100_000], settings.seeds(10), REPAIRED[2:]),
         *cells_of(large, sizes, settings.seeds(1), REPAIRED[:2]),
