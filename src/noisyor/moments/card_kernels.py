@@ -40,7 +40,7 @@ def count_kernel(order: int, n_rows: int, with_margins: bool) -> Any:
     known_from = np.uint32(NEAR_WORDS // 2)
 
     @cuda.jit
-    def count_sets(present, unknown, valid, runs, chunks, symptoms, sets, numbers, counts):
+    def count_sets(present, unknown, valid, runs, chunks, listed, sets, counts):
         near = cuda.shared.array(near_words, np.uint64)
         members = cuda.local.array(n_members, np.uint32)
         found = cuda.local.array(n_found, np.uint32)
@@ -58,7 +58,7 @@ def count_kernel(order: int, n_rows: int, with_margins: bool) -> Any:
                 found[s * n_subsets + subset] = 0
         while word < last:
             for index in range(thread, n_symptoms * rows, n_threads):
-                x = symptoms[first_symptom + index // rows]
+                x = listed[first_symptom + index // rows]
                 at = word + index % rows
                 bits = np.uint64(0)
                 if at < last:
@@ -90,8 +90,7 @@ def count_kernel(order: int, n_rows: int, with_margins: bool) -> Any:
                 for subset in range(n_subsets):
                     n_found_here = found[s * n_subsets + subset]
                     if n_found_here > 0:
-                        cuda.atomic.add(
-                            counts, (group, numbers[first_set + at], subset), n_found_here
-                        )
+                        number = listed[first_set + at]
+                        cuda.atomic.add(counts, (group, number, subset), n_found_here)
 
     return count_sets

@@ -133,20 +133,18 @@ class Chunks(NamedTuple):
     """Sets of symptoms in the order in which they are counted: in chunks with few symptoms."""
 
     bounds: NDArray[np.int32]
-    """Of each chunk its first set, how many it has, and the same of its symptoms."""
-    symptoms: NDArray[np.int32]
-    """Of all chunks, one after the other."""
+    """Of each chunk its first set, how many it has, and the same of its symptoms in the list."""
+    listed: NDArray[np.int32]
+    """Of each set its index in the plan; then the symptoms of all chunks, one after the other."""
     sets: NDArray[np.uint16]
     """A row for each member: its index among the symptoms of its chunk."""
-    numbers: NDArray[np.int32]
-    """Of each set its index in the plan."""
 
     @classmethod
     def arranged(cls, sets: NDArray[Any], most_sets: int, most_symptoms: int) -> "Chunks":
         """Arrange sets in chunks: sets whose symptoms stand near each other are counted together.
 
-        >>> Chunks.arranged(np.array([[0, 1], [300, 301], [0, 2]]), 2, 9).numbers
-        array([0, 2, 1], dtype=int32)
+        >>> Chunks.arranged(np.array([[0, 1], [300, 301], [0, 2]]), 2, 9).listed
+        array([  0,   2,   1,   0,   1,   2, 300, 301], dtype=int32)
         """
         tiles = np.zeros(len(sets), dtype=np.int64)
         for members in sets.T // TILE:
@@ -155,7 +153,7 @@ class Chunks(NamedTuple):
         sets = sets[numbers]
         firsts = range(0, len(sets), most_sets)
         waiting = [(first, min(first + most_sets, len(sets))) for first in firsts][::-1]
-        bounds, symptoms, n_symptoms = [], [], 0
+        bounds, listed, n_listed = [], [numbers], len(numbers)
         members = np.empty(sets.shape, dtype=np.uint16)
         while waiting:
             first, last = waiting.pop()
@@ -165,12 +163,12 @@ class Chunks(NamedTuple):
                 waiting += [(middle, last), (first, middle)]
                 continue
             members[first:last] = index.reshape(last - first, -1)
-            bounds.append((first, last - first, n_symptoms, len(found)))
-            symptoms.append(found)
-            n_symptoms += len(found)
+            bounds.append((first, last - first, n_listed, len(found)))
+            listed.append(found)
+            n_listed += len(found)
         return cls(
-            np.array(bounds, np.int32), np.concatenate(symptoms).astype(np.int32),
-            np.ascontiguousarray(members.T), numbers.astype(np.int32),
+            np.array(bounds, np.int32), np.concatenate(listed).astype(np.int32),
+            np.ascontiguousarray(members.T),
         )  # fmt: skip
 
 
