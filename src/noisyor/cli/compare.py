@@ -63,10 +63,11 @@ def compare(
             unknown_covariates=unknown_covariates, held_out=held_out, rng=seed, **reading,
         )  # fmt: skip
     if as_json:
-        show_json({"best": found.best, "models": list(found.rows)})
+        facts = {"best": found.best, "recommendation": found.recommendation}
+        show_json(facts | {"models": list(found.rows)})
     elif not quiet:
         show(_table(found.rows))
-        show(f"The smallest BIC has: {found.best}.")
+        show(found.recommendation)
 
 
 def _table(rows: tuple[dict[str, Any], ...]) -> Any:
