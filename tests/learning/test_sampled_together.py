@@ -15,7 +15,7 @@ from noisyor.em.runs import EMSettings
 from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.learning import together as together_module
-from noisyor.learning.sampled_together import MOST_CELLS, _Point, learn_sampled
+from noisyor.learning.sampled_together import MOST_CELLS, Looked, _Point, learn_sampled
 from noisyor.network import Covariate, Effects, Trait
 from noisyor.network.design import make_design
 from together import small_network
@@ -80,7 +80,7 @@ def test_a_step_goes_to_the_maximum_of_all_records(monkeypatch):
     options = StochasticSettings.of(network.structure)
     for seed in range(10):
         sampler.expect(exact.network_, 32, must_screen=True, n_sweeps=2, seed=seed)
-    point = _Point.at(rounds, exact.network_, 7, options, n_scored=500)
+    point = _Point.at(rounds, exact.network_, 7, options, Looked(500, 3))
     errors = np.sqrt(np.diag(point.covariance))
     assert not point.is_far
     assert np.sqrt(np.nanmean((point.step / errors) ** 2)) < 0.4

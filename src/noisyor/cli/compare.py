@@ -73,15 +73,13 @@ def compare(
 def _table(rows: tuple[dict[str, Any], ...]) -> Any:
     shown = [
         [
-            row["model"], f"{row['log_likelihood']:,.2f}", f"{row['parameters']:,}",
+            row["model"], f"{row['log_likelihood']:,.1f}", f"{row['parameters']:,}",
             f"{row['aic']:,.1f}", f"{row['bic']:,.1f}",
-            "-" if row["held_out"] is None else f"{row['held_out']:.5f}",
+            "-" if row["held_out"] is None else f"{row['held_out']:.4f}",
             f"{row['srmsr']:.4f}", f"{row['largest_residual']:.1f}",
         ]
         for row in rows
     ]  # fmt: skip
-    titles = (
-        "model", "log likelihood", "parameters", "AIC", "BIC", "held out", "SRMSR",
-        "largest residual",
-    )  # fmt: skip
-    return text_table(titles, shown, left=("model",))
+    # So short that nothing is cut in a terminal of 80 columns.
+    titles = "model", "log lik.", "params", "AIC", "BIC", "held out", "SRMSR", "residual"
+    return text_table(titles, shown, left=("model",), has_lines=False)

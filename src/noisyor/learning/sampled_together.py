@@ -55,11 +55,18 @@ ROUNDS_BEFORE, ROUNDS_AFTER = 3, 8
 FAR, MOST_TURNS = 0.5, 3
 """A step is long if it is so many standard errors; after a long one there are as many rounds, in
 so many turns at most."""
-SCORED_RECORDS, STEP_RECORDS = 25_000, 10_000
-"""The information on the causes comes from about so many records at most; that of a step on the
-way, from so many."""
-SCORED_SWEEPS = 3
-"""How often diseases and people are drawn, in each of two halves, for standard errors."""
+
+
+class Looked(NamedTuple):
+    """How closely records are looked at for their information on the causes."""
+
+    n_records: int
+    """About so many of them, at most."""
+    n_sweeps: int
+    """How often diseases and people are drawn, in each of two halves."""
+
+
+FOR_ERRORS, FOR_A_STEP = Looked(50_000, 5), Looked(10_000, 2)
 
 
 def learn_sampled(
@@ -156,7 +163,7 @@ def _run(
         values += run.values
         n_before += run.n_before
         steps += [steps[-1] + each for each in (run.steps or [])]
-        point = _Point.at(rounds, run.network, seed + turn, options, SCORED_RECORDS)
+        point = _Point.at(rounds, run.network, seed + turn, options, FOR_ERRORS)
         if not point.is_far or turn == MOST_TURNS - 1:
             break
         network = _moved(rounds, run.network, point.step)
@@ -190,7 +197,7 @@ def _warmed_up(
         network = make(few, n_rounds, 500, network)
         n_rounds = min(n_rounds, ROUNDS_BEFORE)
     network = make(rounds, n_rounds, 600, network)
-    point = _Point.at(rounds, network, seed, options, STEP_RECORDS)
+    point = _Point.at(rounds, network, seed, options, FOR_A_STEP)
     return _moved(rounds, network, point.step)
 
 
@@ -226,14 +233,14 @@ class _Point(NamedTuple):
     @classmethod
     def at(
         cls, rounds: PeopleRounds, network: NoisyOrNetwork, seed: int,
-        options: StochasticSettings, n_scored: int,
+        options: StochasticSettings, looked: Looked,
     ) -> "_Point":  # fmt: skip
-        """Look at the records, for their information at about so many of them."""
+        """Look at the records, for their information at some of them."""
         sampler, model = rounds.sampler, rounds.model
         n_records = int(sampler.starts[-1])
         slope, noise, occupancy = _slope(rounds, network, seed, options)
-        every = max(round(n_records / n_scored), 1)
-        information = sampler.inform_causes(network, SCORED_SWEEPS, seed, every).matrix
+        every = max(round(n_records / looked.n_records), 1)
+        information = sampler.inform_causes(network, looked.n_sweeps, seed, every).matrix
         n, n_items = len(model.is_free), len(information) - len(model.is_free)
         _, _, curvature = model.penalty(model.position_of(network.causes), rounds.share)
         information[:n, :n] += rounds.known.believed(network.causes).information
