@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from noisyor import NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, compare_models
+from noisyor.comparison import ModelComparison
 from noisyor.network import Joint
 
 STRUCTURE = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
@@ -35,6 +36,39 @@ def test_dependent_diseases_are_told_from_independent_ones():
     assert joint["bic"] == pytest.approx(size * np.log(n) - 2 * joint["log_likelihood"])
     assert found.table().num_rows == 2
     assert "joint" in repr(found)
+
+
+def test_held_out_differences_are_those_of_the_same_records():
+    findings = sample([0.6, 0.05, 0.05, 0.3])
+    first, second = compare_models(models("independent", "joint"), findings, rng=3).rows
+    order = np.random.default_rng(3).permutation(2000)
+    array = findings.to_numpy()
+    scores = []
+    for learner in models("joint", "independent").values():
+        learner.fit(array[order[400:]])
+        scores.append(learner.posteriors(array[order[:400]]).log_evidences)
+    assert (first["model"], first["held_out_error"]) == ("joint", 0.0)
+    assert [first["held_out"], second["held_out"]] == pytest.approx([x.mean() for x in scores])
+    assert second["held_out_error"] == pytest.approx((scores[1] - scores[0]).std() / 20.0)
+
+
+@pytest.mark.parametrize(
+    ("held_out", "error", "said"),
+    [
+        (-1.10, 0.01, "describes the records that were held out best, too"),
+        (-0.99, 0.01, "by 0.01 ± 0.02 a record, which is no more than chance"),
+        (-0.90, 0.01, "But the records that were held out are described better by joint, by 0.1"),
+        (None, None, "The smallest BIC has: independent."),
+    ],
+)
+def test_the_recommendation_says_when_held_out_records_disagree(held_out, error, said):
+    rows = (
+        {"model": "independent", "held_out": held_out and -1.0, "held_out_error": 0.0},
+        {"model": "joint", "held_out": held_out, "held_out_error": error},
+    )
+    found = ModelComparison(rows).recommendation
+    assert found.startswith("The smallest BIC has: independent.")
+    assert said in found
 
 
 def test_correlations_are_those_of_the_records():

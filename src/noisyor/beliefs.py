@@ -35,6 +35,8 @@ Given = tuple[Floats, Floats]
 
 MOST_CASES = 1e12
 """Beyond it nothing but rounding errors would be left of what records say."""
+OF_CAUSES = "intercepts", "loadings", "effects", "shares"
+"""What else networks have whose diseases occur together."""
 LEAST_KNOWN = 5.0
 """Cases from which on something counts as known."""
 
@@ -318,8 +320,14 @@ def _as_beliefs(given: Any, structure: Structure) -> Beliefs:
 def _check_kinds(kinds: Iterable[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
+            more = ""
+            if kind in OF_CAUSES:
+                more = (
+                    " Of how diseases occur together only P(disease) over all people can be fixed "
+                    "or believed: 'priors'."
+                )
             raise ParameterError(
-                f"there is no kind {quoted(kind)} to fix; known are {', '.join(KINDS)}."
+                f"there is no kind {quoted(kind)} to fix; known are {', '.join(KINDS)}.{more}"
             )
 
 

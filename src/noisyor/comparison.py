@@ -23,6 +23,8 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.network.design import covariates_in_order
 from noisyor.structure import Structure
 
+CONFIDENT = 1.96
+"""Standard errors of a 95% interval."""
 WITH = ", with covariates"
 """Behind the name of a model that was learned with covariates."""
 
@@ -48,6 +50,29 @@ class ModelComparison(ShownAsTable, EqualByValue):
     def best(self) -> str:
         """The name of the model with the smallest BIC."""
         return str(self.rows[0]["model"])
+
+    @property
+    def recommendation(self) -> str:
+        """Which model to take, and whether the records that were held out say the same."""
+        first = f"The smallest BIC has: {self.best}."
+        if len(self.rows) == 1 or self.rows[0]["held_out"] is None:
+            return first
+        row = max(self.rows, key=lambda row: float(row["held_out"]))
+        gain = float(row["held_out"]) - float(self.rows[0]["held_out"])
+        if row is self.rows[0]:
+            return f"{first} It describes the records that were held out best, too."
+        error = CONFIDENT * float(row["held_out_error"])
+        said = f"by {gain:.2g} ± {error:.2g} a record"
+        if gain <= error:
+            return (
+                f"{first} Of the records that were held out {row['model']} says more, but {said}, "
+                "which is no more than chance: they do not speak against it."
+            )
+        return (
+            f"{first} But the records that were held out are described better by {row['model']}, "
+            f"{said}: take that one to diagnose with, unless these records are few or its "
+            "parameters are flagged. BIC asks for more evidence before it allows a parameter."
+        )
 
     def table(self) -> ResultTable:
         """Return a row per model."""
@@ -91,8 +116,9 @@ def compare_models(
     -------
     ModelComparison
         A row per model: log likelihood, number of parameters, AIC, BIC, held-out log likelihood a
-        record, SRMSR (the root mean square of the residuals of all correlations of two symptoms)
-        and the largest residual of a pair in standard deviations.
+        record, the standard error of how much that differs from the model with the smallest BIC,
+        SRMSR (the root mean square of the residuals of all correlations of two symptoms) and the
+        largest residual of a pair in standard deviations. `recommendation` says which to take.
 
     Examples
     --------
@@ -116,7 +142,24 @@ def compare_models(
         for has_people, each in ((False, data.bare()), (True, data))
         if not has_people or (data.people is not None and learner.causes != "joint")
     ]
-    return ModelComparison(tuple(sorted(rows, key=lambda row: float(row["bic"]))))
+    rows.sort(key=lambda row: float(row["bic"]))
+    return ModelComparison(tuple(_with_held_out(rows)))
+
+
+def _with_held_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with the means of held-out log likelihoods in place of those of each record.
+
+    Models are compared on the same records: what these have in common cancels out of the error.
+    """
+    first = rows[0]["held_out"]
+    if first is None:
+        return [{**row, "held_out_error": None} for row in rows]
+    found = []
+    for row in rows:
+        difference = row["held_out"] - first
+        error = float(difference.std() / np.sqrt(len(difference)))
+        found.append({**row, "held_out": float(row["held_out"].mean()), "held_out_error": error})
+    return found
 
 
 class _Data(NamedTuple):
@@ -155,6 +198,11 @@ class _Data(NamedTuple):
         """Return the mean log likelihood of the records."""
         records = self.findings.with_structure(_structure(learner))
         return float(learner.score(records, covariates=self.people))
+
+    def scores(self, learner: NoisyOrLearner) -> Floats:
+        """Return the log likelihood of each record."""
+        records = self.findings.with_structure(_structure(learner))
+        return np.asarray(learner.posteriors(records, covariates=self.people).log_evidences)
 
 
 def _read(records: Any, structure: Structure, known: Together, form: RecordFormat) -> _Data:
@@ -223,11 +271,11 @@ def _measured(
     }
 
 
-def _held_out(learner: NoisyOrLearner, data: _Data, share: float, rng: int) -> float:
-    """Return the mean log likelihood of records that were not learned from."""
+def _held_out(learner: NoisyOrLearner, data: _Data, share: float, rng: int) -> Floats:
+    """Return the log likelihoods of records that were not learned from."""
     order = np.random.default_rng(rng).permutation(data.findings.n_records)
     n_test = max(round(share * len(order)), 1)
-    return data.at(order[:n_test]).score(data.at(order[n_test:]).fitted(learner))
+    return data.at(order[:n_test]).scores(data.at(order[n_test:]).fitted(learner))
 
 
 @equal_by_entries

@@ -20,6 +20,7 @@ from noisyor.app.replies import FEWEST_LEFT_OUT, MOST_LEFT_OUT, SECONDS_OF_A_BAT
 from noisyor.app.schemas import MOST_CASES, MOST_PRESENT
 from noisyor.errors import ParameterError
 from noisyor.inference.intervals import NetworkWithErrors
+from noisyor.network import Effects, Independent
 
 
 def random_case(rng, structure):
@@ -145,6 +146,24 @@ def test_the_command_line_refuses_in_the_same_sentences(run, refused):
         code, _, err = run("diagnose", "clinic", *arguments)
         assert code == 2
         assert err.strip() == f"noisyor: error: {refused('posterior', **body)}"
+
+
+def test_covariates_that_were_not_learned_from_are_told(tmp_path, aged):
+    effects = aged.causes.effects
+    age, sex = effects.covariates
+    known = [age._replace(lowest=20.0, highest=80.0), sex]
+    learned = Effects(known, effects.coefficients, effects.cells, effects.weights)
+    aged.with_causes(Independent(aged.causes.priors, learned)).save(tmp_path / "learned.json")
+    client = client_of(Model("learned", NoisyOrNetwork.load(tmp_path / "learned.json")))
+    said = "the covariate 'age' is 300, outside of what was learned from, 20 to 80"
+    case = {"present": ["fever"], "covariates": {"age": 300, "sex": "f"}}
+    inside = {"present": ["fever"], "covariates": {"age": 80, "sex": "f"}}
+    for what in ("posterior", "explain", "questions", "sets"):
+        (notice,) = client.post(f"/api/{what}", json=case).json()["notices"]
+        assert said in notice
+        assert client.post(f"/api/{what}", json=inside).json()["notices"] == []
+    answers = client.post("/api/posteriors", json={"cases": [inside, case]}).json()["answers"]
+    assert [len(each["notices"]) for each in answers] == [0, 1]
 
 
 def test_covariates(ask, refused, aged):

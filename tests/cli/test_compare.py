@@ -32,6 +32,9 @@ def test_models_are_compared(run, together):
     assert [row["parameters"] for row in facts["models"]] == [19, 18]
     code, out, _ = run(*call, *options)
     assert "The smallest BIC has: joint." in out
+    assert "…" not in out  # in 80 columns
+    assert "independent" in out
+    assert facts["recommendation"] == "The smallest BIC has: joint."
     code, _, err = run(*call, "--causes", "all")
     assert code == 2
     assert "causes" in err

@@ -71,3 +71,12 @@ def test_what_cannot_be_done_is_said(run, folder):
     assert "p.txt" in err
     code, _, err = run(*call, "--persons", folder / "answers.csv")
     assert code == 2
+
+
+def test_it_is_said_what_a_1_was_taken_for(run, folder):
+    assert run("convert", folder / "q.csv", folder / "needs.json", "--from", "q-matrix")[0] == 0
+    call = "skills", folder / "needs.json", folder / "answers.csv"
+    said = "1 was taken for a wrong answer. If it stands for a right one, say --invert."
+    assert said in run(*call)[1]
+    assert said not in run(*call, "--invert")[1]
+    json.loads(run(*call, "--json")[1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noisyor import Findings, Fixed
-from noisyor.em import people_kernels
+from noisyor.em import people_kernels, sampled
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.mixed import MixedExpectation
@@ -88,17 +88,37 @@ def test_the_information_has_no_noise_of_sampling(rng):
     sampler, expectation, network, model = random_case(3, "trait with covariates", 3000)
     for seed in range(5):
         sampler.expect(network, 10, must_screen=True, n_sweeps=1, seed=seed)
-    scores = sampler.score_causes(network, 100, 7)  # off by 9% after 6, by 2% now, 1% after 400
-    products, exact = scores.information, exact_scores(expectation, network, model)
-    assert len(products) == len(exact.derivatives)  # failures and leaks, too
-    off = scores.halves.mean(axis=0) - exact.derivatives
-    exact = exact.information
-    # Where hardly anything is told, the noise of sampling is as large as what is.
-    assert np.sqrt((off**2 / np.diag(exact)).mean()) < 0.5
+    products = sampler.inform_causes(network, 100, 7).matrix  # off by 9% after 6, by 2% now
+    exact = exact_scores(expectation, network, model).information
+    assert len(products) == len(exact)  # failures and leaks, too
     flat = model.flat(network.causes, expectation.design)
     of_causes = model.if_seen(network.causes, flat, expectation.cell_weights())
     scale = np.sqrt(np.maximum(np.diag(exact), np.pad(of_causes, (0, len(exact) - len(of_causes)))))
     assert np.abs((products - exact) / np.outer(scale, scale)).max() < 4.0 / np.sqrt(3000)
+
+
+def test_thinned_records_are_those_of_every_so_many_blocks(monkeypatch):
+    monkeypatch.setattr(sampled, "SAMPLED_AT_ONCE", 64)
+    sampler, _, network, _ = random_case(4, "trait with covariates", labelled=True)
+    sampler.expect(network, 2, must_screen=True, n_sweeps=1, seed=0)  # some have been begun
+    before = sampler.states.copy()
+    thin = sampler.thinned(3)
+    rows = np.concatenate([np.arange(k, min(k + 64, 300)) for k in range(0, 300, 192)])
+    assert thin.starts[-1] == len(rows)
+    assert np.array_equal(thin.states, before[rows])
+    assert thin.is_started.tolist() == [True, False]
+    everybody, some = sampler._people, thin._people
+    for number, row in enumerate(rows):
+        mine, its = (
+            each.possible[each.starts[at] : each.starts[at + 1]].tolist()
+            for each, at in ((some, number), (everybody, row))
+        )
+        assert mine == its
+    n_unknown = sum(np.bitwise_count(block.unknown).sum(axis=1) for block in sampler.blocks[::3])
+    assert np.array_equal(thin.known, len(rows) - n_unknown)
+    told = thin.expect(network, 2, must_screen=True, n_sweeps=1, seed=1)
+    assert told.occupancy.sum() == pytest.approx(len(rows))
+    assert np.array_equal(sampler.states, before)
 
 
 def test_a_round_does_not_depend_on_threads():
@@ -125,3 +145,26 @@ def test_traits_are_standardised_whatever_they_were():
     # Log odds have the same mean and covariances for people with such traits as before.
     assert after[:, 0] == pytest.approx(before[:, 0] + before[:, 1:] @ mean)
     assert after[:, 1:] @ after[:, 1:].T == pytest.approx(before[:, 1:] @ spread @ before[:, 1:].T)
+
+
+def test_traits_that_follow_covariates_are_taken_for_effects_of_these():
+    sampler, _, network, model = random_case(2, "trait with covariates")
+    rounds = PeopleRounds(sampler, model, Fixed(network.structure))
+    nodes = population_of(model, network.causes, sampler.design).traits[:, 0]
+    design = np.column_stack([np.ones(len(sampler.design)), sampler.design])
+    rng = np.random.default_rng(0)
+    slopes, sizes = rng.normal(0.0, 0.2, design.shape[1]), rng.integers(5, 50, len(design))
+    occupancy = np.zeros((len(design), len(nodes)))
+    for cell, mean in enumerate(design @ slopes):  # two nodes, whose mean is as the cell has it
+        left = np.searchsorted(nodes, mean) - 1
+        share = (mean - nodes[left]) / (nodes[left + 1] - nodes[left])
+        occupancy[cell, left : left + 2] = sizes[cell] * np.array([1.0 - share, share])
+    before = model.position_of(network.causes).reshape(4, -1)
+    after = rounds._standardised(before.ravel(), occupancy).reshape(4, -1)
+    # Log odds have the same means in every cell, and the same spread over all people.
+    columns = [0, *range(2, before.shape[1])]
+    expected = before[:, columns] @ design.T + np.outer(before[:, 1], design @ slopes)
+    assert after[:, columns] @ design.T == pytest.approx(expected)
+    rest = nodes - (design @ slopes)[:, np.newaxis]
+    variance = (occupancy * rest**2).sum() / occupancy.sum()
+    assert after[:, 1] == pytest.approx(before[:, 1] * np.sqrt(variance))

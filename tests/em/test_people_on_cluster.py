@@ -80,14 +80,17 @@ def test_every_step_equals_that_in_memory(case, client):
     assert np.array_equal(before.states, states[0])
     assert np.array_equal(before._people.nodes, states[1])
     assert there.bound(network, 3).total == pytest.approx(here.bound(network, 3).total)
-    one, other = (each.score_causes(network, 2, 5) for each in (there, here))
-    assert one.halves == pytest.approx(other.halves)
-    assert one.information == pytest.approx(other.information, rel=1e-4, abs=0.05)  # float32
-    some = here.score_causes(network, 2, 5, every=2)  # blocks of 1024: the first of two
-    scale = np.sqrt(np.diag(other.information))
-    off = (some.information - other.information) / np.outer(scale, scale)
-    assert np.diag(some.information).sum() == pytest.approx(np.trace(other.information), rel=0.2)
+    one, other = (each.inform_causes(network, 2, 5).matrix for each in (there, here))
+    assert one == pytest.approx(other, rel=1e-4, abs=0.05)  # float32
+    some = here.inform_causes(network, 2, 5, every=2).matrix  # blocks of 1024: the first of two
+    scale = np.sqrt(np.diag(other))
+    off = (some - other) / np.outer(scale, scale)
+    assert np.diag(some).sum() == pytest.approx(np.trace(other), rel=0.2)
     assert np.abs(off).max() < 0.5
+    thin = there.thinned(2)
+    parts = [each.value.thinned(2) for each in there._samplers]
+    assert np.diff(thin.starts).tolist() == [each.starts[-1] for each in parts]
+    assert np.array_equal(thin.known, np.sum([each.known for each in parts], axis=0))
 
 
 @pytest.mark.parametrize("causes", ["joint", pytest.param("trait", marks=pytest.mark.slow)])

@@ -6,12 +6,16 @@ import pytest
 from sklearn.base import clone
 
 from noisyor import Fixed, NoisyOrLearner
+from noisyor.beliefs import as_beliefs
+from noisyor.em import sampled
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
+from noisyor.em.people import PeopleRounds, PeopleSampler
 from noisyor.em.runs import EMSettings
+from noisyor.em.stochastic import StochasticSettings
 from noisyor.errors import ParameterError
 from noisyor.learning import together as together_module
-from noisyor.learning.sampled_together import MOST_CELLS, learn_sampled
+from noisyor.learning.sampled_together import MOST_CELLS, Looked, _Point, learn_sampled
 from noisyor.network import Covariate, Effects, Trait
 from noisyor.network.design import make_design
 from together import small_network
@@ -61,6 +65,25 @@ def test_what_is_sampled_is_what_is_summed_up(monkeypatch):
     assert np.sqrt(((off / exact.estimate_.standard_errors.failures) ** 2).mean()) < 0.5
     loss = exact.score(findings, covariates=people) - found[0].score(findings, covariates=people)
     assert loss * 4000 < 15.0
+
+
+def test_a_step_goes_to_the_maximum_of_all_records(monkeypatch):
+    # Where the information came from some of the records, so did the derivatives: each step led
+    # to the maximum of these, a standard error away from that of all.
+    monkeypatch.setattr(sampled, "SAMPLED_AT_ONCE", 128)
+    network, findings, people = case(4000, 1)
+    exact = NoisyOrLearner(network.structure, causes="trait").fit(findings, covariates=people)
+    design = make_design(people, findings)
+    model, cells = LogisticModel.of(4, 1, design), Cells.of(design)
+    sampler = PeopleSampler(network.structure, findings.blocks, model, cells)
+    rounds = PeopleRounds(sampler, model, as_beliefs(None, network.structure), 0.02)
+    options = StochasticSettings.of(network.structure)
+    for seed in range(10):
+        sampler.expect(exact.network_, 32, must_screen=True, n_sweeps=2, seed=seed)
+    point = _Point.at(rounds, exact.network_, 7, options, Looked(500, 3))
+    errors = np.sqrt(np.diag(point.covariance))
+    assert not point.is_far
+    assert np.sqrt(np.nanmean((point.step / errors) ** 2)) < 0.4
 
 
 @pytest.mark.slow

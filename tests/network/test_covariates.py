@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from noisyor import NoisyOrError
-from noisyor.network import Covariate, Effects
+from noisyor.errors import FileError, NoisyOrWarning
+from noisyor.network import Covariate, Effects, Independent
 
 AGE, SEX = Covariate("age", (), 50.0, 20.0), Covariate("sex", ("f", "m"))
 
@@ -65,3 +66,29 @@ def test_documents_there_and_back():
     document["covariates"][0]["scale"] = 0.0
     with pytest.raises(NoisyOrError, match=r"x\.json.*does not describe a covariate"):
         Effects.from_document(document, "x.json")
+
+
+def effects_of_ages(lowest, highest):
+    age = AGE._replace(lowest=lowest, highest=highest)
+    return Effects([SEX, age], np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [1.0])
+
+
+def test_numbers_outside_of_what_was_learned_from_are_told():
+    effects = effects_of_ages(20.0, 80.0)
+    for value in (20, 50, 80, None):
+        Independent([0.1], effects).given({"age": value, "sex": "f"})  # a warning is an error
+    with pytest.warns(NoisyOrWarning, match="'age' is 81, outside .* from, 20 to 80: "):
+        Independent([0.1], effects).given({"age": 81, "sex": "f"})
+    rows = np.array([effects.row({"age": age}) for age in (300, 30, -4, None)])
+    with pytest.warns(NoisyOrWarning, match="'age' is -4 to 300 in 2 of 4 records"):
+        effects.tell_outside(rows)
+    effects_of_ages(None, None).tell_outside(rows)  # of a network that was not learned
+
+
+def test_what_a_number_was_learned_from_is_kept_in_files():
+    age = AGE._replace(lowest=20.0, highest=0.0)
+    assert Covariate.from_document(age.to_document(), "file") == age
+    assert Covariate.from_document(AGE.to_document(), "file") == AGE
+    for wrong in ({"lowest": "young"}, {"lowest": 3.0, "highest": None}):
+        with pytest.raises(FileError, match="does not describe a covariate"):
+            Covariate.from_document(AGE.to_document() | wrong, "file")

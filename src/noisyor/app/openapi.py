@@ -31,6 +31,7 @@ FOUND: dict[str, Schema] = {
     "log_evidence_upper": NUMBER,
     "diseases": ROWS,
     "probabilities": {"type": "object", "additionalProperties": {"type": "number"}},
+    "notices": TEXTS,
 }
 ANSWERS: dict[str, Schema] = {
     "posterior": _answer(
@@ -38,6 +39,7 @@ ANSWERS: dict[str, Schema] = {
     ),
     "posteriors": _answer({
         "model": TEXT,
+        "notices": TEXTS,
         "answers": {
             "type": "array",
             "items": {"anyOf": [_answer(FOUND), _answer({"refused": TEXT})]},
@@ -45,13 +47,16 @@ ANSWERS: dict[str, Schema] = {
     }),
     "explain": _answer({
         "model": TEXT,
+        "notices": TEXTS,
         "contributions": ROWS,
         "causes": ROWS,
         "findings_left": {"type": "integer"},
         "priors": {"type": "object", "additionalProperties": {"type": "number"}},
     }),
-    "questions": _answer({"model": TEXT, "questions": ROWS}),
-    "sets": _answer({"model": TEXT, "is_proven": {"type": "boolean"}, "sets": ROWS}),
+    "questions": _answer({"model": TEXT, "notices": TEXTS, "questions": ROWS}),
+    "sets": _answer(
+        {"model": TEXT, "notices": TEXTS, "is_proven": {"type": "boolean"}, "sets": ROWS}
+    ),
     "records": _answer({"model": TEXT, "notices": TEXTS, "records": ROWS}),
 }  # fmt: skip
 SAYS = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from noisyor.app import schemas
 from noisyor.app.models import Model
-from noisyor.errors import NoisyOrError, ParameterError
+from noisyor.errors import NoisyOrError, ParameterError, collected_notices
 from noisyor.inference import Posterior, best_questions, explain, most_probable, posterior
 from noisyor.inference.explain import Explanation, explain_nearest
 from noisyor.inference.posterior_tables import facts_of
@@ -91,11 +91,13 @@ def posteriors_reply(model: Model, body: Body, stop: threading.Event) -> Facts:
         if stop.is_set():
             raise StoppedError
         try:
-            found = _found(model, case_of(model, each), request)
+            with collected_notices() as notices:
+                found = _found(model, case_of(model, each), request)
         except NoisyOrError as error:
             answers.append({"refused": str(error)})
         else:
-            answers.append(facts_of(found, top) | {"probabilities": _by_disease(found)})
+            told = {"probabilities": _by_disease(found), "notices": list(dict.fromkeys(notices))}
+            answers.append(facts_of(found, top) | told)
     return {"model": model.name, "answers": answers}
 
 

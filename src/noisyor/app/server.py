@@ -24,7 +24,7 @@ from noisyor.app.openapi import examples_of, openapi_document
 from noisyor.app.records import records_reply
 from noisyor.app.replies import REPLIES, Body, Facts, StoppedError, takes_long
 from noisyor.app.workers import BusyError, GoneError, Workers
-from noisyor.errors import NoisyOrError, ParameterError, printable, quoted
+from noisyor.errors import NoisyOrError, ParameterError, collected_notices, printable, quoted
 from noisyor.io.json_text import json_text
 
 Reply = Callable[[Model, Body, threading.Event], Facts]
@@ -188,7 +188,9 @@ def _answered(reply: Reply, model: Model, body: Body, stop: threading.Event) -> 
     """Find an answer and write it, both in a worker's thread."""
     if stop.is_set():
         raise StoppedError
-    return json_text(reply(model, body, stop)).encode()
+    with collected_notices() as notices:
+        facts = reply(model, body, stop)
+    return json_text({"notices": list(dict.fromkeys(notices)), **facts}).encode()
 
 
 async def _gone(request: Request) -> None:

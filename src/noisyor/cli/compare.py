@@ -63,24 +63,23 @@ def compare(
             unknown_covariates=unknown_covariates, held_out=held_out, rng=seed, **reading,
         )  # fmt: skip
     if as_json:
-        show_json({"best": found.best, "models": list(found.rows)})
+        facts = {"best": found.best, "recommendation": found.recommendation}
+        show_json(facts | {"models": list(found.rows)})
     elif not quiet:
         show(_table(found.rows))
-        show(f"The smallest BIC has: {found.best}.")
+        show(found.recommendation)
 
 
 def _table(rows: tuple[dict[str, Any], ...]) -> Any:
     shown = [
         [
-            row["model"], f"{row['log_likelihood']:,.2f}", f"{row['parameters']:,}",
+            row["model"], f"{row['log_likelihood']:,.1f}", f"{row['parameters']:,}",
             f"{row['aic']:,.1f}", f"{row['bic']:,.1f}",
-            "-" if row["held_out"] is None else f"{row['held_out']:.5f}",
+            "-" if row["held_out"] is None else f"{row['held_out']:.4f}",
             f"{row['srmsr']:.4f}", f"{row['largest_residual']:.1f}",
         ]
         for row in rows
     ]  # fmt: skip
-    titles = (
-        "model", "log likelihood", "parameters", "AIC", "BIC", "held out", "SRMSR",
-        "largest residual",
-    )  # fmt: skip
-    return text_table(titles, shown, left=("model",))
+    # So short that nothing is cut in a terminal of 80 columns.
+    titles = "model", "log lik.", "params", "AIC", "BIC", "held out", "SRMSR", "residual"
+    return text_table(titles, shown, left=("model",), has_lines=False)

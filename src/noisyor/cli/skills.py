@@ -74,6 +74,8 @@ def skills(
         show_json(_facts(found))
     elif not quiet:
         _show(found, items is None)
+        if not reading.get("invert"):  # taken the wrong way round, answers may fit as well
+            show("1 was taken for a wrong answer. If it stands for a right one, say --invert.")
         if any(tables):
             say(f"Written: {', '.join(str(path) for path in tables if path)}")
 

@@ -35,8 +35,6 @@ LONGEST_STEP = 1.0
 MOST_ENUMERATED = 8
 """Records with more candidates are sampled: as people are sampled anyway, to sum up more states,
 twice the work for each candidate, makes what is expected hardly less noisy."""
-SCORED_RECORDS = 50_000
-"""The information on the causes comes from about so many records at most."""
 SCORED_AT_ONCE = 2000
 MOST_SCORED = 1500
 """Parameters of a network whose information, failures and leaks too, is found together."""
@@ -54,14 +52,18 @@ class SamplerOfPeople(Sampler, Protocol):
         """Sample the diseases and people of the first blocks; return the expected counts."""
         ...
 
-    def score_causes(
+    def inform_causes(
         self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
-    ) -> "CauseScores":
-        """Return the derivatives by the parameters of the causes, and the information on them.
+    ) -> "CauseInformation":
+        """Return the information on the parameters of the causes.
 
-        As if all records were such as those of every so many blocks. On small networks also by
+        As if all records were such as those of every so many blocks. On small networks also on
         failures and leaks, which come last.
         """
+        ...
+
+    def thinned(self, every: int) -> Self:
+        """Return a sampler of the records of every so many blocks, which leaves this as it is."""
         ...
 
 
@@ -105,6 +107,18 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
         """Return a sampler that goes on from here and leaves this one as it is."""
         other, people = super().copied(), self._people
         other._people = people._replace(nodes=people.nodes.copy(), cells=people.cells.copy())
+        return other
+
+    def thinned(self, every: int) -> Self:
+        """Return a sampler of the records of every so many blocks, which leaves this as it is."""
+        other, people = super().thinned(every), self._people
+        rows = self._rows(range(0, len(self.blocks), every))
+        sizes = np.diff(people.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.arange(starts[-1]) + np.repeat(people.starts[rows] - starts[:-1], sizes)
+        other._people = People(
+            people.nodes[rows], people.cells[rows], starts, people.possible[at], people.shares[at]
+        )
         return other
 
     def _population(self, network: NoisyOrNetwork) -> Population:
@@ -158,10 +172,10 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
 
         return total_of(one_by_one(bound_block, self._blocks_of_every(every), self._n_jobs))
 
-    def score_causes(
+    def inform_causes(
         self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
-    ) -> "CauseScores":
-        """Return the derivatives by the parameters of the causes, and the information on them."""
+    ) -> "CauseInformation":
+        """Return the information on the parameters of the causes."""
         net, population = flatten(network.as_independent()), self._population(network)
         width = 1 + population.traits.shape[1] + population.design.shape[1]
         n_causes, n_items = self.structure.n_diseases * width, self._n_scored_items
@@ -169,8 +183,8 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
         chosen = range(0, len(self.blocks), every)
         sweeps = Sweeps(self.least_odds, False, True, n_sweeps, seed, True, MOST_ENUMERATED)
 
-        def score_part(first: int) -> CauseScores:
-            total, products = np.zeros((2, size)), np.zeros((size, size))
+        def inform_part(first: int) -> CauseInformation:
+            products = np.zeros((size, size))
             for k in chosen[first::MATRIX_PARTS]:
                 people, records = self._people_of(k), self._records(k)
                 n = len(people.nodes)
@@ -187,15 +201,13 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
                     )  # fmt: skip
                     rows = [scores.causes.reshape(2, m, n_causes), scores.items]
                     one, other = np.concatenate(rows, axis=2)
-                    total += one.sum(axis=0), other.sum(axis=0)
                     # Of some thousand records single precision is exact enough, at half the time.
                     products += one.astype(np.float32).T @ other.astype(np.float32)
-            return CauseScores(total, products)
+            return CauseInformation(products)
 
-        found = total_of(one_by_one(score_part, range(MATRIX_PARTS), self._n_jobs))
+        found = total_of(one_by_one(inform_part, range(MATRIX_PARTS), self._n_jobs)).matrix
         factor = float(self.starts[-1]) / sum(self.blocks[k].n_records for k in chosen)
-        symmetric = (found.information + found.information.T) / 2.0
-        return CauseScores(factor * found.halves, factor * symmetric)
+        return CauseInformation(factor * (found + found.T) / 2.0)
 
     @property
     def _n_scored_items(self) -> int:
@@ -204,12 +216,10 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
         return n_items if self.structure.n_parameters <= MOST_SCORED else 0
 
 
-class CauseScores(NamedTuple):
-    """What records say of the parameters of the causes."""
+class CauseInformation(NamedTuple):
+    """What records say of the parameters of the causes, as something that adds up."""
 
-    halves: Floats
-    """The derivatives, as two halves of the sampling have them."""
-    information: Floats
+    matrix: Floats
 
 
 def _some_people(people: People, some: slice) -> People:
@@ -273,17 +283,11 @@ class PeopleRounds(Rounds):
         free = model.is_free.reshape(model.n_diseases, -1)
         for _ in range(NEWTON_STEPS):
             position = model.position_of(network.causes)
-            expected = np.zeros_like(told.moments)
-            hessian = np.zeros((*expected.shape, expected.shape[1]))
-            population = population_of(model, network.causes, self.sampler.design)
-            people_kernels.sum_logistic(population, told.occupancy, expected, hessian)
-            _, slope, curvature = model.penalty(position, self.share)
-            slope = told.moments - expected + slope.reshape(expected.shape)
-            hessian += np.eye(expected.shape[1]) * curvature.reshape(expected.shape)[:, np.newaxis]
+            slope, hessian = self._derivatives(network, told)
             slope, hessian = known.believe_each(network.causes, slope, hessian)
             slope = np.where(free, slope, 0.0)
             hessian *= free[:, np.newaxis] & free[:, :, np.newaxis]
-            hessian += np.eye(expected.shape[1]) * ~free[:, np.newaxis]
+            hessian += np.eye(free.shape[1]) * ~free[:, np.newaxis]
             step = np.linalg.solve(hessian, slope[:, :, np.newaxis])[:, :, 0]
             step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
             position = known.put_into(position + step.ravel())
@@ -291,24 +295,55 @@ class PeopleRounds(Rounds):
         moved = self._standardised(model.position_of(network.causes), told.occupancy)
         return network.with_causes(model.causes_at(moved))
 
+    def _derivatives(self, network: NoisyOrNetwork, told: PeopleCounts) -> tuple[Floats, Floats]:
+        """Return the first and negative second derivatives of each disease's regression.
+
+        With those of the weak priors. The first are the derivatives of the log likelihood, too
+        (Fisher's identity), if the people were sampled with this network.
+        """
+        expected = np.zeros_like(told.moments)
+        hessian = np.zeros((*expected.shape, expected.shape[1]))
+        population = population_of(self.model, network.causes, self.sampler.design)
+        people_kernels.sum_logistic(population, told.occupancy, expected, hessian)
+        position = self.model.position_of(network.causes)
+        _, slope, curvature = self.model.penalty(position, self.share)
+        hessian += np.eye(expected.shape[1]) * curvature.reshape(expected.shape)[:, np.newaxis]
+        return told.moments - expected + slope.reshape(expected.shape), hessian
+
+    def slope(self, network: NoisyOrNetwork, told: PeopleCounts) -> Floats:
+        """Return the derivatives of the penalised log likelihood by the causes' parameters.
+
+        `told` are the counts of people who were sampled with this network.
+        """
+        slope, _ = self._derivatives(network, told)
+        return np.asarray(slope.ravel() + self.known.believed(network.causes).derivatives)
+
     def _standardised(self, position: Floats, occupancy: Floats) -> Floats:
         """Return the vector for traits of mean 0 and variance 1, which those of the people lack.
 
         EM is slow where people's traits are well known: these then follow the parameters, and the
-        parameters these. To let traits have any mean and variance in the M-step, and to scale the
-        parameters by them, takes that out (parameter expansion: Liu, Rubin and Wu 1998). Where
-        something is known of priors, people's traits may well have another mean at the maximum.
+        parameters these. To let traits have any variance, and any mean that depends on the
+        covariates, in the M-step, and to change the parameters accordingly, takes that out
+        (parameter expansion: Liu, Rubin and Wu 1998). Where something is known of priors, people's
+        traits may well have another mean at the maximum.
         """
         n_traits, known = self.model.n_traits, self.known
         if not n_traits or known.has_fixed or known.has_believed:
             return position
         nodes, _ = trait_grid(n_traits)
-        weights = occupancy.sum(axis=0) / occupancy.sum()
-        mean = weights @ nodes
-        spread = np.linalg.cholesky((nodes - mean).T * weights @ (nodes - mean))
+        design = self.sampler.design
+        x = np.concatenate([np.ones((len(design), 1)), design], axis=1)
+        weights = occupancy / occupancy.sum()
+        of_cells = weights.sum(axis=1)
+        # The regression of the traits on the covariates; levels of a category overlap with the 1.
+        means = np.linalg.pinv((x.T * of_cells) @ x, hermitian=True) @ (x.T @ (weights @ nodes))
+        explained = (means.T @ x.T * of_cells) @ x @ means
+        squares = (nodes.T * weights.sum(axis=0)) @ nodes
+        spread = np.linalg.cholesky(squares - explained)
         table = position.reshape(self.model.n_diseases, -1).copy()
-        loadings = table[:, 1 : 1 + n_traits]
-        table[:, 0] += loadings @ mean
+        loadings = table[:, 1 : 1 + n_traits].copy()
+        table[:, 0] += loadings @ means[0]
+        table[:, 1 + n_traits :] += loadings @ means[1:].T
         table[:, 1 : 1 + n_traits] = loadings @ spread
         return table.ravel()
 

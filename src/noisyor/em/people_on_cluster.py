@@ -3,16 +3,19 @@
 What travels beside networks and sums is, once, the covariates of each record's person, as a number.
 """
 
-from typing import Any, NamedTuple
+import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
-from noisyor.em.people import CauseScores, PeopleSampler, SamplerOfPeople
+from noisyor.em.people import CauseInformation, PeopleSampler, SamplerOfPeople
 from noisyor.em.sampled_on_cluster import ClusterSampler
 from noisyor.findings import Findings
 from noisyor.findings.cluster_reading import ClusterRecords
 from noisyor.findings.label_tables import LabelTable
-from noisyor.inference.flat import Integers
+from noisyor.inference.flat import Floats, Integers
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
@@ -48,12 +51,21 @@ class ClusterPeopleSampler(ClusterSampler, SamplerOfPeople):
             for each, first, last in zip(found, starts[:-1], starts[1:], strict=True)
         ]
 
-    def score_causes(
+    def inform_causes(
         self, network: NoisyOrNetwork, n_sweeps: int, seed: int, every: int = 1
-    ) -> CauseScores:
-        """Return the derivatives by the parameters of the causes, and the information on them."""
+    ) -> CauseInformation:
+        """Return the information on the parameters of the causes."""
         options = {"n_sweeps": n_sweeps, "seed": seed, "every": every}
-        return CauseScores(*self._stepped("score_causes", network, options))
+        return CauseInformation(*self._stepped("inform_causes", network, options))
+
+    def thinned(self, every: int) -> Self:
+        """Return a sampler of every so many blocks of each job, which leaves this as it is."""
+        cluster, other = self._cluster, copy.copy(self)
+        other._samplers = [cluster.keep(_thinned, each, every) for each in self._samplers]
+        totals = cluster.fetch([cluster.keep(_totals, each) for each in other._samplers])
+        other.starts = np.cumsum([0, *(n for n, _ in totals)])
+        other.known = np.sum([known for _, known in totals], axis=0)
+        return other
 
 
 # --- what workers do ---
@@ -67,3 +79,11 @@ def _start_people(
         structure, findings.blocks, model, cells._replace(kinds=kinds), least_odds=least_odds,
         labels=findings.labels, first_record=first_record, n_jobs=1,
     )  # fmt: skip
+
+
+def _thinned(sampler: PeopleSampler, every: int) -> PeopleSampler:
+    return sampler.thinned(every)
+
+
+def _totals(sampler: PeopleSampler) -> tuple[int, Floats]:
+    return int(sampler.starts[-1]), sampler.known

@@ -49,8 +49,8 @@ class EMSettings:
         Standard errors that hold even if the network does not describe the records.
     device
         Where diseases are sampled: "cpu"; "gpu", the graphics card; or "auto".
-    standard_errors
-        False: none are looked for where records are sampled; of a start nobody wants them.
+    is_start
+        True: where records are sampled nothing is refined, because others go on from the start.
     """
 
     max_iter: int | None = None
@@ -61,7 +61,7 @@ class EMSettings:
     max_operations: float = MAX_OPERATIONS
     robust: bool = False
     device: str = "cpu"
-    standard_errors: bool = True
+    is_start: bool = False
 
     def __post_init__(self) -> None:
         _check_number("max_iter", 1 if self.max_iter is None else self.max_iter, Integral, 1)

@@ -164,16 +164,38 @@ class RecordSampler(Sampler):
         self.first_record = first_record
         """The number of the first of these records among all: what is sampled depends on it."""
         self._n_jobs = n_jobs
-        self.starts = np.cumsum([0, *(block.n_records for block in self.blocks)])
-        self.known = np.full(structure.n_symptoms, float(self.starts[-1]))
-        for block in self.blocks:
-            if block.unknown is not None:
-                self.known -= np.bitwise_count(block.unknown).sum(axis=1)
+        self._count()
         words = (structure.n_diseases + 63) // 64
         self.states = np.zeros((self.starts[-1], words), dtype=np.uint64)
         self.candidates = np.zeros_like(self.states)
         self.is_started = np.zeros(len(self.blocks), dtype=np.bool_)
         self.negligible_cases = [np.zeros(structure.n_diseases) for _ in self.blocks]
+
+    def _count(self) -> None:
+        """Set what is known of the blocks: where each starts, and how often symptoms are known."""
+        self.starts = np.cumsum([0, *(block.n_records for block in self.blocks)])
+        self.known = np.full(self.structure.n_symptoms, float(self.starts[-1]))
+        for block in self.blocks:
+            if block.unknown is not None:
+                self.known -= np.bitwise_count(block.unknown).sum(axis=1)
+
+    def thinned(self, every: int) -> Self:
+        """Return a sampler of the records of every so many blocks, which leaves this as it is."""
+        other, chosen = copy.copy(self), range(0, len(self.blocks), every)
+        rows = self._rows(chosen)
+        other.blocks = [self.blocks[k] for k in chosen]
+        other._count()
+        other.states, other.candidates = self.states[rows], self.candidates[rows]
+        if len(self.clamped.known):
+            other.clamped = Seen(self.clamped.known[rows], self.clamped.on[rows])
+        other.is_started = self.is_started[::every].copy()
+        other.negligible_cases = self.negligible_cases[::every]
+        return other
+
+    def _rows(self, blocks: range) -> Integers:
+        """Return the numbers of the records of some blocks."""
+        parts = [np.arange(self.starts[k], self.starts[k + 1]) for k in blocks]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
     def expect(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int

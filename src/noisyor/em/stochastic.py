@@ -201,10 +201,12 @@ def stochastic_em(
     settings: StochasticSettings,
     progress: Callable[[int], None],
     tol: float = 0.0,
+    warm_up: Callable[[NoisyOrNetwork], NoisyOrNetwork] | None = None,
 ) -> tuple[Guard, bool]:
     """Make rounds until they gain little; return what was seen, and whether they do.
 
     After some rounds the mean of their networks is looked at, and they go on from the last one.
+    `warm_up` comes nearer before them, where that is not done by rounds over the first records.
     """
     starts, numbers = rounds.sampler.starts, itertools.count(seed * 1000 + 1)
     n_blocks = len(starts) - 1
@@ -225,9 +227,13 @@ def stochastic_em(
     guard = Guard(rounds, network, tol)
     n_rounds = settings.rounds
     n_warm = int(np.searchsorted(starts, settings.warm_up_records))
-    if n_warm < n_blocks:
+    if warm_up is not None:
+        network, guard.n_before = warm_up(network), settings.warm_up_rounds
+    elif n_warm < n_blocks:
         network = make(network, settings.warm_up_rounds, n_warm)[-1]
-        n_rounds, guard.n_before = settings.rounds_after, settings.warm_up_rounds
+        guard.n_before = settings.warm_up_rounds
+    if n_warm < n_blocks:
+        n_rounds = settings.rounds_after
     n_left, is_little = max(settings.most_rounds, n_rounds), False
     while n_left > 0 and not is_little:
         last = make(network, min((n_rounds + 1) // 2, n_left), n_blocks)

@@ -34,7 +34,7 @@ SIZES = (
     ("trait20", 3000, 5),
     ("qmr_trait", 20_000, 3),
     ("qmr_plain", 20_000, 2),
-    ("qmr_trait", 100_000, 1),
+    ("qmr_trait", 100_000, 2),
 )
 """Networks, records and samples."""
 AGES = np.arange(20.0, 90.0)

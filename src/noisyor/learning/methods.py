@@ -45,7 +45,7 @@ from noisyor.learning.likelihood import (
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
-from noisyor.learning.together import Together, learn_together, start_settings
+from noisyor.learning.together import Together, learn_together
 from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
@@ -382,7 +382,8 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
             design = together.design(source.listed(), records, form)
         together.model(source.structure, design)
         if source.structure.n_parameters > MOST_TOGETHER:
-            problem = replace(problem, settings=replace(settings, em=start_settings(settings.em)))
+            em = replace(settings.em, is_start=True)
+            problem = replace(problem, settings=replace(settings, em=em))
     estimate = replace(method.learn(problem), beliefs=problem.fixed)
     if not together.is_plain:
         estimate = learn_together(

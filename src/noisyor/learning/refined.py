@@ -284,6 +284,8 @@ def _sample(
     if not totals.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     tol = settings.tol or 0.0
+    if settings.is_start:
+        return _begun(Rounds(records, fixed, share), start, totals)
     guard, is_settled = stochastic_em(
         Rounds(records, fixed, share), start, settings.rng, rounds, progress, tol
     )
@@ -291,10 +293,6 @@ def _sample(
         return _scored(records, guard, fixed, share, settings.rng, totals)
     learned, trace = best_run([guard.best(is_settled)], BOUNDED)
     weak = BetaPriors.weak(learned, share).believing(fixed)
-    if not settings.standard_errors:
-        unknown = Parameters.full(structure, np.nan)
-        nobody = np.zeros(structure.n_diseases, dtype=np.bool_)
-        return Climbed(learned, unknown, totals, nobody, weak, trace, None)
     every = max(round(totals.n_records / rounds.informed_records), 1)
     information = records.inform(learned, rounds.information_sweeps, settings.rng, every)
     of_diseases = disease_errors(learned, information, totals, fixed, share)
@@ -306,6 +304,15 @@ def _sample(
     # comes nearer by that share in a round; with less, ten rounds are too few to be sure.
     unidentified = ~(if_seen >= 0.5 * errors.priors**2) & ~fixed.mask.priors
     return Climbed(learned, errors, totals, unidentified, weak, trace, None)
+
+
+def _begun(rounds: Rounds, start: NoisyOrNetwork, totals: RecordTotals) -> Climbed:
+    """Return the start, of which nothing more is known."""
+    structure = start.structure
+    found, trace = best_run([Guard(rounds, rounds.prepared(start), 0.0).best(False)], BOUNDED)
+    weak = BetaPriors.weak(found, rounds.share).believing(rounds.fixed)
+    nobody = np.zeros(structure.n_diseases, dtype=np.bool_)
+    return Climbed(found, Parameters.full(structure, np.nan), totals, nobody, weak, trace, None)
 
 
 def _scored(

@@ -64,9 +64,6 @@ FIRST_RECORDS, MORE_RECORDS = 5000, 4
 """The first steps look at so many records, the next ones at so many times more."""
 FIRST_LOADING, FIRST_STEPS = 1.0, 6
 """Loadings of traits to start with; steps that tell which start is best."""
-START_ROUNDS = 4
-"""Of stochastic EM with independent diseases, where records are sampled: rounds with dependent ones
-go on from there."""
 POOLING_TURNS = 2
 """Turns of the effects of categories with the spread that they have in common."""
 MOST_OPERATIONS, MOST_IF_SAMPLED = 2.0**36, 2.0**31
@@ -224,12 +221,6 @@ class Together:
             names = some_of([structure.diseases[i] for i in twice])
             raise ParameterError(f"{names} is named twice: each disease is in one block at most.")
         return found
-
-
-def start_settings(settings: EMSettings) -> EMSettings:
-    """Return settings by which sampled independent diseases are learned, for a start only."""
-    n_rounds = min(settings.max_iter or START_ROUNDS, START_ROUNDS)
-    return replace(settings, max_iter=n_rounds, standard_errors=False)
 
 
 def learn_together(

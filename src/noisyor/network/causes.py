@@ -460,7 +460,9 @@ def _given(
         raise ParameterError(
             f"covariates of a person are a mapping of names to values, not {quoted(covariates)}."
         )
-    cells, weights = effects.cells_like(effects.row(dict(covariates)))
+    row = effects.row(dict(covariates))
+    effects.tell_outside(row[np.newaxis])
+    cells, weights = effects.cells_like(row)
     if len(cells) > 1:
         some = Effects(effects.covariates, effects.coefficients, cells, weights)
         if isinstance(causes, Trait):

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, ParameterError, nearest_name, quoted, some_of
+from noisyor.errors import (
+    FileError,
+    ParameterError,
+    give_notice,
+    nearest_name,
+    quoted,
+    some_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +26,9 @@ class Covariate(NamedTuple):
     """Of a category; a number has none."""
     centre: float = 0.0
     scale: float = 1.0
+    lowest: float | None = None
+    highest: float | None = None
+    """Of a number: what it was learned from reaches from the one to the other."""
 
     @property
     def width(self) -> int:
@@ -61,7 +71,10 @@ class Covariate(NamedTuple):
         """Return it as a part of a JSON document."""
         if self.levels:
             return {"name": self.name, "levels": list(self.levels)}
-        return {"name": self.name, "centre": self.centre, "scale": self.scale}
+        found: dict[str, Any] = {"name": self.name, "centre": self.centre, "scale": self.scale}
+        if self.lowest is not None:
+            found |= {"lowest": self.lowest, "highest": self.highest}
+        return found
 
     @classmethod
     def from_document(cls, content: Any, path: Any) -> "Covariate":
@@ -73,8 +86,12 @@ class Covariate(NamedTuple):
                 return cls(name, tuple(levels))
             case {"name": str(name), "centre": int() | float(), "scale": int() | float()}:
                 centre, scale = float(content["centre"]), float(content["scale"])
-                if np.isfinite(centre) and 0.0 < scale < np.inf:
-                    return cls(name, (), centre, scale)
+                ends = [content.get(key) for key in ("lowest", "highest")]
+                is_range = ends == [None, None] or all(
+                    isinstance(x, int | float) and np.isfinite(x) for x in ends
+                )
+                if np.isfinite(centre) and 0.0 < scale < np.inf and is_range:
+                    return cls(name, (), centre, scale, *(x and float(x) for x in ends))
         raise FileError(f"{path}: {quoted(content)} does not describe a covariate.")
 
 
@@ -146,6 +163,13 @@ class Effects:
                 )
         return np.concatenate([each.columns(values.get(each.name)) for each in self.covariates])
 
+    def tell_outside(self, rows: Floats) -> None:
+        """Give a notice of numbers that lie outside of those that were learned from."""
+        at = 0
+        for each in self.covariates:
+            _tell_outside(each, rows[:, at])
+            at += each.width
+
     def cells_like(self, row: Floats) -> tuple[Floats, Floats]:
         """Return the rows that a person can have, and their shares: one, if all is known."""
         is_known = ~np.isnan(row)
@@ -194,6 +218,23 @@ class Effects:
 
     def __repr__(self) -> str:
         return f"Effects({', '.join(each.name for each in self.covariates)})"
+
+
+def _tell_outside(covariate: Covariate, column: Floats) -> None:
+    lowest, highest = covariate.lowest, covariate.highest
+    if lowest is None or highest is None:
+        return
+    values = column * covariate.scale + covariate.centre
+    slack = 1e-9 * max(abs(lowest), abs(highest), covariate.scale)
+    outside = values[(values < lowest - slack) | (values > highest + slack)]
+    if not len(outside):
+        return
+    told = " to ".join(f"{x:g}" for x in dict.fromkeys([outside.min(), outside.max()]))
+    of_whom = f" in {len(outside):,} of {len(values):,} records" if len(values) > 1 else ""
+    give_notice(
+        f"the covariate {quoted(covariate.name)} is {told}{of_whom}, outside of what was learned "
+        f"from, {lowest:g} to {highest:g}: probabilities of such people are extrapolated."
+    )
 
 
 def finite_array(values: Any, what: str, n_axes: int) -> Floats:

@@ -160,7 +160,9 @@ def design_rows(
         cells = [_columns_at(table, covariate, values, row) for row in range(len(values))]
         columns.append(np.array(cells).reshape(len(values), covariate.width))
     rows = np.concatenate(columns, axis=1)
-    return rows[rows_of_records(table, len(rows), findings, names, "covariates", record)]
+    rows = rows[rows_of_records(table, len(rows), findings, names, "covariates", record)]
+    effects.tell_outside(rows)
+    return rows
 
 
 def _columns_at(table: Table, covariate: Covariate, values: list[Any], row: int) -> Floats:
@@ -202,7 +204,8 @@ def _described(table: Table, name: str, is_category: bool) -> tuple[Covariate, F
     if isinstance(known[0], float):
         numbers = np.array([np.nan if value is None else value for value in values])
         centre, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
-        covariate = Covariate(name, (), centre, scale)
+        ends = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+        covariate = Covariate(name, (), centre, scale, *ends)
         return covariate, _rounded((numbers - centre) / scale)[:, np.newaxis]
     levels = tuple(sorted(set(known)))
     if len(levels) > MOST_LEVELS:

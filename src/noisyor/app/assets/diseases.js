@@ -110,7 +110,8 @@ export class DiseasesPanel {
     const lines = answers.map((answer) => (answers.length > 1 ? `${answer.model}: ${methodSays(answer)}` : methodSays(answer)));
     const { without_intervals: without, parameters_without_error: nWithout } = answers[0];
     const more = without ? ` No intervals: ${without}.` : nWithout && hasIntervals(answers[0]) ? ` ${counted(nWithout, "parameter")} without a standard error: intervals are too narrow.` : "";
-    return `${lines.join(". ")}.${more}`;
+    const notices = [...new Set(answers.flatMap((answer) => answer.notices))].map((text) => ` ${text[0].toUpperCase()}${text.slice(1)}`);
+    return `${lines.join(". ")}.${more}${notices.join("")}`;
   }
 
   showLegend(answers, rows) {
