@@ -26,7 +26,7 @@ N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
 ONLY_SIZES = {"weak60": (3000, 10_000)}
 """Where a cell takes many minutes."""
-N_LARGEST = {"weak40": 2, "ddxplus": 2, "health_knowledge_graph": 2}
+N_LARGEST = {"weak40": 2, "ddxplus": 2, "health_knowledge_graph": 1}
 """Samples of 100,000 records of networks where each takes many minutes."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
