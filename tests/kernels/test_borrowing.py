@@ -68,6 +68,19 @@ def chosen(values: np.ndarray, others: np.ndarray, is_other: bool) -> np.ndarray
 
 
 @kernel
+def looped(nested: Nested, n: int) -> float:
+    """Parts that are taken again in each round, and used after it."""
+    total = 0.0
+    for index in range(n):
+        part = nested.pair.first
+        other = nested.pair
+        if index % 2:
+            continue
+        total += part[index] + other.second[index]
+    return total + part[0] + other.first[1]
+
+
+@kernel
 def kept(nested: Nested) -> list[np.ndarray]:
     return [nested.third, nested.pair.first, nested.third]
 
@@ -103,6 +116,7 @@ def test_values_are_right():
     assert returned(nested, 0).tolist() == nested.pair.first.tolist()
     assert returned(nested, 1).tolist() == nested.pair.second.tolist()
     assert returned(nested, 2).tolist() == (nested.third + 2 * nested.pair.first).tolist()
+    assert looped(nested, 5) == 6.0 + 3.0 + 1.0
     assert swapped(nested.pair).first.tolist() == nested.pair.second.tolist()
     assert chosen(nested.third, nested.pair.first, False).tolist() == [1.0] * 4
     assert chosen(nested.third, nested.pair.first, True).tolist() == [1.0, 2.0, 3.0, 4.0]
@@ -115,6 +129,8 @@ def test_what_is_returned_outlives_the_arguments():
         found += [returned(nested, which) for which in range(3)]
         found += [*swapped(nested.pair), chosen(nested.third, nested.pair.first, True)]
         found += kept(nested)
+        for _ in range(100):
+            looped(nested, 1000)
         del nested
         np.full(1000, np.nan)  # where something was freed too early, this may come to lie
     assert all(np.isfinite(each).all() for each in found)
@@ -130,6 +146,7 @@ def test_nothing_leaks():
             returned(nested, which)
             chosen(nested.third, nested.pair.first, bool(which % 2))
             count_in(nested)
+            looped(nested, 5)
             swapped(nested.pair)
             kept(nested)
         after = rtsys.get_allocation_stats()

@@ -13,7 +13,7 @@ from noisyor import (
     Structure,
     datasets,
 )
-from noisyor.beliefs import Fixed
+from noisyor.beliefs import Beliefs, Fixed
 from noisyor.em.exact import ExactExpectation
 from noisyor.findings.labels import Labels
 from noisyor.learning import EMSettings, Flag, fit, learn_exact_em, learn_observed
@@ -152,6 +152,45 @@ def test_few_labels_make_nothing_known(equals):
     more = np.vstack([few, ~few])
     labels = Labels.of(equals.structure.diseases, np.ones_like(more), more)
     assert known_with(labels.counts(), fixed).mask.priors.all()
+
+
+@pytest.mark.parametrize("method", ["refined", "exact_em"])
+def test_names_that_labels_hardly_tell_are_flagged(method):
+    """Five cases made them known, and in 5 of 12 samples two thirds of the intervals were wrong."""
+    structure = Structure.from_matrix(np.ones((2, 4)), diseases=["A", "B"])
+    alike = NoisyOrNetwork(
+        structure, [0.1] * 2, [0.4, 0.5, 0.5, 0.6, 0.6, 0.5, 0.5, 0.4], [0.02] * 4
+    )
+    findings, diseases = alike.sample(3000, rng=0, return_diseases=True)
+    labels = np.where(np.arange(3000)[:, None] < 60, diseases, np.nan)
+    assert (np.nansum(labels, axis=0) >= 5).all()
+    estimate = fit(findings, structure, method, labels=labels)
+    assert (estimate.flags.priors & Flag.SWAPPABLE).all()
+    assert (estimate.flags.failures & Flag.SWAPPABLE).all()
+
+
+def test_names_that_beliefs_hardly_tell_are_flagged(equals, sampled):
+    findings = sampled[0]
+
+    def flags(weight, values=(0.1, 0.2)):
+        means = Parameters(np.array(values), np.full(8, np.nan), np.full(4, np.nan))
+        cases = Parameters(np.full(2, float(weight)), np.zeros(8), np.zeros(4))
+        beliefs = Beliefs.weighted(equals.structure, means, cases)
+        return fit(findings, equals.structure, beliefs=beliefs).flags
+
+    assert (flags(10).priors & Flag.SWAPPABLE).all()
+    assert not (flags(1000).priors & Flag.SWAPPABLE).any()
+    assert (flags(1000, (0.15, 0.15)).priors & Flag.SWAPPABLE).all()  # as good for both
+
+
+def test_labels_that_only_say_yes_are_told(equals, sampled):
+    findings, diseases, _ = sampled
+    labels = np.full(diseases.shape, np.nan)
+    labels[np.flatnonzero(diseases[:, 0])[:300], 0] = 1.0
+    with pytest.warns(
+        NoisyOrWarning, match=r"all labels of 1 disease \('A'\) say that it is there"
+    ):
+        fit(findings, equals.structure, labels=labels)
 
 
 # --- what is wrong ---

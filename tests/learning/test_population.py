@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import Findings, NoisyOrError, datasets
+from noisyor import Findings, NoisyOrError, NoisyOrLearner, datasets
 from noisyor.learning import fit, of_population
 
 
@@ -38,3 +38,10 @@ def test_wrong_fractions_are_refused():
         of_population(estimate, {"A": (1.0, 0.1)})
     with pytest.raises(NoisyOrError, match="'C'"):
         of_population(estimate, {"C": (1.0, 0.1)})
+
+
+def test_diseases_that_occur_together_are_refused():
+    network = datasets.figure1(rng=0)
+    learner = NoisyOrLearner(network.structure, causes="joint").fit(network.sample(500, rng=1))
+    with pytest.raises(NoisyOrError, match="sampling fractions correct the priors of independent"):
+        of_population(learner.estimate_, {"A": (1.0, 0.1)})

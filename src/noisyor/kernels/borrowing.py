@@ -66,6 +66,14 @@ class BorrowingLower(lowering.Lower):
         self.decref(ty, part)  # two neighbours, which LLVM removes
         return part
 
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Give a variable a value; what it had before, in an earlier round of a loop, goes."""
+        if name not in self._borrowed:
+            super().storevar(value, name, argidx)
+            return
+        with self._not_counting():
+            super().storevar(value, name, argidx)
+
     def delvar(self, name: str) -> None:
         """Let go of a variable."""
         if name not in self._borrowed:

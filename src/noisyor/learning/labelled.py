@@ -5,14 +5,17 @@ P(symptom absent | no disease) are there to be counted: its prior and its failur
 whatever the structure. Where the labels were taken may depend on the findings, not on the diseases.
 """
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from noisyor.beliefs import Beliefs
+from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
 from noisyor.em.sampled import RecordSampler, Sampler
-from noisyor.errors import ParameterError, count_of, quoted
+from noisyor.errors import ParameterError, count_of, give_notice, quoted, some_of
 from noisyor.findings import Findings
 from noisyor.findings.labels import SeenCounts
 from noisyor.learning.cleanup import Cleaned
@@ -21,6 +24,8 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
 
+CLEARLY = np.log(100.0)
+"""How much more likely one way round must be than the other, for names that are known."""
 LABELLED_STEPS, WORTH = 10, 4.0
 """Steps over the labelled records, and the cases that the start is worth in them."""
 
@@ -95,6 +100,76 @@ def check_findings(findings: Findings, fixed: Beliefs) -> None:
                 "which none of its diseases is, by the labels, but its leak is fixed at 0 (no "
                 "false positives): correct the labels, or do not fix it."
             )
+
+
+def tell_one_sided(findings: Findings) -> None:
+    """Tell where all labels of a disease say that it is there: they were taken because of it."""
+    if findings.labels is None:
+        return
+    seen = findings.labels.counts()
+    here = np.flatnonzero((seen.seen >= FEWEST_CASES) & (seen.absent == 0))
+    if len(here):
+        names = some_of([str(seen.diseases[i]) for i in here])
+        give_notice(
+            f"all labels of {count_of(len(here), 'disease')} ({names}) say that it is there. If "
+            "records were labelled because of a disease, its prior comes out far too large: label "
+            "records without it as well (0), chosen as those with it are, or leave them out."
+        )
+
+
+def untold_swaps(records: Findings, network: NoisyOrNetwork, fixed: Beliefs) -> Parameters:
+    """Return True for diseases of equal symptoms that might as well have each other's names.
+
+    Findings are as likely with the names changed about. What labels and beliefs say must be clearly
+    less likely then: a few cases, or a belief in a prior that both may have, decide nothing. Where
+    a value is fixed, it does.
+    """
+    structure = network.structure
+    is_untold = np.zeros(structure.n_diseases, dtype=np.bool_)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for disease in range(structure.n_diseases):
+        groups.setdefault(tuple(structure.children(disease)), []).append(disease)
+    is_fixed = fixed.mask.priors.copy()
+    is_fixed[structure.edges[fixed.mask.failures, 0]] = True
+    height = None
+    for symptoms, group in groups.items():
+        open_ones = [i for i in group if not is_fixed[i]] if symptoms else []
+        for one, other in itertools.combinations(open_ones, 2):
+            height = height or _height_of(records, fixed)
+            if height is None:
+                break
+            if height(network) - height(_swapped(network, one, other)) < CLEARLY:
+                is_untold[[one, other]] = True
+    return Parameters.of_diseases(structure, is_untold, leaks=False)
+
+
+def _height_of(records: Findings, fixed: Beliefs) -> Callable[[NoisyOrNetwork], float] | None:
+    """Return what gives the log likelihood of labelled records and beliefs; None: too much work."""
+    beliefs, is_free = BetaPriors.none(fixed.structure).believing(fixed), ~fixed.mask.vector
+    labelled = None
+    if records.labels is not None:
+        labelled = ExactExpectation(records.chosen(records.labels.is_labelled), may_cut=True)
+        if not labelled.is_affordable:
+            return None
+
+    def height(network: NoisyOrNetwork) -> float:
+        found = beliefs.log_density(network, is_free)
+        if labelled is not None:
+            labelled.cut(network)
+            found += labelled.expect(network).log_likelihood
+        return found
+
+    return height
+
+
+def _swapped(network: NoisyOrNetwork, one: int, other: int) -> NoisyOrNetwork:
+    """Return a network in which two diseases of equal symptoms have each other's parameters."""
+    priors, failures = network.priors.copy(), network.failures.copy()
+    priors[[one, other]] = priors[[other, one]]
+    diseases = network.structure.edges[:, 0]
+    here, there = np.flatnonzero(diseases == one), np.flatnonzero(diseases == other)
+    failures[here], failures[there] = network.failures[there], network.failures[here]
+    return NoisyOrNetwork(network.structure, priors, failures, network.leaks)
 
 
 def is_told(seen: SeenCounts | None, n_diseases: int) -> Booleans:

@@ -32,7 +32,7 @@ from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
-from noisyor.learning.labelled import check_findings
+from noisyor.learning.labelled import check_findings, tell_one_sided, untold_swaps
 from noisyor.learning.labelled import check_labels as check_seen
 from noisyor.learning.likelihood import (
     Progress,
@@ -180,9 +180,11 @@ class RecordSource:
         self.records = found.with_labels(labels, words, form.record, complete=complete)
 
     def check_labelled(self, fixed: Beliefs) -> None:
-        """Refuse labels that contradict fixed values, where the records are in memory."""
+        """Refuse labels that contradict fixed values, in memory; tell those that are one-sided."""
         if isinstance(self.records, Findings):
-            check_findings(self.records.with_structure(self.structure), fixed)
+            findings = self.records.with_structure(self.structure)
+            check_findings(findings, fixed)
+            tell_one_sided(findings)
 
     @contextmanager
     def _one_pass(self) -> Iterator[Manifest]:
@@ -359,6 +361,10 @@ def fit(
     problem = Problem(source, settings.schedule(structure, known), known, settings)
     with one_blas_thread() if structure.n_parameters <= MOST_FACTORED else nullcontext():
         estimate = _learn(chosen, problem, together, labels).flagging_open()
+        if isinstance(source.records, Findings):
+            findings, network = source.records.with_structure(structure), estimate.network
+            swaps = untold_swaps(findings, network.as_independent(), known)
+            estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
     return estimate

@@ -38,6 +38,12 @@ def of_population(estimate: Estimate, fractions: Mapping[Name, tuple[float, floa
     >>> bool(rare.network.priors[0] < 0.02)
     True
     """
+    if estimate.learned_causes is not None:
+        raise ParameterError(
+            "sampling fractions correct the priors of independent diseases, and here these occur "
+            "together or depend on covariates: learn with causes='independent' and without "
+            "covariates, or leave the fractions out."
+        )
     structure, shift = estimate.structure, np.zeros(estimate.structure.n_diseases)
     for name, pair in fractions.items():
         disease = structure.disease_index(name)
