@@ -6,7 +6,7 @@ import pyarrow.csv
 import pytest
 
 from discovery.test_suggestions import CLINIC
-from noisyor import Structure
+from noisyor import NoisyOrLearner, Structure, datasets
 
 
 @pytest.fixture
@@ -64,3 +64,15 @@ def test_misuse_is_refused(run, folder):
     code, _, err = run(*call[:-1], path / "b.txt")
     assert code == 2
     assert "must end in .csv or .json" in err
+
+
+def test_repair_refuses_diseases_that_occur_together(run, tmp_path):
+    network = datasets.figure1(rng=0)
+    records = network.sample(300, rng=1)
+    records.to_csv(tmp_path / "records.csv")
+    learner = NoisyOrLearner(network.structure, causes="joint").fit(records)
+    learner.estimate_.save(tmp_path / "joint.json")
+    given = tmp_path / "joint.json", tmp_path / "records.csv", "-o", tmp_path / "better.csv"
+    code, _, err = run("repair", *given)
+    assert code == 2
+    assert "repair takes diseases for independent" in " ".join(err.split())

@@ -131,3 +131,10 @@ def test_an_anchor_that_labels_contradict_is_refused():
     learner = NoisyOrLearner(structure)
     with pytest.raises(NoisyOrError, match=r"'J45' is present in 10 records .* leak is fixed at 0"):
         learner.fit(findings, labels, codes={"J45": Code("asthma", specificity=1)})
+
+
+def test_a_code_that_speaks_against_its_disease_is_refused():
+    structure = Structure.from_edges([("asthma", "wheeze")])
+    with pytest.raises(NoisyOrError, match=r"more often without 'asthma' than with it"):
+        Codes(structure, {"J45": Code("asthma", sensitivity=0.1, specificity=0.1)})
+    Codes(structure, {"J45": Code("asthma", sensitivity=0.1, specificity=0.9)})

@@ -193,6 +193,13 @@ def test_labels_that_only_say_yes_are_told(equals, sampled):
         fit(findings, equals.structure, labels=labels)
 
 
+def test_a_series_is_the_labels_of_its_disease(equals, sampled):
+    findings, diseases, _ = sampled
+    series = pd.Series(diseases[:, 0].astype(float), name="A")
+    one = fit(findings, equals.structure, labels=series)
+    assert one == fit(findings, equals.structure, labels=series.to_frame())
+
+
 # --- what is wrong ---
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import noisyor
 from noisyor.cli.output import note
-from noisyor.errors import FileError, NoisyOrError, nearest_name, some_of
+from noisyor.errors import FileError, NoisyOrError, ParameterError, nearest_name, some_of
 from noisyor.io.paths import check_differ, existing_file, is_uri
 from noisyor.io.replacing import check_writable
 
@@ -112,6 +112,19 @@ def read_structure(source: str) -> "noisyor.Structure":
         return noisyor.Structure.load(path)
     found = noisyor.read_model(path)
     return found if isinstance(found, noisyor.Structure) else found.structure
+
+
+def check_independent(source: str, command: str) -> None:
+    """Refuse a network whose diseases occur together, of which a command would forget that."""
+    if not source.lower().endswith(".json") or not Path(source).is_file():
+        return
+    found = noisyor.read_model(Path(source))
+    if isinstance(found, noisyor.NoisyOrNetwork) and found.as_independent() is not found:
+        raise ParameterError(
+            f"{source}: {command} takes diseases for independent, and in this network they occur "
+            "together or depend on covariates, which would look like missing edges. Give the "
+            "structure alone (noisyor convert) to do so all the same."
+        )
 
 
 def read_beliefs(

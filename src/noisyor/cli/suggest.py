@@ -9,6 +9,7 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import (
     check_files,
+    check_independent,
     expand_sources,
     is_built_in,
     local_files,
@@ -123,6 +124,7 @@ def repair(
     files, endings = expand_sources(records), {output: (".csv", ".json")}
     inputs: list[Path | str | None] = [*local_files(files), structure]
     check_files([output, path], inputs, tables=[path], endings=endings)
+    check_independent(structure, "repair")
     graph = read_structure(structure)
     settings = RepairSettings(held_out, diseases, seed, jobs or None)
     with working("mending the structure", quiet or as_json):

@@ -174,6 +174,8 @@ def as_labels(
     SeenCounts(diseases=('flu', 'cold'), seen=array([1, 0]), absent=array([1, 0]))
     """
     structure = findings.structure
+    if hasattr(labels, "to_frame") and not hasattr(labels, "columns"):
+        labels = labels.to_frame()  # a pandas series, named after a disease
     if isinstance(labels, Labels):
         found = labels.of_diseases(structure.diseases)
     elif is_table(labels) and complete:

@@ -33,7 +33,8 @@ class Code(NamedTuple):
 
     disease: Name
     sensitivity: Any = None
-    """None: it is to be learned."""
+    """None: it is to be learned. Where the specificity is, this is P(the disease alone causes the
+    code), a little less than the sensitivity: false positives come on top."""
     specificity: Any = None
     """None: it is to be learned; 1: it is an anchor."""
 
@@ -214,6 +215,12 @@ def _beliefs_of(structure: Structure, codes: Mapping[Name, Code]) -> Beliefs:
             leaks[name] = 1.0 - silent if weight is None else (1.0 - silent, weight)
         if code.sensitivity is not None:
             sensitivity, weight = _rate(name, "sensitivity", code.sensitivity)
+            if sensitivity < 1.0 - silent:
+                raise ParameterError(
+                    f"code {quoted(name)} has a sensitivity of {sensitivity:g} and a specificity "
+                    f"of {silent:g}: it would be there more often without {quoted(code.disease)} "
+                    "than with it, which a noisy-or cannot be. Correct them, or invert the column."
+                )
             failure = min((1.0 - sensitivity) / max(silent, 1e-9), 1.0)
             failures[code.disease, name] = failure if weight is None else (failure, weight)
     return Beliefs(structure, failures=failures, leaks=leaks)
