@@ -24,10 +24,9 @@ NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK, "health_k
 METHODS = ("refined", "pooled")
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
-ONLY_SIZES = {"weak60": (3000, 10_000)}
-"""Where a cell takes many minutes."""
-N_LARGEST = {"weak40": 2, "ddxplus": 2, "health_knowledge_graph": 1}
-"""Samples of 100,000 records of networks where each takes many minutes."""
+ONLY_SIZES = dict.fromkeys(("ddxplus", *WEAK[1:], "health_knowledge_graph"), (3000, 10_000))
+FEWER = {("health_knowledge_graph", 10_000): 2}
+"""Where a cell takes many minutes: sizes, and samples."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
 
@@ -38,8 +37,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     sizes = settings.pick((3000, 10_000, 100_000), (1000,))
 
     def n_samples(name: str, n_records: int) -> int:
-        n = N_SAMPLES.get(name, 5)
-        return settings.pick(N_LARGEST.get(name, n) if n_records == sizes[-1] else n, 1)
+        return settings.pick(FEWER.get((name, n_records), N_SAMPLES.get(name, 5)), 1)
 
     return [
         cell

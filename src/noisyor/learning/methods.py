@@ -180,11 +180,9 @@ class RecordSource:
         self.records = found.with_labels(labels, words, form.record, complete=complete)
 
     def check_labelled(self, fixed: Beliefs) -> None:
-        """Refuse labels that contradict fixed values, in memory; tell those that are one-sided."""
+        """Refuse labels that contradict fixed values, where the records are in memory."""
         if isinstance(self.records, Findings):
-            findings = self.records.with_structure(self.structure)
-            check_findings(findings, fixed)
-            tell_one_sided(findings)
+            check_findings(self.records.with_structure(self.structure), fixed)
 
     @contextmanager
     def _one_pass(self) -> Iterator[Manifest]:
@@ -363,6 +361,7 @@ def fit(
         estimate = _learn(chosen, problem, together, labels).flagging_open()
         if isinstance(source.records, Findings):
             findings, network = source.records.with_structure(structure), estimate.network
+            tell_one_sided(findings)
             swaps = untold_swaps(findings, network.as_independent(), known)
             estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
