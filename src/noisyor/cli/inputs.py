@@ -123,7 +123,7 @@ def check_independent(source: str, command: str) -> None:
         raise ParameterError(
             f"{source}: {command} takes diseases for independent, and in this network they occur "
             "together or depend on covariates, which would look like missing edges. Give the "
-            "structure alone (noisyor convert) to do so all the same."
+            f"structure alone (`noisyor convert {source} edges.csv`) to do so all the same."
         )
 
 

@@ -24,8 +24,8 @@ from noisyor.structure import Structure
 
 MOST_BY_TEST, MOST_BY_LIKENESS = 60, 100
 """Edges that are tried together."""
-LEAST_SHARED = 1
-"""Symptoms that near-duplicates share."""
+FEWEST_SHARED = 2
+"""Symptoms that a disease shares with one that took over an edge of it."""
 LEAST_LIKELY = 0.05
 """Likeness of two diseases, times the strength of the edge that one of them lacks."""
 
@@ -61,7 +61,7 @@ def likenesses(network: NoisyOrNetwork) -> Floats:
     sizes = np.maximum(np.diag(shared).copy(), 1.0)
     np.fill_diagonal(shared, 0.0)
     found = np.zeros_like(strengths)
-    for i, row in enumerate(np.where(shared >= LEAST_SHARED, shared, 0.0)):
+    for i, row in enumerate(shared):
         others = np.flatnonzero(row)
         if len(others):
             found[i] = (row[others, np.newaxis] / sizes[i] * strengths[others]).max(axis=0)
@@ -77,7 +77,7 @@ def shared_out(network: NoisyOrNetwork, came: Collection[Edge]) -> NoisyOrNetwor
     structure = network.structure
     children = [set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
     priors, failures = network.priors.copy(), network.failures.copy()
-    pairs = {(i, _owner(children, edge, came)) for edge in sorted(came) for i in edge[:1]}
+    pairs = {(edge[0], _owner(children, edge, came)) for edge in came}
     for taker, giver in sorted(pairs):
         if giver < 0:
             continue
@@ -96,7 +96,7 @@ def _owner(children: list[set[int]], edge: Edge, came: Collection[Edge]) -> int:
         (len(children[taker] & theirs) / len(theirs), -i)
         for i, theirs in enumerate(children)
         if i != taker and symptom in theirs and (i, symptom) not in came
-        and len(children[taker] & theirs) > LEAST_SHARED
+        and len(children[taker] & theirs) >= FEWEST_SHARED
     ]  # fmt: skip
     return -max(others)[1] if others else -1
 

@@ -50,7 +50,8 @@ FIRST_RECORDS, MORE_RECORDS = 5000, 4
 they are cheap, and get past maxima of no account that all records together have..."""
 RECORDS_OF_PARAMETER = 20
 """... but at no fewer for a parameter: of those, chance makes few strong edges of many weak ones,
-and from there steps over all records do not find back."""
+and from there steps over all records do not find back. With as many, the likelihood has one maximum
+to speak of, whatever pairs and triplets tell."""
 FIRST_SHARE = 0.05
 """Weak priors count for this share of theirs in the first steps."""
 N_SECANTS = 5

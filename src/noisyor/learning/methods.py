@@ -14,6 +14,7 @@ from typing import Any
 from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.cluster import Cluster, Skipped
 from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
+from noisyor.em.maximum import RECORDS_OF_PARAMETER
 from noisyor.em.people_on_cluster import RecordsOnCluster
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled import Sampler
@@ -56,8 +57,6 @@ from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
 
-RECORDS_OF_PARAMETER = 20
-"""With so many, the likelihood has one maximum to speak of, whatever pairs and triplets tell."""
 TOGETHER_WIDE_ONLY = (
     "from records with a row per finding a cluster does not learn how diseases occur together, or "
     "depend on covariates: write them with a column per symptom, or leave out the cluster."

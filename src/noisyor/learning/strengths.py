@@ -118,7 +118,7 @@ class ManyPairs:
             if after < before:
                 return JointStep(moved, left, (before - after) / before, damping / 10.0)
             damping *= 10.0
-            self.ratios(strengths, weights)
+            self.ratios(strengths, weights)  # shares, which the next try needs, are those of here
         return JointStep(strengths, ratios, 0.0, damping)
 
     def _sum_by_edges(self, changes: Floats) -> Floats:
