@@ -104,6 +104,8 @@ def page(results: Results) -> dict[str, object]:
         "sequential_refined": ratio("sequential", "refined", failures, [most]),
         "refined_seconds": span(results.all(LARGE[0], most, "refined", "seconds"), "{:.0f}"),
         "pooled_seconds": span(results.all(LARGE[0], most, "pooled", "seconds"), "{:.0f}"),
+        "refined_processor": span(results.all(LARGE[0], most, "refined", "processor"), "{:.0f}"),
+        "pooled_processor": span(results.all(LARGE[0], most, "pooled", "processor"), "{:.0f}"),
         "networks": {
             name: results.runs(*SEEN, *METHODS, network=name) for name in results.networks()
         },
