@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.exact_kernels import (
@@ -15,6 +16,7 @@ from noisyor.em.exact_kernels import (
     sum_records,
 )
 from noisyor.em.expected import Expected, ExpectedCounts, RecordTotals, Trials, total_of
+from noisyor.em.information import mirrored
 from noisyor.em.runs import MAX_OPERATIONS
 from noisyor.em.seen import distinct_seen
 from noisyor.errors import ParameterError
@@ -241,13 +243,14 @@ class ExactExpectation:
     def score(self, network: NoisyOrNetwork) -> ScoredRecords:
         """Return the log likelihood with its derivatives and the information, in one pass."""
         size = self.structure.n_parameters
-        information, derivatives, total = np.zeros((size, size)), np.zeros(size), 0.0
+        products, derivatives, total = np.zeros((size, size), order="F"), np.zeros(size), 0.0
         for scores, weights, evidences in self._scores(network):
             total += float(weights @ evidences)
             derivatives += weights @ scores
-            rows = scores * np.sqrt(weights)[:, np.newaxis]
-            information += rows.T @ rows
-        return ScoredRecords(total, derivatives, information)
+            weighted = np.multiply(scores, np.sqrt(weights)[:, np.newaxis], out=scores)
+            # The lower half of weighted.T @ weighted, added up where it stands.
+            products = dsyrk(1.0, weighted.T, beta=1.0, c=products, lower=1, overwrite_c=1)
+        return ScoredRecords(total, derivatives, mirrored(products))
 
     def score_rows(self, network: NoisyOrNetwork) -> ScoredRows:
         """Return the log likelihood with its derivatives, and the scores of each record."""
@@ -257,7 +260,8 @@ class ExactExpectation:
         for scores, weights, evidences in self._scores(network):
             total += float(weights @ evidences)
             derivatives += weights @ scores
-            rows[first : first + len(weights)] = scores * np.sqrt(weights)[:, np.newaxis]
+            roots, some = np.sqrt(weights)[:, np.newaxis], rows[first : first + len(weights)]
+            np.multiply(scores, roots, out=some, casting="same_kind")
             first += len(weights)
         return ScoredRows(total, derivatives, rows)
 

@@ -92,6 +92,13 @@ def scale_of(network: NoisyOrNetwork) -> Floats:
     return np.asarray(values * (1.0 - values))
 
 
+def mirrored(lower: Floats) -> Floats:
+    """Return a matrix whose upper half is the lower one."""
+    for k in range(len(lower)):
+        lower[k, k + 1 :] = lower[k + 1 :, k]
+    return lower
+
+
 def without(is_fixed: NDArray[np.bool_], matrix: Floats) -> Floats:
     """Take parameters that are fixed out of the information."""
     matrix = np.array(matrix)
@@ -121,9 +128,7 @@ def covariance_of(
     if is_indefinite:  # a sampled one can be
         covariance = np.asarray(np.linalg.inv(whole()), dtype=np.float64)
     else:
-        covariance = dpotri(factor, lower=1, overwrite_c=1)[0]
-        for k in range(len(covariance)):
-            covariance[k, k + 1 :] = covariance[k + 1 :, k]
+        covariance = mirrored(dpotri(factor, lower=1, overwrite_c=1)[0])
     covariance[is_fixed, is_fixed] = 0.0
     return covariance
 

@@ -289,7 +289,7 @@ def climb_penalised(
     secants, n_measured = deque[Secant](maxlen=N_SECANTS), 0
     while len(point.derivatives):
         least = limits.tol * abs(point.value) or settled or next_to_nothing
-        if (point.left(secants) < least and gain < least) or _has_stalled(values, least):
+        if (gain < least and point.left(secants) < least) or _has_stalled(values, least):
             if least >= NEARLY_SETTLED or n_measured == MOST_MEASURED:
                 break
             n_measured += 1
