@@ -24,9 +24,8 @@ NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK, "health_k
 METHODS = ("refined", "pooled")
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
-ONLY_SIZES = dict.fromkeys(("ddxplus", *WEAK[1:], "health_knowledge_graph"), (3000, 10_000))
-FEWER = {("health_knowledge_graph", 10_000): 2}
-"""Where a cell takes many minutes: sizes, and samples."""
+FEWER = {("health_knowledge_graph", 10_000): 2, ("health_knowledge_graph", 100_000): 2}
+"""Samples where one takes many minutes."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
 
@@ -43,7 +42,6 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
         cell
         for n_records in sizes
         for name in names
-        if n_records in ONLY_SIZES.get(name, sizes)
         for cell in cells_of(
             [name], [n_records], settings.seeds(n_samples(name, n_records)), METHODS
         )
