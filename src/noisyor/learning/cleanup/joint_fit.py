@@ -257,6 +257,8 @@ class LeastSquares:
         for _ in range(most_steps if steps is None else steps):
             before = misfit
             matrix, gradient = self._equations(position, residuals, derivatives)
+            if self.is_bounded:
+                matrix, gradient = self._held(position, matrix, gradient)
             while damping <= 1e8:
                 moved = self._inside(position + _damped_move(matrix, gradient, damping))
                 new_residuals = self._residuals(moved, derivatives)
@@ -271,6 +273,18 @@ class LeastSquares:
             if before - misfit < tolerance * before:
                 break
         return Minimum(position, misfit)
+
+    def _held(self, position: Floats, matrix: Floats, gradient: Floats) -> tuple[Floats, Floats]:
+        """Return equations in which strengths stay that are at their bound and would go beyond it.
+
+        Moved with the others and clipped, they would spoil nearly every step.
+        """
+        n = len(self.edges)
+        is_held = np.zeros(len(position), dtype=np.bool_)
+        is_held[:n] = (position[:n] <= SMALLEST_STRENGTH) & (gradient[:n] <= 0.0)
+        matrix[is_held] = matrix[:, is_held] = 0.0
+        matrix[is_held, is_held] = 1.0
+        return matrix, np.where(is_held, 0.0, gradient)
 
     def linearised(self, position: Floats) -> Linearised:
         """Return what the problem looks like close to its minimum."""
