@@ -189,7 +189,7 @@ def test_labelled_records_of_sites_merge(run, labelled_sites):
         "count", "clinic", folder / "site*.parquet", "-o", folder / "all.moments", *labels
     )
     assert (code, err) == (0, "")
-    assert "450 records labelled" in out
+    assert "450 records with a label" in out
     assert Moments.load(folder / "all.moments") == expected
     for site in range(3):
         code, _, err = run(

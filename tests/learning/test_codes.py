@@ -66,9 +66,9 @@ def test_codes_of_a_table(tmp_path):
     assert codes.codes == {
         "J45": Code("asthma", (0.8, 50.0), (0.99, 50.0)), "J10": Code("flu", None, None)
     }  # fmt: skip
-    failure = codes.beliefs.means.failures[codes.structure.edge_index("asthma", "J45")]
-    leak = codes.beliefs.means.leaks[codes.structure.symptom_index("J45")]
-    assert 1.0 - failure * (1.0 - leak) == pytest.approx(0.8)
+    edge = codes.structure.edge_index("asthma", "J45")
+    assert codes.beliefs.rates.edges.tolist() == [edge]  # it is what 1 - sensitivity is
+    assert 1.0 - codes.beliefs.means.failures[edge] == pytest.approx(0.8)
     again = Codes(codes.structure, {"J45": "asthma"})  # it has the codes already
     assert again.structure == codes.structure
 

@@ -111,10 +111,16 @@ def contradiction(names: list[str], beliefs: Beliefs, found: WithoutBeliefs) -> 
     if not len(wrong):
         return ""
     worst = wrong[np.argsort(-np.abs(found.distances[wrong]))].tolist()
-    means, cases = beliefs.means.vector, beliefs.cases.vector
+    means, values, names = beliefs.means.vector.copy(), found.values.copy(), list(names)
+    structure, cases = beliefs.structure, beliefs.cases.vector
+    for edge in beliefs.rates.edges.tolist():  # what was said of it was a sensitivity
+        disease, code = structure.edges[edge].tolist()
+        j = structure.n_diseases + edge
+        names[j] = f"the sensitivity of {structure.symptoms[code]} to {structure.diseases[disease]}"
+        means[j], values[j] = 1.0 - means[j], 1.0 - values[j]
     texts = [
         f"{names[j]}: believed {means[j]:.3g} (weight {cases[j]:g}), by the records "
-        f"{found.values[j]:.3g} +- {found.errors[j]:.2g}"
+        f"{values[j]:.3g} +- {found.errors[j]:.2g}"
         for j in worst
     ]
     more = f"; and {len(texts) - 3:,} more" if len(texts) > 3 else ""

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.cluster import Cluster, Skipped
 from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
@@ -33,7 +35,7 @@ from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
-from noisyor.learning.labelled import check_findings, tell_one_sided, untold_swaps
+from noisyor.learning.labelled import check_findings, seen_in, tell_one_sided, untold_swaps
 from noisyor.learning.labelled import check_labels as check_seen
 from noisyor.learning.likelihood import (
     Progress,
@@ -51,6 +53,7 @@ from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
 from noisyor.moments.groups import N_GROUPS
+from noisyor.moments.labelled import LabelledCounts
 from noisyor.parallel import one_blas_thread
 from noisyor.parameters import Parameters
 from noisyor.schedule import Schedule, find_schedule
@@ -82,6 +85,7 @@ class RecordSource:
     _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _labels: LabelTable | None = field(default=None, init=False, repr=False, compare=False)
     """Of records on a cluster; those in memory have their own."""
+    _counted: LabelledCounts | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.records = as_source(self.records, self.structure)
@@ -108,13 +112,15 @@ class RecordSource:
         """Count moments of all records; in each pass they must be the same ones."""
         request = CountRequest(plan, self.form, n_groups, self._labels, device)
         if self.client is not None:
-            return count_on_cluster(self.on_cluster(), request, self.progress)
-        with self._one_pass() as manifest:
-            moments = count_records(
-                self.records, request, n_jobs=n_jobs, progress=self.progress, client=None,
-                skip_broken=False,
-            )  # fmt: skip
-            manifest.end_pass(moments.n_records)
+            moments = count_on_cluster(self.on_cluster(), request, self.progress)
+        else:
+            with self._one_pass() as manifest:
+                moments = count_records(
+                    self.records, request, n_jobs=n_jobs, progress=self.progress, client=None,
+                    skip_broken=False,
+                )  # fmt: skip
+                manifest.end_pass(moments.n_records)
+        self._counted = moments.labelled
         return moments
 
     def findings(self) -> Findings:
@@ -180,8 +186,30 @@ class RecordSource:
 
     def check_labelled(self, fixed: Beliefs) -> None:
         """Refuse labels that contradict fixed values, where the records are in memory."""
-        if isinstance(self.records, Findings):
-            check_findings(self.records.with_structure(self.structure), fixed)
+        if self.in_memory is not None:
+            check_findings(self.in_memory, fixed)
+
+    @property
+    def in_memory(self) -> Findings | None:
+        """The records, where they are in memory."""
+        if not isinstance(self.records, Findings):
+            return None
+        return self.records.with_structure(self.structure)
+
+    @property
+    def labelled(self) -> LabelledCounts | None:
+        """What was counted of labelled records."""
+        return self._counted if self.moments is None else self.moments.labelled
+
+    @property
+    def seen(self) -> SeenCounts | None:
+        """How often diseases were seen in records, wherever they are; None without labels."""
+        if self.in_memory is not None:
+            return seen_in(self.in_memory)
+        if self.labelled is not None:
+            looked, seen = self.labelled.totals()[0].T
+            return SeenCounts(self.structure.diseases, seen, looked - seen)
+        return None if self._labels is None else self._labels.labels.counts()
 
     @contextmanager
     def _one_pass(self) -> Iterator[Manifest]:
@@ -358,11 +386,9 @@ def fit(
     problem = Problem(source, settings.schedule(structure, known), known, settings)
     with one_blas_thread() if structure.n_parameters <= MOST_FACTORED else nullcontext():
         estimate = _learn(chosen, problem, together, labels).flagging_open()
-        if isinstance(source.records, Findings):
-            findings, network = source.records.with_structure(structure), estimate.network
-            tell_one_sided(findings)
-            swaps = untold_swaps(findings, network.as_independent(), known)
-            estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
+        findings, network = source.in_memory, estimate.network.as_independent()
+        swaps = untold_swaps(findings, source.labelled, network, known)
+        estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
     return estimate
@@ -379,6 +405,7 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
     if labels is not None:
         source.label(labels, complete=method.needs_labels)
         source.check_labelled(problem.fixed)
+    tell_one_sided(source.seen)
     design = None
     if not together.is_plain:  # what is wrong with it is said before anything is learned
         together.check_can(source.structure)
@@ -468,12 +495,8 @@ def pairs_to_count(structure: Structure) -> MomentPlan:
 
 # --- the methods ---
 
-
-def check_counted_labels(moments: Moments, fixed: Beliefs) -> None:
-    """Refuse counts of labels that fixed priors say cannot be."""
-    if moments.labelled is not None:
-        looked, seen = moments.labelled.totals()[0].T
-        check_seen(SeenCounts(moments.plan.structure.diseases, seen, looked - seen), fixed)
+MOST_TURNS, LEAST_TURN = 20, 1e-6
+"""How often failures follow the leaks that were learned, and by how much leaks still change."""
 
 
 def _sequential(problem: Problem) -> Estimate:
@@ -485,25 +508,46 @@ def _sequential(problem: Problem) -> Estimate:
         give_notice(
             "method 'sequential' does not use the labels that were counted: learn with 'pooled'."
         )
-    n_jobs = problem.settings.em.n_jobs
-    return learn_sequential(moments, problem.schedule, fixed=problem.fixed, n_jobs=n_jobs)
+    learn = partial(learn_sequential, moments, problem.schedule, n_jobs=problem.settings.em.n_jobs)
+    return _at_its_leaks(problem, lambda fixed: learn(fixed=fixed))
+
+
+def _at_its_leaks(problem: Problem, learn: Callable[[Beliefs], Estimate]) -> Estimate:
+    """Learn by what knows of failures only, with those that go with sensitivities and its leaks.
+
+    Other leaks follow from other failures, the less so the fewer records have the code's disease.
+    """
+    fixed, leaks = problem.fixed, np.zeros(problem.structure.n_symptoms)
+    for _ in range(MOST_TURNS):
+        estimate, before = learn(fixed.at_leaks(leaks)), leaks
+        leaks = np.nan_to_num(estimate.values.leaks)
+        if not fixed.rates.any or np.abs(leaks - before)[fixed.rates.symptoms].max() < LEAST_TURN:
+            break
+    return estimate.fixing(fixed) if fixed.rates.any else estimate
 
 
 def _pooled(problem: Problem) -> Estimate:
     """Count pairs, choose triplets, count them; from moments, learn from what they have."""
     shrink, n_jobs = problem.settings.shrink, problem.settings.em.n_jobs
     moments = problem.source.moments
-    if moments is not None:
-        check_counted_labels(moments, problem.fixed)
-        estimate = learn_pooled(
-            moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
-            n_jobs=n_jobs,
-        )  # fmt: skip
-    else:
-        fitted, triplets = _count_pairs_and_triplets(problem)
-        check_counted_labels(fitted.moments, problem.fixed)
-        estimate = fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
-    return estimate.believing(problem.fixed) if problem.fixed.has_weighted else estimate
+    first: FittedPairs | None = None
+    triplets: Moments | None = None
+    if moments is None:
+        first, triplets = _count_pairs_and_triplets(problem)
+        moments = first.moments
+    check_seen(problem.source.seen, problem.fixed)
+
+    def learn(fixed: Beliefs) -> Estimate:
+        if first is not None and triplets is not None and first.fixed == fixed:
+            found = first.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+        else:
+            found = learn_pooled(
+                moments, problem.schedule, triplets=triplets, fixed=fixed, shrink=shrink,
+                n_jobs=n_jobs,
+            )  # fmt: skip
+        return found.believing(fixed) if fixed.has_weighted else found
+
+    return _at_its_leaks(problem, learn)
 
 
 def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
@@ -565,15 +609,24 @@ def _from_records(
     can_be_robust: bool = False,
     uses_labels: bool = True,
     uses_beliefs: bool = False,
+    knows_rates: bool = False,
 ) -> Method:
-    """Return a method that learns from records in memory; pairs are counted to check it with."""
+    """Return a method that learns from records in memory; pairs are counted to check it with.
+
+    `knows_rates`: it learns miss rates in place of failures itself, where these are known of.
+    """
 
     def learned(problem: Problem) -> Estimate:
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
-        estimate = learn(findings, problem.structure, **options)
+        learn_with = partial(
+            learn, findings, problem.structure, settings=problem.settings.em, progress=progress
+        )
+        if knows_rates:
+            estimate = learn_with(fixed=problem.fixed)
+        else:
+            estimate = _at_its_leaks(problem, lambda fixed: learn_with(fixed=fixed))
         return replace(estimate, moments=pairs, schedule=problem.schedule)
 
     return Method(
@@ -598,14 +651,23 @@ _TABLE = [
     Method("pooled", _pooled, from_counts=True, uses_labels=True, uses_beliefs=True),
     Method("sequential", _sequential, from_counts=True),
     Method("bayesian", _bayesian, uses_labels=True, uses_beliefs=True),
-    _from_records("exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True),
+    _from_records(
+        "exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True, knows_rates=True
+    ),
     _from_records("variational_em", learn_variational_em),
     _from_records(
-        "maximum_likelihood", learn_maximum_likelihood, can_be_robust=True, uses_beliefs=True
+        "maximum_likelihood",
+        learn_maximum_likelihood,
+        can_be_robust=True,
+        uses_beliefs=True,
+        knows_rates=True,
     ),
     _from_records("observed", learn_observed, needs_labels=True),
     _from_records(
-        "observed_likelihood", partial(learn_observed, method="likelihood"), needs_labels=True
+        "observed_likelihood",
+        partial(learn_observed, method="likelihood"),
+        needs_labels=True,
+        knows_rates=True,
     ),
     _from_records("uniform", _uniform, uses_labels=False),
 ]
