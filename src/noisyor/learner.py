@@ -32,12 +32,12 @@ from noisyor.learning.estimate import Estimate
 from noisyor.learning.methods import (
     METHODS,
     LearningSettings,
-    RecordSource,
     check_labels,
     find_method,
     fit,
     plan_for,
 )
+from noisyor.learning.sources import RecordSource
 from noisyor.learning.together import Together
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS

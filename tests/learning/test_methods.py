@@ -16,12 +16,12 @@ from noisyor.findings.reading import RecordFormat
 from noisyor.learning import Flag
 from noisyor.learning.methods import (
     METHODS,
-    RecordSource,
     find_method,
     fit,
     pairs_to_count,
     plan_for,
 )
+from noisyor.learning.sources import RecordSource
 
 FROM_COUNTS = ("refined", "pooled", "sequential")
 
