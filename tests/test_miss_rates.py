@@ -7,7 +7,7 @@ import pytest
 
 from noisyor import Estimate, Findings, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.em.exact import ExactExpectation
-from noisyor.learning import Code, Codes, fit
+from noisyor.learning import Code, Codes, Flag, fit
 from noisyor.learning.bayesian import PSEUDO_COUNTS
 from noisyor.parameters import Parameters, from_log_odds, log_odds
 
@@ -206,5 +206,9 @@ def test_a_code_without_disease_records_has_no_miss_rate_above_one():
     array[:20, 4] = 1
     findings = Findings.from_numpy(array, CODES.structure)
     codes = {"J45": Code("asthma", sensitivity=0.2)}
-    network = learner("refined").fit(findings, codes=codes).network_
-    assert (network.failures <= 1.0).all()
+    with pytest.warns(UserWarning, match=r"sensitivity of 'J45' is fixed at 0\.2, but without"):
+        found = learner("refined").fit(findings, codes=codes)
+    assert (found.network_.failures <= 1.0).all()
+    (row,) = found.codes_
+    assert row["sensitivity_error"] is None
+    assert found.estimate_.flags.failures[4] & Flag.CLIPPED

@@ -196,4 +196,6 @@ def check_distinct(known: Any, name: str) -> None:
     if pc.count_distinct(known, mode="all").as_py() < len(known):
         counts = known.value_counts().to_pylist()
         twice = [each["values"] for each in counts if each["counts"] > 1]
-        raise FindingsError(f"{name} has more than one row for the records {some_of(twice)}.")
+        raise FindingsError(
+            f"{name} has more than one row for the records {some_of(twice)}: leave each one."
+        )

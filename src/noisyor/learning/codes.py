@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from noisyor.beliefs import Beliefs, check_weight
 from noisyor.errors import FileError, NoisyOrError, ParameterError, quoted
+from noisyor.flags import Flag
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable
@@ -145,9 +146,10 @@ class Codes:
 
     def _miss_errors(self, estimate: Estimate) -> Floats:
         """Return the standard errors of 1 - sensitivity: 0 where it is fixed, NaN where flagged."""
-        has_none = np.isnan(estimate.standard_errors.failures)
+        is_fixed = self.beliefs.mask.failures & ((estimate.flags.failures & Flag.CLIPPED) == 0)
+        has_none = np.isnan(estimate.standard_errors.failures) | self.beliefs.mask.failures
         found = np.where(has_none, np.nan, estimate.errors_of_misses())
-        return np.where(self.beliefs.mask.failures, 0.0, found)
+        return np.where(is_fixed, 0.0, found)
 
 
 def _said(sensitivity: Any, specificity: Any, weight: Any) -> tuple[Any, Any]:

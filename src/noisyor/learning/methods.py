@@ -43,7 +43,7 @@ from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
 from noisyor.parallel import one_blas_thread
-from noisyor.parameters import Parameters
+from noisyor.parameters import MARGIN, Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
@@ -198,7 +198,27 @@ def fit(
         estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
-    return estimate
+    return with_met_rates(estimate, known)
+
+
+def with_met_rates(estimate: Estimate, fixed: Beliefs) -> Estimate:
+    """Flag and tell fixed sensitivities that cannot be: the code is more often there without."""
+    structure, values = estimate.structure, fixed.rates.put_in(estimate.values).failures
+    is_unmet = fixed.is_rate & fixed.mask.failures
+    is_unmet &= np.abs(values - fixed.values.failures) > 10.0 * MARGIN
+    if not is_unmet.any():
+        return estimate
+    disease, code = structure.edges[int(np.argmax(is_unmet))].tolist()
+    given = 1.0 - fixed.values.failures[is_unmet][0]
+    give_notice(
+        f"the sensitivity of {quoted(structure.symptoms[code])} is fixed at {given:g}, but without "
+        f"{quoted(structure.diseases[disease])} it is present in {estimate.values.leaks[code]:.3g} "
+        "of the records, and a noisy-or cannot make it rarer with its disease. Correct it, or "
+        "invert the column."
+    )
+    nothing = Parameters.full(structure, False)
+    found = Parameters(nothing.priors, is_unmet, nothing.leaks)
+    return replace(estimate.flagging(Flag.CLIPPED, found), miss_errors=None)
 
 
 def _learn(method: Method, problem: Problem, together: Together, labels: Any) -> Estimate:
