@@ -14,7 +14,7 @@ from noisyor.flags import Flag
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import RowLocation, open_table
+from noisyor.io.tables import RowLocation, check_spelling, open_table
 from noisyor.miss_rates import MissRates
 from noisyor.names import Name
 from noisyor.parameters import (
@@ -148,6 +148,7 @@ class Beliefs(Immutable):
         """
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
+        check_spelling(open_table(path), ["weight"])
         if "weight" in open_table(path).column_names:
             columns["weight"] = ColumnKind.NUMBER
         for row in parameter_rows(path, structure, columns):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import Beliefs, Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.learning import Code, Codes
 
 EDGES = [(d, s) for d in ("asthma", "flu") for s in "abcd"]
@@ -110,6 +110,21 @@ def test_rows_that_cannot_be_meant_are_refused(tmp_path, row, message):
     (tmp_path / "codes.csv").write_text(f"{header}\nJ45,asthma,{row}\n")
     with pytest.raises(NoisyOrError, match=message):
         Codes.load(tmp_path / "codes.csv", structure)
+
+
+def test_a_column_that_is_nearly_named_weight_is_not_passed_over(tmp_path):
+    """Without it what is believed would be fixed."""
+    structure = Structure.from_edges([("asthma", "wheeze")])
+    (tmp_path / "codes.csv").write_text("code,disease,sensitivity,weigth\nJ45,asthma,0.8,50\n")
+    with pytest.raises(NoisyOrError, match="no column 'weigth' to be read; did you mean 'weight'"):
+        Codes.load(tmp_path / "codes.csv", structure)
+    (tmp_path / "beliefs.csv").write_text(
+        "parameter,disease,symptom,value,wieght\nprior,asthma,,0.8,50\n"
+    )
+    with pytest.raises(NoisyOrError, match="no column 'wieght' to be read; did you mean 'weight'"):
+        Beliefs.load(tmp_path / "beliefs.csv", structure)
+    (tmp_path / "codes.csv").write_text("code,disease,text\nJ45,asthma,height\n")
+    assert Codes.load(tmp_path / "codes.csv", structure).codes == {"J45": Code("asthma")}
 
 
 def test_an_anchor_of_a_table_may_have_a_believed_sensitivity(tmp_path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import FEWEST_CASES
 from noisyor.errors import (
     FileError,
     FindingsError,
@@ -145,6 +146,20 @@ def _packed(flags: Booleans) -> Bits:
 def _unpacked(words: Bits, n: int) -> Booleans:
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
     return bits[:, :n].astype(np.bool_)
+
+
+def tell_one_sided(seen: SeenCounts | None) -> None:
+    """Tell where all labels of a disease say that it is there: they were taken because of it."""
+    if seen is None:
+        return
+    here = np.flatnonzero((seen.seen >= FEWEST_CASES) & (seen.absent == 0))
+    if len(here):
+        names = some_of([str(seen.diseases[i]) for i in here])
+        give_notice(
+            f"all labels of {count_of(len(here), 'disease')} ({names}) say that it is there. If "
+            "records were labelled because of a disease, its prior comes out far too large: label "
+            "records without it as well (0), chosen as those with it are, or leave them out."
+        )
 
 
 # --- from what users have ---

@@ -16,7 +16,7 @@ from noisyor.beliefs import FEWEST_CASES, Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
 from noisyor.em.sampled import RecordSampler, Sampler
-from noisyor.errors import ParameterError, count_of, give_notice, quoted, some_of
+from noisyor.errors import ParameterError, count_of, quoted
 from noisyor.findings import Findings
 from noisyor.findings.labels import SeenCounts
 from noisyor.learning.cleanup import Cleaned
@@ -101,20 +101,6 @@ def check_findings(findings: Findings, fixed: Beliefs) -> None:
                 "which none of its diseases is, by the labels, but its leak is fixed at 0 (no "
                 "false positives): correct the labels, or do not fix it."
             )
-
-
-def tell_one_sided(seen: SeenCounts | None) -> None:
-    """Tell where all labels of a disease say that it is there: they were taken because of it."""
-    if seen is None:
-        return
-    here = np.flatnonzero((seen.seen >= FEWEST_CASES) & (seen.absent == 0))
-    if len(here):
-        names = some_of([str(seen.diseases[i]) for i in here])
-        give_notice(
-            f"all labels of {count_of(len(here), 'disease')} ({names}) say that it is there. If "
-            "records were labelled because of a disease, its prior comes out far too large: label "
-            "records without it as well (0), chosen as those with it are, or leave them out."
-        )
 
 
 Height = Callable[[NoisyOrNetwork], float]

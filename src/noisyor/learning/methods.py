@@ -20,13 +20,14 @@ from noisyor.em.runs import EMSettings
 from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY
 from noisyor.errors import ParameterError, give_notice, quoted
 from noisyor.findings import Findings
+from noisyor.findings.labels import tell_one_sided
 from noisyor.flags import Flag
 from noisyor.gpu import check_device
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.labelled import check_labels as check_seen
-from noisyor.learning.labelled import tell_one_sided, untold_swaps
+from noisyor.learning.labelled import untold_swaps
 from noisyor.learning.likelihood import (
     learn_exact_em,
     learn_maximum_likelihood,
