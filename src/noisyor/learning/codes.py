@@ -124,9 +124,11 @@ class Codes:
         for name, code in self.codes.items():
             edge = structure.edge_index(code.disease, name)
             index = structure.symptom_index(name)
-            f, leak = estimate.values.failures[edge], estimate.values.leaks[index]
-            leak_error = estimate.standard_errors.leaks[index]
-            rows.append([1.0 - f * (1.0 - leak), miss_errors[edge], 1.0 - leak, leak_error])
+            leak, leak_error = estimate.values.leaks[index], estimate.standard_errors.leaks[index]
+            missed = estimate.values.failures[edge] * (1.0 - leak)
+            if self.beliefs.mask.failures[edge] and miss_errors[edge] == 0.0:  # to the last digit
+                missed = self.beliefs.values.failures[edge]
+            rows.append([1.0 - missed, miss_errors[edge], 1.0 - leak, leak_error])
         sensitivity, s_error, specificity, p_error = np.array(rows).T
         columns: dict[str, Any] = {
             "code": list(self.codes),
