@@ -37,8 +37,12 @@ class WithoutBeliefs(NamedTuple):
             return np.asarray(np.abs(self.distances) > TOO_FAR)
 
 
-def without_beliefs(values: Parameters, errors: Parameters, beliefs: Beliefs) -> WithoutBeliefs:
+def without_beliefs(
+    values: Parameters, errors: Parameters, beliefs: Beliefs, miss_errors: Floats | None = None
+) -> WithoutBeliefs:
     """Take from each estimate what is believed of it.
+
+    Where that is a sensitivity, it is the miss rate, of which `miss_errors` are needed.
 
     >>> from noisyor import Beliefs, Structure
     >>> structure = Structure.from_edges([("flu", "fever")])
@@ -49,6 +53,10 @@ def without_beliefs(values: Parameters, errors: Parameters, beliefs: Beliefs) ->
     >>> round(float(found.values[0]), 2), bool(found.is_contradicted[0])
     (0.14, True)
     """
+    if miss_errors is not None:
+        failures = np.where(beliefs.is_rate, miss_errors, errors.failures)
+        values = beliefs.rates.put_in(values)
+        errors = Parameters(errors.priors, failures, errors.leaks)
     x, w, m = values.vector, beliefs.cases.vector, beliefs.means.vector
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = (x * (1.0 - x) / errors.vector) ** 2

@@ -157,14 +157,8 @@ class Estimate(ShownAsTable, EqualByValue):
 
         All is NaN where nothing is, or the records say nothing.
         """
-        beliefs, (priors, failures, leaks) = (
-            self.beliefs or Beliefs(self.structure),
-            self.standard_errors,
-        )
-        edges, failures = beliefs.rates.edges, failures.copy()
-        failures[edges] = self.errors_of_misses()[edges]
-        values, errors = beliefs.rates.put_in(self.values), Parameters(priors, failures, leaks)
-        return without_beliefs(values, errors, beliefs)
+        beliefs = self.beliefs or Beliefs(self.structure)
+        return without_beliefs(self.values, self.standard_errors, beliefs, self.errors_of_misses())
 
     def errors_of_misses(self) -> Floats:
         """Return the standard errors of each edge's miss rate, failure * (1 - leak)."""
