@@ -23,7 +23,7 @@ from noisyor.findings.labels import SeenCounts
 from noisyor.findings.reading import RecordFormat
 from noisyor.io.columns import Words
 from noisyor.io.manifest import Manifest
-from noisyor.learning.labelled import check_findings, seen_in
+from noisyor.learning.labelled import check_findings, check_labels, seen_in
 from noisyor.learning.likelihood import Progress
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
@@ -152,6 +152,7 @@ class RecordSource:
     def check_labelled(self, fixed: Beliefs) -> None:
         """Refuse labels that contradict fixed values, where the records are in memory."""
         if self.in_memory is not None:
+            check_labels(seen_in(self.in_memory), fixed)
             check_findings(self.in_memory, fixed)
 
     @property
