@@ -310,7 +310,7 @@ def here_cluster(monkeypatch):
     """Have commands work on a cluster without Dask."""
     for module in "count", "fit", "record_files":
         monkeypatch.setattr(f"noisyor.cli.{module}.connected", lambda _: nullcontext(object()))
-    for module in "cli.count", "learning.methods", "inference.posteriors_on_cluster":
+    for module in "cli.count", "learning.sources", "inference.posteriors_on_cluster":
         monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
     monkeypatch.setattr(noisyor_cluster, "PAUSES", ())
 

@@ -30,6 +30,7 @@ ROOMS = [
     "vocabulary",
     "structure",
     "parameters",
+    "miss_rates",
     "beliefs",
     "findings",
     "network",

@@ -14,7 +14,8 @@ from noisyor.flags import Flag
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import RowLocation, open_table
+from noisyor.io.tables import RowLocation, check_spelling, open_table
+from noisyor.miss_rates import MissRates
 from noisyor.names import Name
 from noisyor.parameters import (
     KINDS,
@@ -37,8 +38,8 @@ MOST_CASES = 1e12
 """Beyond it nothing but rounding errors would be left of what records say."""
 OF_CAUSES = "intercepts", "loadings", "effects", "shares"
 """What else networks have whose diseases occur together."""
-LEAST_KNOWN = 5.0
-"""Cases from which on something counts as known."""
+FEWEST_CASES = 5.0
+"""Cases from which on something counts as known; of fewer, a disease's parameters are a guess."""
 
 
 class Beliefs(Immutable):
@@ -61,7 +62,7 @@ class Beliefs(Immutable):
     Beliefs(1 of 1 priors, 0 of 2 failures, 1 of 2 leaks; 1 of them fixed)
     """
 
-    __slots__ = ("given", "mask", "structure", "values", "weights")
+    __slots__ = ("given", "mask", "rates", "structure", "values", "weights")
 
     structure: Structure
     given: Parameters
@@ -72,6 +73,9 @@ class Beliefs(Immutable):
     """The fixed values; NaN where a parameter is to be learned."""
     mask: Parameters
     """True where a parameter is fixed."""
+    rates: MissRates
+    """The codes of which a sensitivity is known: what stands for their failures is
+    1 - sensitivity."""
 
     def __init__(
         self,
@@ -85,17 +89,35 @@ class Beliefs(Immutable):
             raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         given = zip(KINDS, (priors, failures, leaks), strict=True)
         checked = [_checked(structure, kind, each) for kind, each in given]
-        self._put(structure, *(Parameters(*each) for each in zip(*checked, strict=True)))
+        values, weights = (Parameters(*each) for each in zip(*checked, strict=True))
+        self._put(structure, values, weights)
 
     @classmethod
-    def weighted(cls, structure: Structure, given: Parameters, weights: Parameters) -> "Beliefs":
-        """Return beliefs from values, NaN where there is none, and weights of all parameters."""
+    def weighted(
+        cls,
+        structure: Structure,
+        given: Parameters,
+        weights: Parameters,
+        rates: Booleans | None = None,
+    ) -> "Beliefs":
+        """Return beliefs from values, NaN where there is none, and weights of all parameters.
+
+        `rates` are the edges to codes whose miss rates are given, in place of failures.
+        """
         found = Beliefs.__new__(Beliefs)
-        found._put(structure, given, weights)
+        found._put(structure, given, weights, rates)
         return found
 
-    def _put(self, structure: Structure, given: Parameters, weights: Parameters) -> None:
+    def _put(
+        self,
+        structure: Structure,
+        given: Parameters,
+        weights: Parameters,
+        rates: Booleans | None = None,
+    ) -> None:
         self.structure, self.given, self.weights = structure, given, weights
+        none = np.zeros(structure.n_edges, dtype=np.bool_)
+        self.rates = MissRates.of(structure, none if rates is None else rates)
         self.mask = weights.map(np.isinf)
         self.values = self.mask.map(lambda here, value: np.where(here, value, np.nan), given)
         self._seal()
@@ -126,6 +148,7 @@ class Beliefs(Immutable):
         """
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
+        check_spelling(open_table(path), ["weight"])
         if "weight" in open_table(path).column_names:
             columns["weight"] = ColumnKind.NUMBER
         for row in parameter_rows(path, structure, columns):
@@ -198,9 +221,25 @@ class Beliefs(Immutable):
             Parameters(each.priors[kept], each.failures, each.leaks)
             for each in (self.given, self.weights)
         )
-        return Beliefs.weighted(structure, given, weights)
+        return Beliefs.weighted(structure, given, weights, self.is_rate)
 
-    def knowing(self, labelled: Booleans, least: float = LEAST_KNOWN) -> "Beliefs":
+    @property
+    def is_rate(self) -> Booleans:
+        """Which edges have a miss rate in place of a failure."""
+        found = np.zeros(self.structure.n_edges, dtype=np.bool_)
+        found[self.rates.edges] = True
+        return found
+
+    def at_leaks(self, leaks: Floats) -> "Beliefs":
+        """Return the same, with the failures that go with miss rates and these leaks."""
+        if not self.rates.any:
+            return self
+        whole = Parameters(self.given.priors, self.given.failures, leaks)
+        failures = self.rates.taken_out(whole).failures
+        given = Parameters(self.given.priors, failures, self.given.leaks)
+        return Beliefs.weighted(self.structure, given, self.weights)
+
+    def knowing(self, labelled: Booleans, least: float = FEWEST_CASES) -> "Beliefs":
         """Return what need not be told by findings, as if it was fixed, whatever the values.
 
         What is fixed or believed, by so many cases at least, and all parameters of diseases that
@@ -234,28 +273,35 @@ class Beliefs(Immutable):
             self.structure,
             is_other.map(np.where, other.given, self.given),
             is_other.map(np.where, other.weights, self.weights),
+            self.is_rate | other.is_rate,
         )
 
     def apply(self, kind: str, values: Floats) -> Floats:
-        """Return values of a kind with the fixed ones put in, a little inside of 0 and 1."""
+        """Return values of a kind with the fixed ones put in, a little inside of 0 and 1.
+
+        Miss rates stay what they are: `apply_to` knows the leaks.
+        """
         inner = np.clip(getattr(self.values, kind), MARGIN, 1.0 - MARGIN)
         return np.where(getattr(self.mask, kind), inner, values)
 
     def apply_to(self, values: Parameters) -> Parameters:
         """Return all values with the fixed ones put in."""
-        return Parameters(*(self.apply(kind, getattr(values, kind)) for kind in KINDS))
+        rates = self.rates.put_in(values)
+        found = Parameters(*(self.apply(kind, getattr(rates, kind)) for kind in KINDS))
+        return self.rates.taken_out(found)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Beliefs):
             return NotImplemented
         same = self.given == other.given and self.weights == other.weights
+        same = same and np.array_equal(self.rates.edges, other.rates.edges)
         return self.structure == other.structure and same
 
     def __hash__(self) -> int:
         return hash((self.structure, self.given, self.weights))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Beliefs.weighted, (self.structure, self.given, self.weights)
+        return Beliefs.weighted, (self.structure, self.given, self.weights, self.is_rate)
 
     def __repr__(self) -> str:
         return f"Beliefs({self._counted()}; {int(self.mask.vector.sum()):,} of them fixed)"

@@ -21,10 +21,9 @@ from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.design import covariates_in_order
+from noisyor.parameters import REACH
 from noisyor.structure import Structure
 
-CONFIDENT = 1.96
-"""Standard errors of a 95% interval."""
 WITH = ", with covariates"
 """Behind the name of a model that was learned with covariates."""
 
@@ -61,7 +60,7 @@ class ModelComparison(ShownAsTable, EqualByValue):
         gain = float(row["held_out"]) - float(self.rows[0]["held_out"])
         if row is self.rows[0]:
             return f"{first} It describes the records that were held out best, too."
-        error = CONFIDENT * float(row["held_out_error"])
+        error = REACH * float(row["held_out_error"])
         said = f"by {gain:.2g} ± {error:.2g} a record"
         if gain <= error:
             return (

@@ -32,15 +32,16 @@ from noisyor.learning.estimate import Estimate
 from noisyor.learning.methods import (
     METHODS,
     LearningSettings,
-    RecordSource,
     check_labels,
     find_method,
     fit,
     plan_for,
 )
+from noisyor.learning.sources import RecordSource
 from noisyor.learning.together import Together
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
+from noisyor.names import NameMatcher
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import KINDS_OF_CAUSES
 from noisyor.schedule import Schedule
@@ -280,7 +281,7 @@ class NoisyOrLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         structure = self.structure or structure_of(X, form)
         known_codes = as_codes(codes, structure)
         structure = known_codes.structure if known_codes else structure
-        check_same_index(X, y)
+        check_same_index(X, y, structure, form)
         source = RecordSource(X, structure, form, progress, client, skip_broken)
         known = as_beliefs(fixed, structure, beliefs)
         if known_codes:
@@ -561,13 +562,21 @@ def structure_of(records: Any, form: RecordFormat) -> Structure:
     return Structure.from_matrix(np.ones((1, len(symptoms))), diseases=[HIDDEN], symptoms=symptoms)
 
 
-def check_same_index(records: Any, labels: Any) -> None:
-    """Raise an error where two pandas frames have other indices: their rows may not belong."""
+def check_same_index(records: Any, labels: Any, structure: Structure, form: RecordFormat) -> None:
+    """Raise an error where two pandas frames have other indices: their rows may not belong.
+
+    Unless columns of ids join them: records have one, and labels a column of no disease.
+    """
     one: Any = getattr(records, "index", None)
     other: Any = getattr(labels, "index", None)
     if not hasattr(one, "equals") or not hasattr(other, "equals"):
         return
     are_named = any(name is not None for name in (*one.names, *other.names))
+    if hasattr(labels, "columns") and hasattr(records, "columns"):
+        find = NameMatcher(structure.diseases).find
+        has_others = any(find(str(name)) < 0 for name in labels.columns)
+        if has_others and form.columns_of(open_table(records), structure).record is not None:
+            return
     if not are_named and not one.equals(other):
         raise ParameterError(
             "X and y are frames with different indices, and their rows go by their order: take "

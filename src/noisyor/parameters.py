@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 KINDS = ("priors", "failures", "leaks")
+REACH = 1.96
+"""Standard errors from a value to each end of its 95% interval."""
 MARGIN = 1e-6
 """Learning keeps fixed values this far from 0 and 1, so that no logarithm is infinite."""
 
@@ -141,7 +143,7 @@ def intervals_of(
     >>> intervals_of(np.array([0.1]), np.array([0.1]), by_log_odds=True)[0].round(3)
     array([0.012])
     """
-    margin = 1.96 * errors
+    margin = REACH * errors
     if not by_log_odds:
         return np.maximum(values - margin, 0.0), np.minimum(values + margin, 1.0)
     center, margin = log_odds(values, 1e-12), margin / np.maximum(values * (1.0 - values), 1e-12)

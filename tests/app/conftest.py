@@ -71,6 +71,6 @@ def refused(client):
     def sentence(what, status=400, **body):
         found = client.post(f"/api/{what}", json=body)
         assert found.status_code == status, found.text
-        return found.json()["error"]
+        return found.json()["refused"]
 
     return sentence

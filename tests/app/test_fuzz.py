@@ -77,8 +77,8 @@ def test_no_question_brings_about_a_defect(fuzzed, name):
         assert found.status_code in (200, 400), (body, found.text)
         assert found.headers["content-type"] == "application/json"
         if found.status_code == 400:
-            assert set(found.json()) == {"error"}
-            assert found.json()["error"].endswith((".", "?"))
+            assert set(found.json()) == {"refused"}
+            assert found.json()["refused"].endswith((".", "?"))
 
     ask()
 

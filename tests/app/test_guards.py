@@ -44,7 +44,7 @@ def test_without_the_token_nothing_is_said(guarded):
             found = guarded.get(path, headers=headers)
             assert found.status_code == 401
             assert found.headers["www-authenticate"] == "Bearer"
-            assert "Authorization: Bearer" in found.json()["error"]
+            assert "Authorization: Bearer" in found.json()["refused"]
             assert "influenza" not in found.text
 
 
@@ -81,7 +81,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(client):
     headers = {"content-type": "application/json"}
     found = client.post("/api/posterior", content=text, headers=headers)
     assert found.status_code == 413
-    assert "at most 4,194,304 bytes" in found.json()["error"]
+    assert "at most 4,194,304 bytes" in found.json()["refused"]
 
 
 def test_what_does_not_say_how_large_it_is_is_stopped(client):

@@ -75,7 +75,7 @@ def test_of_a_case_that_is_not_solved_exactly_the_nearest_findings_are_explained
     assert answer["findings_left"] == len(names) - FEWEST_LEFT_OUT
     assert {row["finding"] for row in answer["causes"]} == set(names)
     refusal = client.post("/api/explain", json={**body, "method": "gibbs"})
-    assert "leave method to 'auto'" in refusal.json()["error"]
+    assert "leave method to 'auto'" in refusal.json()["refused"]
 
 
 def test_of_a_case_that_takes_long_to_solve_more_findings_are_explained(dense, monkeypatch):
@@ -231,7 +231,7 @@ def test_findings_that_are_impossible_are_told(clinic):
     for what in "posterior", "explain", "questions", "sets":
         found = client.post(f"/api/{what}", json={"absent": ["fever"]})
         assert found.status_code == 400
-        assert "impossible under the network" in found.json()["error"]
+        assert "impossible under the network" in found.json()["refused"]
 
 
 def test_a_full_record_is_answered(ask, clinic):

@@ -26,7 +26,7 @@ def test_models_are_listed_and_shown(client, clinic):
     assert shown["name"] == "learned"
     missing = client.get("/api/model", params={"model": "nothing"})
     assert missing.status_code == 404
-    assert "no model named 'nothing'" in missing.json()["error"]
+    assert "no model named 'nothing'" in missing.json()["refused"]
 
 
 def test_the_page_asks_nothing_of_another_host(client):
@@ -99,7 +99,7 @@ def test_what_is_read_only_takes_no_files(clinic):
 def test_what_is_not_a_question_is_refused(client, content, kind, says):
     found = client.post("/api/posterior", content=content, headers={"content-type": kind})
     assert found.status_code == 400
-    assert says in found.json()["error"]
+    assert says in found.json()["refused"]
 
 
 def test_other_addresses_and_methods_are_refused_in_the_same_form(client):
@@ -110,25 +110,25 @@ def test_other_addresses_and_methods_are_refused_in_the_same_form(client):
         (client.get("/../../etc/passwd"), 404),
     ):
         assert answer.status_code == status
-        assert set(answer.json()) == {"error"}
+        assert set(answer.json()) == {"refused"}
 
 
 def test_other_addresses_and_methods_are_refused_in_sentences(client):
-    assert client.get("/api/nothing").json()["error"] == (
+    assert client.get("/api/nothing").json()["refused"] == (
         "there is nothing at '/api/nothing'; /api/openapi.json says what there is."
     )
     for found, sentence in (
         (client.get("/api/posterior"), "'/api/posterior' is asked by POST, not by GET."),
         (client.post("/api/models"), "'/api/models' is asked by GET, not by POST."),
     ):
-        assert found.json()["error"] == sentence
+        assert found.json()["refused"] == sentence
 
 
 def test_a_defect_says_nothing_of_the_case(client, monkeypatch):
     monkeypatch.setattr(Structure, "match_symptom", lambda *_: 1 / 0)
     found = client.post("/api/posterior", json={"present": ["a secret"]})
     assert found.status_code == 500
-    assert "ZeroDivisionError" in found.json()["error"]
+    assert "ZeroDivisionError" in found.json()["refused"]
     assert "secret" not in found.text
 
 
@@ -165,7 +165,7 @@ def test_hostile_names_come_back_as_they_are():
     refusal = client.post("/api/posterior", json={"present": ["<img src=x>\x1b[2J"]})
     assert refusal.status_code == 400
     assert refusal.headers["content-type"] == "application/json"
-    assert "\x1b" not in refusal.json()["error"]
+    assert "\x1b" not in refusal.json()["refused"]
 
 
 def test_answers_are_not_to_be_kept_by_anyone(client):

@@ -189,7 +189,7 @@ def test_labelled_records_of_sites_merge(run, labelled_sites):
         "count", "clinic", folder / "site*.parquet", "-o", folder / "all.moments", *labels
     )
     assert (code, err) == (0, "")
-    assert "450 records labelled" in out
+    assert "450 records with a label" in out
     assert Moments.load(folder / "all.moments") == expected
     for site in range(3):
         code, _, err = run(
@@ -201,7 +201,7 @@ def test_labelled_records_of_sites_merge(run, labelled_sites):
     run("merge", folder / "?.moments", "-o", folder / "merged.moments")
     assert Moments.load(folder / "merged.moments") == expected
     facts = json.loads(run("info", folder / "merged.moments", "--json")[1])
-    assert facts["records_labelled"] == 450
+    assert facts["records_with_a_label"] == 450
 
 
 def test_labels_are_resumed_with_the_records(run, labelled_sites, monkeypatch):

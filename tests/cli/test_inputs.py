@@ -27,6 +27,15 @@ def test_a_file_comes_before_a_built_in_name(here):
         inputs.read_network("clinic")
 
 
+def test_a_table_is_no_network_and_what_it_holds_is_said(here, flu):
+    flu.to_csv("edges.csv")
+    (here / "records.csv").write_text("record,fever,cough\n1,0,1\n")
+    with pytest.raises(FileError, match=r"edges\.csv is not a network: it holds edges alone"):
+        inputs.read_network("edges.csv")
+    with pytest.raises(FileError, match="it is a table without edges, of records perhaps"):
+        inputs.read_network("records.csv")
+
+
 def test_what_is_missing_is_told_with_what_could_be_meant(here):
     with pytest.raises(FileError, match="clinc does not exist.*clinic.* Give a network file"):
         inputs.read_network("clinc")

@@ -92,7 +92,9 @@ def test_parameters_are_drawn_given_the_counts(rng):
     structure, fixed = network.structure, Fixed(network.structure, leaks={"a": 0.125})
     trials = DrawnRecords(network.sample(100, rng=1)).draw(network, rng)
     priors = as_pseudo_counts(None, structure)
-    drawn = np.array([draw_parameters(trials, priors, fixed, rng).vector for _ in range(4000)])
+    drawn = np.array(
+        [draw_parameters(trials, priors, fixed, rng, priors.means).vector for _ in range(4000)]
+    )
     k = trials.successes.vector + priors.sizes.vector * priors.means.vector
     n = trials.trials.vector + priors.sizes.vector
     is_free = ~fixed.mask.vector

@@ -16,8 +16,9 @@ from noisyor.findings import cluster_reading
 from noisyor.findings.cluster_reading import split_records
 from noisyor.findings.label_tables import LabelTable
 from noisyor.findings.reading import RecordFormat
-from noisyor.learning import methods
+from noisyor.learning import sources
 from noisyor.learning import together as together_module
+from noisyor.learning.sources import RecordSource
 from noisyor.network import Covariate, Effects, Trait
 from noisyor.network.design import make_design
 from together import small_network
@@ -28,7 +29,7 @@ N = 1500
 @pytest.fixture
 def client(monkeypatch):
     """What takes the place of a Dask client, and gives small jobs."""
-    monkeypatch.setattr(methods, "Cluster", lambda _: HereCluster())
+    monkeypatch.setattr(sources, "Cluster", lambda _: HereCluster())
     monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 300)
     monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
     return object()
@@ -112,7 +113,7 @@ def test_what_is_summed_up_exactly_is_what_one_machine_learns(case, client, caus
 def test_what_is_sampled_stays_on_the_cluster(case, client, monkeypatch):
     network, _, path, people, labels = case
     monkeypatch.setattr(together_module, "MOST_TOGETHER", 0)
-    monkeypatch.setattr(methods.RecordSource, "gather", None)
+    monkeypatch.setattr(RecordSource, "gather", None)
     learner = NoisyOrLearner(network.structure, causes="trait", max_iter=4)
     found, other = [], labels.slice(0, 1).set_column(0, "record", [[-1]])
     more = pa.concat_tables([labels, other])

@@ -119,7 +119,7 @@ def test_fisher_scoring_ends_as_high_as_exact_em(share):
     )
     assert seen[-1][0] is found
     assert sum(n for _, n in seen) >= 5
-    errors = errors_of(found, covariance)
+    errors = errors_of(found, covariance, fixed.rates)
     assert found.leaks[1] == network.leaks[1]
     exact = ExactExpectation(findings)
     highest = learn_exact_em(findings, network.structure, fixed=fixed).network

@@ -119,7 +119,7 @@ def test_the_spread_of_the_mean_is_delongs_covariance(rng):
         columns, labels, rows = listed(p, y)
         found = [scores.auc_shares(*each) for each in zip(columns, labels, strict=True)]
         # Intervals just as wide as DeLong's standard errors: nothing is scaled.
-        errors = [scores.Z * np.sqrt((each.shares**2).sum()) for each in found]
+        errors = [scores.REACH * np.sqrt((each.shares**2).sum()) for each in found]
         aucs = [
             scores.Auc(f.value, f.value - e, f.value + e)
             for f, e in zip(found, errors, strict=True)
@@ -132,7 +132,7 @@ def test_the_spread_of_the_mean_is_delongs_covariance(rng):
         )
         for reach in mean.value - mean.lower, mean.upper - mean.value:
             if 0.0 < mean.lower < mean.upper < 1.0:
-                assert (reach / scores.Z) ** 2 == pytest.approx(variance, rel=1e-6, abs=1e-12)
+                assert (reach / scores.REACH) ** 2 == pytest.approx(variance, rel=1e-6, abs=1e-12)
 
 
 def test_the_mean_of_certain_aucs_has_an_interval():

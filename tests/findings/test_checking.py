@@ -100,3 +100,12 @@ def test_files_without_records_are_refused_and_others_are_not_called_empty():
     assert "there are no records" in empty.problems[0]
     wrong = check_records(pa.table({"fever": [2], "cough": [2], "itch": [2]}), STRUCTURE)
     assert "no records" not in " ".join([*wrong.problems, *wrong.sentences()])
+
+
+def test_labels_that_only_say_yes_are_told():
+    numbers = list(range(8))
+    records = pa.table(
+        {"record": numbers, **{name: [1] * 8 for name in ("fever", "cough", "itch")}}
+    )
+    found = check_records(records, STRUCTURE, labels=pa.table({"record": numbers, "flu": [1] * 8}))
+    assert any("all labels of 1 disease ('flu') say that it" in each for each in found.sentences())

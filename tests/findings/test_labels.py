@@ -1,12 +1,14 @@
 """Labels are joined to records by ids, never by chance."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from noisyor import Findings, NoisyOrError, NoisyOrWarning, Structure, datasets
-from noisyor.findings.labels import as_labels, read_labels
+from noisyor.findings.labels import as_labels
 from noisyor.learning.likelihood import learn_observed
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("cold", "cough")])
@@ -20,12 +22,16 @@ def labels_with(**columns):
     return pa.table({"flu": [1, 0, 1], "cold": [0, 1, 1], **columns})
 
 
+def all_labels(labels, findings, **options):
+    return as_labels(labels, findings, complete=True, **options).is_present
+
+
 @pytest.mark.parametrize("ids", [["b", "c", "a"], [2, 3, 1], [3, 2, 1]])
 @pytest.mark.parametrize("column", ["record", "Patient ID", " RECORD"])
 def test_rows_are_joined_by_id(ids, column):
     order = np.argsort(ids)
     labels = labels_with(**{column: ids}).take(pa.array(order))
-    found = read_labels(labels, findings_with([str(each) for each in ids]), STRUCTURE)
+    found = all_labels(labels, findings_with([str(each) for each in ids]))
     assert found.astype(int).tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
@@ -44,18 +50,30 @@ def test_shuffled_labels_of_files_and_frames_teach_the_same(tmp_path):
 
 def test_ids_are_found_in_a_column_of_any_name():
     labels = labels_with(Fallnummer=["c", "b", "a"], ward=["x", "y", "z"])
-    found = read_labels(labels, findings_with(["c", "a", "b"]), STRUCTURE)
+    found = all_labels(labels, findings_with(["c", "a", "b"]))
     assert found.astype(int).tolist() == [[1, 0], [1, 1], [0, 1]]
     both = labels_with(record=["a", "b", "c"], vno=["c", "b", "a"])
-    found = read_labels(both, findings_with(["a", "b", "c"]), STRUCTURE, record="vno")
+    found = all_labels(both, findings_with(["a", "b", "c"]), record="vno")
     assert found.astype(int).tolist() == [[1, 1], [0, 1], [1, 0]]
+
+
+def test_a_column_that_gives_some_ids_is_not_told_as_passed_over():
+    """Neither as labels, where it has another name than ids usually have."""
+    labels = pa.table({"Fallnummer": ["c", "a"], "flu": [1, 0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = as_labels(labels, findings_with(["a", "b", "c"]))
+    assert found.is_labelled.tolist() == [True, False, True]
+    wrong = pa.table({"flu": [1, 0, 1], "cald": [1, 0, 1]})  # 0 and 1 are ids here, but not those
+    with pytest.raises(NoisyOrError, match="'cald' holds labels, but the structure has no such"):
+        as_labels(wrong, findings_with([0, 1, 2]))
 
 
 def test_labels_without_ids_go_by_row_and_say_so():
     with pytest.warns(NoisyOrWarning, match="no column of ids: .* in the order of the records"):
-        found = read_labels(labels_with(), findings_with([1, 2, 3]), STRUCTURE)
+        found = all_labels(labels_with(), findings_with([1, 2, 3]))
     assert found.astype(int).tolist() == [[1, 0], [0, 1], [1, 1]]
-    assert np.array_equal(found, read_labels(labels_with(), findings_with(None), STRUCTURE))
+    assert np.array_equal(found, all_labels(labels_with(), findings_with(None)))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +95,7 @@ def test_labels_without_ids_go_by_row_and_say_so():
 )
 def test_what_is_wrong_with_labels_is_named(labels, ids, message):
     with pytest.raises(NoisyOrError, match=message):
-        read_labels(labels, findings_with(ids), STRUCTURE)
+        all_labels(labels, findings_with(ids))
 
 
 def test_records_that_are_only_counted_have_no_labels(tmp_path):
@@ -87,7 +105,7 @@ def test_records_that_are_only_counted_have_no_labels(tmp_path):
     findings = Findings.read(long, structure, n_records=3)
     labels = pa.table({"record": ["a", "b", "c"], "flu": [1, 0, 0]})
     with pytest.raises(NoisyOrError, match="1 record without an id .*--all-records"):
-        read_labels(labels, findings, structure)
+        all_labels(labels, findings)
 
 
 # --- labels of which only some are known ---

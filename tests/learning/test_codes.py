@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisyor import Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import Beliefs, Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.learning import Code, Codes
 
 EDGES = [(d, s) for d in ("asthma", "flu") for s in "abcd"]
@@ -66,9 +66,9 @@ def test_codes_of_a_table(tmp_path):
     assert codes.codes == {
         "J45": Code("asthma", (0.8, 50.0), (0.99, 50.0)), "J10": Code("flu", None, None)
     }  # fmt: skip
-    failure = codes.beliefs.means.failures[codes.structure.edge_index("asthma", "J45")]
-    leak = codes.beliefs.means.leaks[codes.structure.symptom_index("J45")]
-    assert 1.0 - failure * (1.0 - leak) == pytest.approx(0.8)
+    edge = codes.structure.edge_index("asthma", "J45")
+    assert codes.beliefs.rates.edges.tolist() == [edge]  # it is what 1 - sensitivity is
+    assert 1.0 - codes.beliefs.means.failures[edge] == pytest.approx(0.8)
     again = Codes(codes.structure, {"J45": "asthma"})  # it has the codes already
     assert again.structure == codes.structure
 
@@ -110,6 +110,21 @@ def test_rows_that_cannot_be_meant_are_refused(tmp_path, row, message):
     (tmp_path / "codes.csv").write_text(f"{header}\nJ45,asthma,{row}\n")
     with pytest.raises(NoisyOrError, match=message):
         Codes.load(tmp_path / "codes.csv", structure)
+
+
+def test_a_column_that_is_nearly_named_weight_is_not_passed_over(tmp_path):
+    """Without it what is believed would be fixed."""
+    structure = Structure.from_edges([("asthma", "wheeze")])
+    (tmp_path / "codes.csv").write_text("code,disease,sensitivity,weigth\nJ45,asthma,0.8,50\n")
+    with pytest.raises(NoisyOrError, match="no column 'weigth' to be read; did you mean 'weight'"):
+        Codes.load(tmp_path / "codes.csv", structure)
+    (tmp_path / "beliefs.csv").write_text(
+        "parameter,disease,symptom,value,wieght\nprior,asthma,,0.8,50\n"
+    )
+    with pytest.raises(NoisyOrError, match="no column 'wieght' to be read; did you mean 'weight'"):
+        Beliefs.load(tmp_path / "beliefs.csv", structure)
+    (tmp_path / "codes.csv").write_text("code,disease,text\nJ45,asthma,height\n")
+    assert Codes.load(tmp_path / "codes.csv", structure).codes == {"J45": Code("asthma")}
 
 
 def test_an_anchor_of_a_table_may_have_a_believed_sensitivity(tmp_path):

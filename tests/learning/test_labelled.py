@@ -1,5 +1,7 @@
 """Records of which some diseases were seen, in every method that reads records."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -7,17 +9,27 @@ import pytest
 
 from noisyor import (
     Findings,
+    MomentPlan,
     NoisyOrError,
+    NoisyOrLearner,
     NoisyOrNetwork,
     NoisyOrWarning,
     Structure,
+    count_moments,
     datasets,
 )
 from noisyor.beliefs import Beliefs, Fixed
 from noisyor.em.exact import ExactExpectation
 from noisyor.findings.labels import Labels
 from noisyor.learning import EMSettings, Flag, fit, learn_exact_em, learn_observed
-from noisyor.learning.labelled import known_with, labelled_start
+from noisyor.learning import methods as table_of_methods
+from noisyor.learning.labelled import (
+    _of_records,
+    _swapped,
+    counted_height,
+    known_with,
+    labelled_start,
+)
 from noisyor.parameters import Parameters
 
 METHODS = ["refined", "exact_em", "maximum_likelihood", "variational_em", "bayesian"]
@@ -169,6 +181,45 @@ def test_names_that_labels_hardly_tell_are_flagged(method):
     assert (estimate.flags.failures & Flag.SWAPPABLE).all()
 
 
+def alike_with_labels(n_labels):
+    structure = Structure.from_matrix(np.ones((2, 4)), diseases=["A", "B"])
+    failures = [0.4, 0.5, 0.5, 0.6, 0.6, 0.5, 0.5, 0.4]
+    alike = NoisyOrNetwork(structure, [0.1] * 2, failures, [0.02] * 4)
+    findings, diseases = alike.sample(3000, rng=0, return_diseases=True)
+    labels = np.where(np.arange(3000)[:, None] < n_labels, diseases, np.nan)
+    return alike, findings.with_labels(labels)
+
+
+@pytest.mark.parametrize("n_labels", [60, 1500])
+def test_names_are_told_by_one_rule_wherever_the_records_are(n_labels, monkeypatch):
+    """From counts of labelled records, and where these cannot be summed up, too."""
+    alike, findings = alike_with_labels(n_labels)
+    plan = NoisyOrLearner(alike.structure, method="pooled").find_plan()
+    moments = count_moments(findings, plan)
+    by_counts = fit(moments, alike.structure, "pooled")
+    monkeypatch.setattr(ExactExpectation, "is_affordable", False)
+    sampled = fit(findings, alike.structure)
+    for estimate in by_counts, sampled:
+        is_swappable = (estimate.flags.priors & Flag.SWAPPABLE) != 0
+        assert is_swappable.tolist() == [n_labels == 60] * 2
+
+
+@pytest.mark.parametrize("n_others", [0, 2])
+def test_counts_tell_names_hardly_more_than_records_do(n_others):
+    rng = np.random.default_rng(n_others)
+    structure = Structure.from_matrix(np.ones((2 + n_others, 5)))
+    failures = rng.uniform(0.2, 0.9, structure.n_edges)
+    network = NoisyOrNetwork(structure, rng.uniform(0.05, 0.4, 2 + n_others), failures, [0.05] * 5)
+    swapped = _swapped(network, 0, 1)
+    for seed in range(10):
+        findings, diseases = network.sample(40, rng=seed, return_diseases=True)
+        findings = findings.with_labels(diseases)
+        counts = count_moments(findings, MomentPlan.coupled(structure)).labelled
+        by_records = _of_records(findings)
+        gain = counted_height(counts, network) - counted_height(counts, swapped)
+        assert gain <= 1.1 * (by_records(network) - by_records(swapped)) + 1.0
+
+
 def test_names_that_beliefs_hardly_tell_are_flagged(equals, sampled):
     findings = sampled[0]
 
@@ -189,6 +240,23 @@ def test_labels_that_only_say_yes_are_told(equals, sampled):
     labels[np.flatnonzero(diseases[:, 0])[:300], 0] = 1.0
     with pytest.warns(
         NoisyOrWarning, match=r"all labels of 1 disease \('A'\) say that it is there"
+    ):
+        fit(findings, equals.structure, labels=labels)
+    moments = count_moments(
+        findings.with_labels(labels), NoisyOrLearner(equals.structure, method="pooled").find_plan()
+    )
+    with pytest.warns(NoisyOrWarning, match=r"all labels of 1 disease \('A'\)"):
+        fit(moments, equals.structure, "pooled")
+
+
+def test_labels_that_only_say_yes_are_told_before_anything_is_learned(equals, sampled, monkeypatch):
+    findings, diseases, _ = sampled
+    labels = np.where(diseases == 1, 1.0, np.nan)
+    stop = replace(table_of_methods.METHODS["refined"], learn=lambda _: 1 / 0)
+    monkeypatch.setitem(table_of_methods.METHODS, "refined", stop)
+    with (
+        pytest.warns(NoisyOrWarning, match="all labels of 2 diseases"),
+        pytest.raises(ZeroDivisionError),
     ):
         fit(findings, equals.structure, labels=labels)
 

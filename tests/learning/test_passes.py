@@ -13,7 +13,7 @@ from noisyor import MomentPlan, NoisyOrLearner, count_moments, datasets, find_sc
 from noisyor.errors import ChangedFileError, FileError, NoisyOrWarning, ParameterError
 from noisyor.findings import cluster_reading
 from noisyor.io import parts
-from noisyor.learning import learn_pooled, methods
+from noisyor.learning import learn_pooled, methods, sources
 
 NETWORK = datasets.figure1(0)
 STRUCTURE = NETWORK.structure
@@ -35,7 +35,7 @@ class CountingCluster(HereCluster):
 def n_jobs(monkeypatch):
     """What jobs a cluster has done, that takes the place of Dask's."""
     done = Counter()
-    monkeypatch.setattr(methods, "Cluster", lambda _: CountingCluster(done))
+    monkeypatch.setattr(sources, "Cluster", lambda _: CountingCluster(done))
     monkeypatch.setattr(parts, "LARGEST_SPAN", 5000)
     monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 200)
     monkeypatch.setattr("noisyor.cluster.PAUSES", (0.0, 0.0))
@@ -118,14 +118,14 @@ def test_a_file_that_changes_between_passes_is_an_error(files, n_jobs, monkeypat
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(files, monkeypatch):
     learner = NoisyOrLearner(STRUCTURE, method="refined")
-    read = methods.read_findings
+    read = sources.read_findings
 
     def read_and_grow(*arguments):
         found = read(*arguments)
         grow(files[1])
         return found
 
-    monkeypatch.setattr(methods, "read_findings", read_and_grow)
+    monkeypatch.setattr(sources, "read_findings", read_and_grow)
     with pytest.raises(ChangedFileError, match=r"b\.csv was changed"):
         learner.fit(files)
 

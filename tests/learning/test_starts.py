@@ -53,8 +53,9 @@ def test_a_start_has_no_prior_that_nothing_supports(real_structures):
     """On tcc4e pairs and triplets tell little of most priors; some came out at 0.95."""
     network = real_network(real_structures / "tcc4e")
     findings = network.sample(3000, rng=1)
-    from noisyor.learning.methods import LearningSettings, Problem, RecordSource
+    from noisyor.learning.methods import LearningSettings, Problem
     from noisyor.learning.methods import _count_pairs_and_triplets as count
+    from noisyor.learning.sources import RecordSource
 
     fixed, settings = Fixed(network.structure), LearningSettings()
     source = RecordSource(findings, network.structure)

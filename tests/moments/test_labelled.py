@@ -95,7 +95,7 @@ def test_files_keep_them_and_old_files_have_none(tmp_path):
         assert Moments.load(tmp_path / "a.moments") == moments
         with pa.OSFile(str(tmp_path / "a.moments")) as file:
             assert pa.ipc.open_file(file).schema.metadata[b"version"] == version
-    assert "records labelled" in repr(labelled)
+    assert "records with a label" in repr(labelled)
     fewer = labelled.in_groups(10)
     assert fewer.labelled.totals()[1].tolist() == labelled.labelled.totals()[1].tolist()
     assert len(fewer.labelled.records) == 10

@@ -9,6 +9,7 @@ from noisyor import (
     Moments,
     NoisyOrLearner,
     NoisyOrNetwork,
+    NoisyOrWarning,
     Structure,
     datasets,
     evaluate_diagnoses,
@@ -32,6 +33,21 @@ def test_standard_errors_and_misfits_are_told(page_of, clinic):
     assert np.allclose(errors, estimate.failures.standard_errors, rtol=1e-2)
     assert estimate.misfits().sentences[0] in page.text
     assert "learned from 3,000 records" in page.text
+
+
+def test_misfits_of_another_fit_do_not_hide_the_verdict(page_of, clinic, tmp_path):
+    """The verdict of the model file stays, and that the table is another fit's is told."""
+    findings = clinic.sample(20_000, rng=0)
+    wrong = Structure(
+        clinic.structure.diseases, clinic.structure.symptoms, clinic.structure.edges[6:]
+    )
+    NoisyOrLearner(wrong, method="pooled").fit(findings).estimate_.misfits().save(
+        tmp_path / "misfits.csv"
+    )
+    estimate = NoisyOrLearner(clinic.structure, method="pooled").fit(findings).estimate_
+    with pytest.warns(NoisyOrWarning, match=r"those of another fit\. The verdict is the model's"):
+        page = page_of(estimate, misfits=tmp_path / "misfits.csv")
+    assert estimate.verdict.sentences[0] in page.text
 
 
 def test_misfits_are_listed(page_of, clinic, tmp_path):

@@ -139,7 +139,7 @@ def _operation(
 
 
 def _problem(text: str) -> dict[str, Any]:
-    return {"description": text, "content": _as_json(_answer({"error": TEXT}))}
+    return {"description": text, "content": _as_json(_answer({"refused": TEXT}))}
 
 
 def _as_json(schema: Schema) -> dict[str, dict[str, Any]]:

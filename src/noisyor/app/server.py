@@ -246,7 +246,7 @@ def _json(content: bytes | Facts) -> Response:
 def _refused(
     status: int, error: NoisyOrError | str, headers: dict[str, str] | None = None
 ) -> Response:
-    facts = {"error": printable(str(error))}
+    facts = {"refused": printable(str(error))}
     body = json_text(facts).encode()
     return Response(body, status, headers, media_type="application/json")
 

@@ -33,10 +33,7 @@ def check(
     records: Annotated[
         list[str], typer.Argument(help="Files of records, or patterns such as 'data/*.parquet'.")
     ],
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="A table of the diseases that records were seen to have."),
-    ] = None,
+    labels: options.Labels = None,
     covariates: options.Covariates = None,
     unknown_covariates: options.UnknownCovariates = "refuse",
     write_mapping: Annotated[
@@ -192,7 +189,7 @@ def _facts(found: "RecordCheck", seconds: float | None) -> dict[str, Any]:
         "not understood": [
             {"name": name, "nearest": near or None, "rows": n} for name, near, n in found.mapping()
         ],
-        "labelled records": found.n_labels,
+        "records with a label": found.n_labels,
         "symptoms": {
             name: {"present": int(n), "known": int(known)}
             for name, n, known in zip(
@@ -209,7 +206,7 @@ def _show(found: "RecordCheck", seconds: float | None) -> None:
     notes, structure = found.notes, found.structure
     show(*understood(found.notes))
     if found.n_labels is not None:
-        show(f"Labels for {count_of(found.n_labels, 'record')}.")
+        show(f"{count_of(found.n_labels, 'record')} with a label.")
     for sentence in found.sentences():
         show(f"- {sentence}")
     if not notes.n_records:

@@ -48,13 +48,7 @@ def count(
             help="Hide cells that describe fewer records than this.",
         ),
     ] = 1,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also count what pooled needs of labelled records: a table with a column of the "
-            "records' ids and one for each of some diseases, with 1, 0 or nothing (.csv, ...)."
-        ),
-    ] = None,
+    labels: options.Labels = None,
     groups: options.Groups = 50,
     jobs: options.Jobs = 0,
     device: options.Device = "cpu",

@@ -14,6 +14,9 @@ from noisyor.errors import ParameterError
 if TYPE_CHECKING:
     from noisyor.findings import ReadOptions
 
+OF_QUESTIONS = "about", "cost", "utility"
+"""Options that only --ask has."""
+
 
 @options.reads_records
 def diagnose(
@@ -131,6 +134,8 @@ def diagnose(
     others = (asked.keys() | of_records) - wanted - {"context", "records", "reading"}
     other = "one patient, not for files of records" if records else "files of records"
     options.refuse_given(context, others, other)
+    if not ask:
+        options.refuse_given(context, OF_QUESTIONS, "questions: also give --ask")
     if records and output is None:
         raise ParameterError("say where to write: --output posteriors.parquet.")
     kind(**{name: asked[name] for name in wanted}).diagnose()

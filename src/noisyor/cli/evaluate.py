@@ -43,13 +43,7 @@ def evaluate(
             help="The true network, or any of the same names; with --labels: files of records."
         ),
     ],
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Which diseases the records were seen to have: a table with a column for each of "
-            "some diseases (1, 0 or empty), joined to the records by their ids."
-        ),
-    ] = None,
+    labels: options.Labels = None,
     covariates: Annotated[
         Path | None,
         typer.Option(

@@ -134,14 +134,7 @@ def fit(
             help="priors, failures or leaks: what of the network --fixed is learned anew."
         ),
     ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Which diseases records were seen to have, where that is known: a column for "
-            "each of some diseases, with 1, 0 or nothing, joined by the records' ids (.csv, "
-            ".parquet)."
-        ),
-    ] = None,
+    labels: options.Labels = None,
     pairs: options.Pairs = True,
     choice: options.Choice = options.TripletChoice.first,
     jobs: options.Jobs = 0,

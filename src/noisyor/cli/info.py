@@ -94,7 +94,7 @@ def facts_of_moments(moments: "noisyor.Moments") -> Facts:
         "groups": moments.n_groups,
         "some findings unknown": "yes" if moments.margins is not None else "no",
         "sets hidden as too small": hidden,
-        "records labelled": 0 if moments.labelled is None else moments.labelled.n_records,
+        "records with a label": 0 if moments.labelled is None else moments.labelled.n_records,
         **facts_of_plan(moments.plan),
     }
 

@@ -59,6 +59,8 @@ def read_network(source: str, seed: int = 0, *, may_draw: bool = False) -> "nois
 def _network_in(path: Path) -> "noisyor.NoisyOrNetwork":
     """Read a network from a file, in any format that `convert` knows."""
     from noisyor.exchange.formats import NETWORK_ENDINGS, STRUCTURE_ENDINGS
+    from noisyor.io.tables import open_table
+    from noisyor.names import name_key
 
     if path.name.lower().endswith(".json"):
         return noisyor.NoisyOrNetwork.load(path)
@@ -66,7 +68,12 @@ def _network_in(path: Path) -> "noisyor.NoisyOrNetwork":
         found = noisyor.read_model(path)
         assert isinstance(found, noisyor.NoisyOrNetwork)
         return found
-    why = "it holds edges alone. Give" if path.name.lower().endswith(STRUCTURE_ENDINGS) else "give"
+    why = "give"
+    if path.name.lower().endswith(STRUCTURE_ENDINGS):
+        names = {name_key(name) for name in open_table(path).column_names}
+        has_edges = {"disease", "symptom"} <= names
+        what = "holds edges alone" if has_edges else "is a table without edges, of records perhaps"
+        why = f"it {what}. Give"
     raise FileError(
         f"{path} is not a network: {why} a .json file that noisyor saved, one of other software "
         "(.xdsl, .bif, .uai), or a folder with edges.csv, priors.csv and leaks.csv."

@@ -153,14 +153,17 @@ def show_codes(codes: Any) -> None:
     rows = [
         [
             row["code"], row["disease"],
-            *(
-                f"{row[kind]:.4f} ({row[f'{kind}_lower']:.4f} to {row[f'{kind}_upper']:.4f})"
-                if row[f"{kind}_error"] is not None
-                else f"{row[kind]:.4f}"
-                for kind in ("sensitivity", "specificity")
-            ),
+            *(_shown_rate(row, kind) for kind in ("sensitivity", "specificity")),
         ]
         for row in codes
     ]  # fmt: skip
     titles = "code", "disease", "sensitivity", "specificity"
     show("Codes, with 95% intervals:", text_table(titles, rows, left=["code", "disease"]))
+
+
+def _shown_rate(row: dict[str, Any], kind: str) -> str:
+    error, lower, upper = (row[f"{kind}_{what}"] for what in ("error", "lower", "upper"))
+    if error is None:
+        return f"{row[kind]:.4f}"
+    known = "fixed" if error == 0.0 else f"{lower:.4f} to {upper:.4f}"
+    return f"{row[kind]:.4f} ({known})"

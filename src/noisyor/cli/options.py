@@ -113,6 +113,13 @@ Choice = Annotated[
 ]
 
 
+Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="Which diseases records were seen to have: a table with a column for each of some "
+        "diseases, with 1, 0 or nothing, joined to the records by their ids (.csv, .parquet)."
+    ),
+]
 Covariates = Annotated[
     str | None,
     typer.Option(

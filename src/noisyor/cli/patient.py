@@ -93,7 +93,7 @@ class Patient(DiagnosisOptions):
             facts |= self._explain(case, facts["diseases"][:3])
         if self.sets:
             facts["sets"] = self._sets(case)
-        if self.ask or self.about or self.utility:
+        if self.ask:
             facts["questions"] = self._questions(case)
         if self.sensitivity:
             moved = noisyor.sensitivity(case.source, *case.findings)  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ class Patient(DiagnosisOptions):
             utilities=options.utilities_of(self.utility, structure),
         )  # fmt: skip
         rows: list[dict[str, Any]] = asked.table()[:10].to_pylist()
-        return [{**row, "unit": asked.unit} for row in rows]
+        return [{**row, "unit": asked.unit, "method": asked.method} for row in rows]
 
     def _read_case(self, evidence: Path) -> "tuple[noisyor.NoisyOrNetwork, dict[str, bool]]":
         """Read a network of the UAI competitions with its evidence."""
@@ -204,7 +204,9 @@ def _show_questions(questions: list[dict[str, Any]]) -> None:
     unit = questions[0]["unit"] if questions else "bits"
     told = "tells (bits)" if unit == "bits" else "saves (loss)"
     titles = ["finding", told, "present", *(["cost", f"{unit} a cost"] * has_costs)]
-    _show_plain("What to ask for next", titles, rows)
+    # Whatever the method of the diagnosis, these may be means over states that are drawn.
+    sampled = " (sampled)" if any(row["method"] == "sampled" for row in questions) else ""
+    _show_plain(f"What to ask for next{sampled}", titles, rows)
 
 
 def _show_sensitivity(disease: str, parameters: list[dict[str, Any]], without_error: int) -> None:

@@ -77,13 +77,24 @@ class ExactAscent:
         self._progress = progress
 
     def expect(self, network: NoisyOrNetwork) -> Expected:
-        """Do an E-step; what is believed counts as so many cases."""
+        """Do an E-step; the log density of what is believed counts."""
         self._progress(int(self._expectation.totals.n_records))
         found = self._expectation.expect(network)
         if not self._fixed.has_weighted:
             return found
         density = self._beliefs.log_density(network, ~self._fixed.mask.vector)
-        return Expected(found.trials.believing(self._fixed), found.log_likelihood + density)
+        return Expected(found.trials, found.log_likelihood + density)
+
+    def _maximise(self, expected: Expected, network: NoisyOrNetwork) -> NoisyOrNetwork:
+        """Do an M-step; what is believed counts as so many cases."""
+        return maximise(expected.trials, network, self._fixed, self._beliefs)
+
+    def _derivatives(self, expected: Expected, network: NoisyOrNetwork) -> Floats:
+        """Return those of the log likelihood and of what is believed."""
+        found = self._fixed.rates.derivatives(
+            network.parameters, expected.trials.derivatives(network)
+        )
+        return found + self._beliefs.derivatives(network)[0]
 
     def by_leaps(self, start: NoisyOrNetwork, limits: Limits) -> Run:
         """Climb by EM steps and leaps."""
@@ -91,9 +102,9 @@ class ExactAscent:
         values = [expected.log_likelihood]
         is_small, damping = self._structure.n_parameters <= 300, 1.0
         for _ in range(limits.max_iter):
-            one = maximise(expected.trials, network, self._fixed)
+            one = self._maximise(expected, network)
             after_one = self.expect(one)
-            two = maximise(after_one.trials, one, self._fixed)
+            two = self._maximise(after_one, one)
             if is_small:
                 leap = self._scored(one, after_one, damping)
             else:
@@ -112,13 +123,15 @@ class ExactAscent:
         self, network: NoisyOrNetwork, expected: Expected, damping: float
     ) -> NoisyOrNetwork:
         """Return where the likelihood's derivatives and the records' information point at."""
-        position = _position(network)
-        information = self._expectation.information(network)
+        position = self._position(network)
+        information = self._fixed.rates.information(
+            network.parameters, self._expectation.information(network)
+        )
         information.flat[:: len(position) + 1] += self._beliefs.derivatives(network)[1]
         diagonal = np.diag(information)
         ridge = 1e-9 * diagonal.max(initial=1e-300)
         information.flat[:: len(position) + 1] += damping * diagonal + ridge
-        move = np.linalg.solve(information, expected.trials.derivatives(network))
+        move = np.linalg.solve(information, self._derivatives(expected, network))
         longest = max(np.abs(move).max(), 1e-300)  # no log odds change by more than 3
         position += move * min(1.0, 3.0 / longest)
         return self._network(position)
@@ -127,7 +140,7 @@ class ExactAscent:
         self, start: NoisyOrNetwork, one: NoisyOrNetwork, two: NoisyOrNetwork
     ) -> NoisyOrNetwork:
         """Return where two steps point at, on the scale of log odds."""
-        at, then, last = (_position(network) for network in (start, one, two))
+        at, then, last = (self._position(network) for network in (start, one, two))
         first, change = then - at, last - 2.0 * then + at
         curve = max(float(np.linalg.norm(change)), 1e-300)
         length = min(float(np.linalg.norm(first)) / curve, 1e4)
@@ -153,7 +166,7 @@ class ExactAscent:
         def downhill(position: Floats) -> tuple[float, Floats]:
             network = network_at(position)
             expected = self.expect(network)
-            gradient = expected.trials.derivatives(network)[is_free]
+            gradient = self._derivatives(expected, network)[is_free]
             return -expected.log_likelihood / n_records, -gradient / n_records
 
         def keep(intermediate_result: Any) -> None:  # scipy looks at the name
@@ -161,7 +174,7 @@ class ExactAscent:
 
         n = limits.max_iter
         found = minimize(
-            downhill, _position(start)[is_free], jac=True, method="L-BFGS-B", callback=keep,
+            downhill, self._position(start)[is_free], jac=True, method="L-BFGS-B", callback=keep,
             bounds=[(-14.0, 14.0)] * int(is_free.sum()),
             options={"maxiter": n, "maxfun": 2 * n, "ftol": limits.tol, "gtol": 1e-9},
         )  # fmt: skip
@@ -170,8 +183,8 @@ class ExactAscent:
     def _network(self, position: Floats) -> NoisyOrNetwork:
         values = from_log_odds(position, 30.0)
         parameters = inside(Parameters.split(self._structure, values))
+        parameters = self._fixed.rates.taken_out(parameters)
         return NoisyOrNetwork(self._structure, *parameters).with_fixed(self._fixed)
 
-
-def _position(network: NoisyOrNetwork) -> Floats:
-    return log_odds(network.parameters.vector, 1e-12)
+    def _position(self, network: NoisyOrNetwork) -> Floats:
+        return log_odds(self._fixed.rates.put_in(network.parameters).vector, 1e-12)

@@ -20,7 +20,14 @@ import numpy as np
 from noisyor.beliefs import Beliefs
 from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.drawing_kernels import MOST_JOINT, count_listed, draw_records
-from noisyor.em.expected import BetaPriors, ExpectedCounts, RecordTotals, Trials, inside
+from noisyor.em.expected import (
+    SMALLEST,
+    BetaPriors,
+    ExpectedCounts,
+    RecordTotals,
+    Trials,
+    inside,
+)
 from noisyor.em.hamiltonian import Hamiltonian, SummedPosterior
 from noisyor.em.seen import distinct_seen
 from noisyor.findings import Findings
@@ -94,15 +101,66 @@ def _repeated(records: Records, n_copies: Integers) -> Records:
 
 
 def draw_parameters(
-    trials: Trials, priors: BetaPriors, fixed: Beliefs, rng: np.random.Generator
+    trials: Trials,
+    priors: BetaPriors,
+    fixed: Beliefs,
+    rng: np.random.Generator,
+    before: Parameters,
 ) -> Parameters:
-    """Draw all parameters given everything else; fixed ones stay as they are."""
+    """Draw all parameters given everything else, after others; fixed ones stay as they are."""
 
     def draw(successes: Floats, n: Floats, mean: Floats, size: Floats) -> Floats:
         return rng.beta(size * mean + successes, size * (1.0 - mean) + n - successes)
 
-    drawn = trials.successes.map(draw, trials.trials, priors.means, priors.sizes)
-    return fixed.apply_to(inside(drawn))
+    drawn = inside(trials.successes.map(draw, trials.trials, priors.means, priors.sizes))
+    if fixed.rates.any:
+        drawn = _accepted(trials, priors, fixed, rng, before, drawn)
+    return fixed.apply_to(drawn)
+
+
+def _accepted(
+    trials: Trials,
+    priors: BetaPriors,
+    fixed: Beliefs,
+    rng: np.random.Generator,
+    before: Parameters,
+    drawn: Parameters,
+) -> Parameters:
+    """Return what was drawn, of codes with a known sensitivity only what is accepted.
+
+    Their prior is one of the miss rate m = f (1 - l), so that f and l were drawn from a
+    distribution near that which is meant (Metropolis and Hastings): the leaks, while m stays, as if
+    f stayed; the failures, as if the prior was one of f.
+    """
+    edges, codes = fixed.rates.edges, fixed.rates.symptoms
+    failed = trials.successes.failures[edges]
+    caused = trials.trials.failures[edges] - failed
+    means, sizes = priors.means.failures[edges], priors.sizes.failures[edges]
+
+    def of_trials(f: Floats) -> Floats:
+        return np.asarray(failed * np.log(f) + caused * np.log1p(-f))
+
+    def of_prior(x: Floats) -> Floats:
+        a, b = sizes * means, sizes * (1.0 - means)
+        return np.asarray((a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x))
+
+    def chosen(gain: Floats, new: Floats, old: Floats) -> Floats:
+        return np.where(np.log(rng.random(len(edges))) < gain, new, old)
+
+    f, leak = before.failures[edges], before.leaks[codes]
+    new = fixed.apply("leaks", drawn.leaks)[codes]
+    moved = f * (1.0 - leak) / (1.0 - new)
+    can_be = moved < 1.0 - SMALLEST
+    moved = np.where(can_be, moved, f)
+    gain = np.where(can_be, of_trials(moved) - of_trials(f), -np.inf)
+    leak = chosen(gain, new, leak)
+    f = np.where(leak == new, moved, f)
+    new = drawn.failures[edges]
+    at, there = f * (1.0 - leak), new * (1.0 - leak)
+    f = chosen(of_prior(there) - of_prior(at) + of_prior(f) - of_prior(new), new, f)
+    failures, leaks = drawn.failures.copy(), drawn.leaks.copy()
+    failures[edges], leaks[codes] = f, leak
+    return Parameters(drawn.priors, failures, leaks)
 
 
 class ParameterChain:
@@ -128,7 +186,9 @@ class ParameterChain:
         while len(self.drawn) < n_draws:
             for _ in range(stride):
                 trials = self._records.draw(self.network, self._rng)
-                values = draw_parameters(trials, self._priors, self._fixed, self._rng)
+                values = draw_parameters(
+                    trials, self._priors, self._fixed, self._rng, self.network.parameters
+                )
                 self.network = self.network.with_parameters(values)
                 if self._moves is not None:
                     self.network = self._moves.move(self.network)

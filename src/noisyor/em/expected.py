@@ -11,7 +11,7 @@ derivative of the log likelihood is successes - trials * value (Fisher's identit
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from noisyor.beliefs import Beliefs
 from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
+from noisyor.miss_rates import MissRates
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
@@ -117,11 +118,26 @@ class Trials(NamedTuple):
             Parameters(np.full(structure.n_diseases, totals.n_records), at_risk, totals.known),
         )
 
-    def believing(self, beliefs: Beliefs) -> "Trials":
-        """Return what was put to the test here, and in as many cases as beliefs are worth."""
-        cases = beliefs.cases
-        successes = self.successes.map(lambda k, n, mean: k + n * mean, cases, beliefs.means)
-        return Trials(successes, self.trials.map(np.add, cases))
+    def by_rates(self, network: NoisyOrNetwork, rates: MissRates) -> "Trials":
+        """Return the trials of miss rates and leaks, given those of failures and leaks.
+
+        A disease causes a code that is present with it with probability (1 - f) / (1 - m), and so
+        `caused` tells how often it is; its leaks are then those of the other records.
+        """
+        if not rates.any:
+            return self
+        edges, symptoms = rates.edges, rates.symptoms
+        f, leaks = network.failures[edges], network.leaks[symptoms]
+        present = 1.0 - f * (1.0 - leaks)
+        cases, failed = self.trials.failures[edges], self.successes.failures[edges]
+        with_code = np.clip((cases - failed) * present / (1.0 - f), 0.0, cases)
+        alone = np.maximum(self.successes.leaks[symptoms] - with_code * leaks / present, 0.0)
+        (successes, trials) = ([each.failures.copy(), each.leaks.copy()] for each in self)
+        successes[0][edges], successes[1][symptoms] = cases - with_code, alone
+        trials[1][symptoms] = np.maximum(trials[1][symptoms] - cases, alone)
+        return Trials(
+            Parameters(self.successes.priors, *successes), Parameters(self.trials.priors, *trials)
+        )
 
     def derivatives(self, network: NoisyOrNetwork) -> Floats:
         """Return the derivatives of the log likelihood by the log odds of all parameters."""
@@ -146,6 +162,8 @@ class BetaPriors:
     """In cases: the two parameters of the distribution added up."""
     believed: Parameters | None = None
     """As many of these cases as were given as beliefs; None: none."""
+    rates: MissRates | None = None
+    """The codes whose miss rates they speak of, and not of failures; None: none."""
 
     @classmethod
     def weak(
@@ -177,7 +195,7 @@ class BetaPriors:
     def believing(self, beliefs: Beliefs) -> "BetaPriors":
         """Return priors in which beliefs take the place of as many cases as they are worth."""
         if not beliefs.has_weighted:
-            return self
+            return replace(self, rates=beliefs.rates) if beliefs.rates.any else self
         cases = beliefs.cases
         left = self.sizes.map(lambda size, n: np.maximum(size - n, 0.0), cases)
 
@@ -186,26 +204,37 @@ class BetaPriors:
             return np.where(n + m > 0.0, both, mine)
 
         return BetaPriors(
-            self.means.map(mean, left, beliefs.means, cases), left.map(np.add, cases), cases
+            self.means.map(mean, left, beliefs.means, cases),
+            left.map(np.add, cases),
+            cases,
+            beliefs.rates,
         )
 
     def without_beliefs(self) -> Parameters:
         """Return the sizes without beliefs."""
         return self.sizes if self.believed is None else self.sizes.map(np.subtract, self.believed)
 
+    def values_of(self, network: NoisyOrNetwork) -> Floats:
+        """Return the values of what they speak of."""
+        values = network.parameters
+        return (values if self.rates is None else self.rates.put_in(values)).vector
+
     def log_density(self, network: NoisyOrNetwork, is_counted: Booleans) -> float:
         """Return the log density of some of the log odds, but for a constant.
 
         n (m log x + (1 - m) log(1 - x)), what n cases would add to a log likelihood.
         """
-        values, means = network.parameters.vector, self.means.vector
+        values, means = self.values_of(network), self.means.vector
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = means * np.log(values) + (1.0 - means) * np.log1p(-values)
         return float((self.sizes.vector * logs)[is_counted].sum())
 
     def derivatives(self, network: NoisyOrNetwork) -> tuple[Floats, Floats]:
-        """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x)."""
-        values, sizes = network.parameters.vector, self.sizes.vector
+        """Return first and negative second derivatives by the log odds: n (m - x), n x (1 - x).
+
+        By those of miss rates, where they speak of these.
+        """
+        values, sizes = self.values_of(network), self.sizes.vector
         return sizes * (self.means.vector - values), sizes * values * (1.0 - values)
 
 
@@ -218,16 +247,15 @@ def maximise(
     """
     if priors is None:
         priors = BetaPriors(network.parameters, Parameters.full(network.structure, 0.0))
+    trials, before = trials.by_rates(network, fixed.rates), fixed.rates.put_in(network.parameters)
 
     def share(k: Floats, n: Floats, mean: Floats, size: Floats, before: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(n + size > 0.0, (k + size * mean) / (n + size), before)
 
-    values = trials.successes.map(
-        share, trials.trials, priors.means, priors.sizes, network.parameters
-    )
+    values = trials.successes.map(share, trials.trials, priors.means, priors.sizes, before)
     without_prior = priors.sizes.map(lambda size: size == 0.0)
-    values = without_prior.map(np.where, inside(values), values)
+    values = fixed.rates.taken_out(without_prior.map(np.where, inside(values), values))
     return network.with_parameters(values).with_fixed(fixed)
 
 

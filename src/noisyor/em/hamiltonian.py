@@ -46,7 +46,9 @@ class SummedPosterior:
         run = climb_penalised(self._likelihood, start, Limits(100, 0.0), n_em_steps=5)
         self.mode = run.network
         self.center = self._likelihood.position_of(self.mode)
-        information = expectation.information(self.mode)
+        information = fixed.rates.information(
+            self.mode.parameters, expectation.information(self.mode)
+        )
         information.flat[:: len(information) + 1] += priors.derivatives(self.mode)[1]
         free = self._likelihood.is_free
         root = cholesky(information[np.ix_(free, free)])
@@ -69,7 +71,10 @@ class SummedPosterior:
         """Return the log density, but for a constant, and its derivatives."""
         likelihood = self._likelihood
         expected = likelihood.expectation.expect(network)
-        slope = expected.trials.derivatives(network) + likelihood.priors.derivatives(network)[0]
+        slope = likelihood.fixed.rates.derivatives(
+            network.parameters, expected.trials.derivatives(network)
+        )
+        slope = slope + likelihood.priors.derivatives(network)[0]
         density = likelihood.priors.log_density(network, likelihood.is_free)
         return expected.log_likelihood + density, slope[likelihood.is_free]
 

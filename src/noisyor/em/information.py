@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from noisyor.beliefs import Beliefs
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.sampling_kernels import DiseaseInformation
+from noisyor.miss_rates import MissRates
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Parameters
 
@@ -86,9 +87,9 @@ class ScoreInformation(Information):
         return x
 
 
-def scale_of(network: NoisyOrNetwork) -> Floats:
-    """Return the derivatives of all parameters by their log odds: x (1 - x)."""
-    values = network.parameters.vector
+def scale_of(network: NoisyOrNetwork, rates: MissRates | None = None) -> Floats:
+    """Return the derivatives of all parameters by their log odds: x (1 - x); of miss rates, too."""
+    values = (network.parameters if rates is None else rates.put_in(network.parameters)).vector
     return np.asarray(values * (1.0 - values))
 
 
@@ -112,8 +113,17 @@ def covariance_of(
 ) -> Floats:
     """Return the inverse of the information and the weak priors' together, by log odds.
 
-    Rows of what is fixed are 0.
+    Rows of what is fixed are 0. Where sensitivities are known, those of miss rates stand in place
+    of failures.
     """
+    by_rates = fixed.rates.information(network.parameters, information)
+    return inverse_with_priors(network, by_rates, fixed, priors)
+
+
+def inverse_with_priors(
+    network: NoisyOrNetwork, information: Floats, fixed: Beliefs, priors: BetaPriors
+) -> Floats:
+    """Return the same of an information that has miss rates in place of failures already."""
     is_fixed = fixed.mask.vector
 
     def whole() -> Floats:
@@ -133,9 +143,9 @@ def covariance_of(
     return covariance
 
 
-def errors_of(network: NoisyOrNetwork, covariance: Floats) -> Parameters:
+def errors_of(network: NoisyOrNetwork, covariance: Floats, rates: MissRates) -> Parameters:
     """Return the standard errors of a covariance by log odds; NaN where it is not positive."""
-    variances = np.diag(covariance)
+    variances = rates.variances(network.parameters, covariance)
     errors = scale_of(network) * np.sqrt(np.where(variances >= 0.0, variances, np.nan))
     return Parameters.split(network.structure, errors)
 
@@ -144,7 +154,7 @@ def information_errors(
     network: NoisyOrNetwork, information: Floats, fixed: Beliefs, priors: BetaPriors
 ) -> Parameters:
     """Invert the information, by log odds, on all parameters; weak priors make errors smaller."""
-    return errors_of(network, covariance_of(network, information, fixed, priors))
+    return errors_of(network, covariance_of(network, information, fixed, priors), fixed.rates)
 
 
 class DiseaseErrors(NamedTuple):
@@ -185,6 +195,9 @@ def disease_errors(
     weak = BetaPriors.weak(network, share).believing(fixed)
     mean, size = weak.means.failures, weak.sizes.failures
     of_prior = size * mean / f**2 + size * (1.0 - mean) / (1.0 - f) ** 2
+    rates, silent = fixed.rates.edges, 1.0 - network.leaks[fixed.rates.symptoms]
+    of_present = (silent / (1.0 - f[rates] * silent)) ** 2  # of miss rates, which change by silent
+    of_prior[rates] = size[rates] * (mean[rates] / f[rates] ** 2 + (1.0 - mean[rates]) * of_present)
     priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
     following = np.empty(structure.n_edges)
     for disease in range(structure.n_diseases):

@@ -187,6 +187,7 @@ class PenalisedLikelihood:
         value = log_likelihood + self.priors.log_density(network, free)
         slope, curvature = self.priors.derivatives(network)
         if_seen = self._information_if_seen(network, derivatives)
+        derivatives = self.fixed.rates.derivatives(network.parameters, derivatives)
         return Point(
             network, value, (derivatives + slope)[free], information, if_seen[free],
             curvature[free],
@@ -195,16 +196,18 @@ class PenalisedLikelihood:
     def _scored(self, network: NoisyOrNetwork) -> tuple[float, Floats, Information]:
         """Return the log likelihood, its derivatives, and the information on what is free.
 
-        Of many parameters the information is that of some records: it need not be exact.
+        The derivatives are those by failures, the information has miss rates in their place. Of
+        many parameters it is that of some records: it need not be exact.
         """
         size, free = self.structure.n_parameters, self.is_free
         if size <= MOST_FACTORED:
             found = self.expectation.score(network)
-            matrix = found.information if free.all() else found.information[np.ix_(free, free)]
+            matrix = self.fixed.rates.information(network.parameters, found.information)
+            matrix = matrix if free.all() else matrix[np.ix_(free, free)]
             return found.log_likelihood, found.derivatives, MatrixInformation(matrix)
         some = self._some()
         scored = some.score_rows(network)
-        information = self._of_rows(some, scored)
+        information = self._of_rows(some, network, scored)
         if some is self.expectation:
             return scored.log_likelihood, scored.derivatives, information
         expected = self.expectation.expect(network)
@@ -214,10 +217,15 @@ class PenalisedLikelihood:
         """Return twice as many records as parameters: their scores take no more than a matrix."""
         return self.expectation.thinned(2 * self.structure.n_parameters, seed=0)
 
-    def _of_rows(self, some: ExactExpectation, scored: ScoredRows) -> ScoreInformation:
+    def _of_rows(
+        self, some: ExactExpectation, network: NoisyOrNetwork, scored: ScoredRows
+    ) -> ScoreInformation:
         """Return the information on what is free, as if all records were such as these."""
         factor = self.expectation.totals.n_records / max(some.totals.n_records, 1.0)
-        rows = scored.rows if self.is_free.all() else scored.rows[:, self.is_free]
+        rates, rows = self.fixed.rates, scored.rows
+        if rates.any:
+            rows = rates.derivatives(network.parameters, rows.astype(float)).astype(np.float32)
+        rows = rows if self.is_free.all() else rows[:, self.is_free]
         return ScoreInformation(rows, factor)
 
     def unknown(self, network: NoisyOrNetwork) -> float:
@@ -234,10 +242,11 @@ class PenalisedLikelihood:
     def _nearly_unknown(self, network: NoisyOrNetwork) -> float:
         """Return the same from some random signs: what they are multiplied by is the trace."""
         free, some = self.is_free, self._some()
-        information = self._of_rows(some, some.score_rows(network))
+        information = self._of_rows(some, network, some.score_rows(network))
         is_failure = Parameters.full(self.structure, (False, True, False)).vector[free]
         curvature = self.priors.derivatives(network)[1][free]
-        scale, rng = (scale_of(network)[free] * is_failure), np.random.default_rng(0)
+        scale = scale_of(network, self.fixed.rates)[free] * is_failure
+        rng = np.random.default_rng(0)
         found = []
         for _ in range(N_PROBES):
             probe = scale * rng.choice([-1.0, 1.0], size=len(scale))
@@ -252,18 +261,20 @@ class PenalisedLikelihood:
         cases = n_records * network.priors + derivatives[: structure.n_diseases]
         at_risk = cases[diseases] * known[symptoms] / n_records
         trials = Parameters(np.full(structure.n_diseases, n_records), at_risk, known).vector
-        values = network.parameters.vector
-        return np.asarray(trials * values * (1.0 - values))
+        return np.asarray(trials * scale_of(network, self.fixed.rates))
 
     def moved(self, network: NoisyOrNetwork, position: Floats) -> NoisyOrNetwork:
         """Return a network whose free parameters have other log odds."""
-        values = network.parameters.vector.copy()
+        rates = self.fixed.rates
+        values = rates.put_in(network.parameters).vector.copy()
         values[self.is_free] = from_log_odds(position, MOST_LOG_ODDS)
-        return network.with_parameters(Parameters.split(network.structure, values))
+        moved = Parameters.split(network.structure, values)
+        return network.with_parameters(rates.taken_out(moved))
 
     def position_of(self, network: NoisyOrNetwork) -> Floats:
         """Return the log odds of the free parameters."""
-        return np.asarray(log_odds(network.parameters.vector, 1e-12)[self.is_free])
+        values = self.fixed.rates.put_in(network.parameters)
+        return np.asarray(log_odds(values.vector, 1e-12)[self.is_free])
 
 
 def climb_penalised(

@@ -34,7 +34,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import Causes
 from noisyor.network.design import Design
 from noisyor.parallel import in_threads
-from noisyor.parameters import from_log_odds, log_odds
+from noisyor.parameters import Parameters, from_log_odds, log_odds
 
 
 class MixedScored(NamedTuple):
@@ -216,12 +216,14 @@ class MixedLikelihood:
         rest = np.concatenate([np.zeros(n_diseases, dtype=np.bool_), self.is_free[n_causes:]])
         value += scored.log_likelihood + self.priors.log_density(network, rest)
         slopes, curvatures = (part[n_diseases:] for part in self.priors.derivatives(network))
+        by_rates = self.fixed.rates.derivatives(network.parameters, scored.derivatives)
+        matrix = self.fixed.rates.information(network.parameters, scored.information)
         seen = model.if_seen(causes, flat, expectation.cell_weights())
         if_seen = np.concatenate([seen, self._items_if_seen(network)])
-        derivatives = scored.derivatives + np.concatenate([slope, slopes])
-        value += self.believe(causes, derivatives, scored.information)
+        derivatives = by_rates + np.concatenate([slope, slopes])
+        value += self.believe(causes, derivatives, matrix)
         free = self.is_free
-        information = MatrixInformation(scored.information[np.ix_(free, free)])
+        information = MatrixInformation(matrix[np.ix_(free, free)])
         weak = np.concatenate([curvature, curvatures])[free]
         return Point(network, value, derivatives[free], information, if_seen[free], weak)
 
@@ -241,7 +243,8 @@ class MixedLikelihood:
         share = known / max(self.expectation.exact.totals.n_records, 1.0)
         at_risk = network.priors[owners] * n_records * share[symptoms]
         trials = np.concatenate([at_risk, n_records * share])
-        values = np.concatenate([network.failures, network.leaks])
+        rates = self.fixed.rates.put_in(network.parameters)
+        values = np.concatenate([rates.failures, rates.leaks])
         return np.asarray(trials * values * (1.0 - values))
 
     def moved(self, network: NoisyOrNetwork, position: Floats) -> NoisyOrNetwork:
@@ -251,9 +254,9 @@ class MixedLikelihood:
         n_causes, n_edges = len(self.model.is_free), network.structure.n_edges
         items = from_log_odds(whole[n_causes:], MOST_LOG_ODDS)
         causes = self.model.causes_at(self.known.put_into(whole[:n_causes]))
-        return NoisyOrNetwork(
-            network.structure, None, items[:n_edges], items[n_edges:], causes=causes
-        )
+        values = Parameters(items[:0], items[:n_edges], items[n_edges:])
+        _, failures, leaks = self.fixed.rates.taken_out(values)
+        return NoisyOrNetwork(network.structure, None, failures, leaks, causes=causes)
 
     def position_of(self, network: NoisyOrNetwork) -> Floats:
         """Return where the free parameters are."""
@@ -265,7 +268,8 @@ class MixedLikelihood:
 
     def whole_position(self, network: NoisyOrNetwork) -> Floats:
         """Return where all parameters are."""
-        items = log_odds(np.concatenate([network.failures, network.leaks]), 1e-12)
+        values = self.fixed.rates.put_in(network.parameters)
+        items = log_odds(np.concatenate([values.failures, values.leaks]), 1e-12)
         return np.concatenate([self.model.position_of(network.causes), items])
 
     def start_from(self, network: NoisyOrNetwork) -> NoisyOrNetwork:

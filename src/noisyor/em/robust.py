@@ -12,7 +12,12 @@ import numpy as np
 from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors
-from noisyor.em.information import MOST_FACTORED, covariance_of, errors_of, information_errors
+from noisyor.em.information import (
+    MOST_FACTORED,
+    errors_of,
+    information_errors,
+    inverse_with_priors,
+)
 from noisyor.errors import ParameterError
 from noisyor.inference.flat import Floats
 from noisyor.network import NoisyOrNetwork
@@ -50,8 +55,10 @@ def robust_covariance(
     expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Beliefs, priors: BetaPriors
 ) -> RobustCovariance:
     """Return the sandwich, weak priors counting in the curvature."""
-    bread = covariance_of(network, curvature_of(expectation, network, fixed), fixed, priors)
-    return RobustCovariance(bread, bread @ expectation.information(network) @ bread)
+    curvature = curvature_of(expectation, network, fixed)
+    bread = inverse_with_priors(network, curvature, fixed, priors)
+    information = fixed.rates.information(network.parameters, expectation.information(network))
+    return RobustCovariance(bread, bread @ information @ bread)
 
 
 def robust_errors(
@@ -64,22 +71,25 @@ def robust_errors(
     """
     information = expectation.information(network)
     usual = information_errors(network, information, fixed, priors)
-    return errors_of(network, found.sandwich).map(np.fmax, usual)
+    return errors_of(network, found.sandwich, fixed.rates).map(np.fmax, usual)
 
 
 def curvature_of(expectation: ExactExpectation, network: NoisyOrNetwork, fixed: Beliefs) -> Floats:
     """Return the negative second derivatives of the log likelihood by the log odds.
 
-    By differences of the derivatives; what is fixed has none.
+    By differences of the derivatives; what is fixed has none. Miss rates that are known of stand in
+    place of failures.
     """
     part = expectation.thinned(CURVED_RECORDS, seed=0)
     factor = expectation.totals.n_records / max(part.totals.n_records, 1.0)
-    position = log_odds(network.parameters.vector, 1e-12)
+    rates = fixed.rates
+    position = log_odds(rates.put_in(network.parameters).vector, 1e-12)
 
     def derivatives(position: Floats) -> Floats:
-        values = from_log_odds(position, 30.0)
-        there = network.with_parameters(Parameters.split(network.structure, values))
-        return part.expect(there).trials.derivatives(there)
+        values = Parameters.split(network.structure, from_log_odds(position, 30.0))
+        there = network.with_parameters(rates.taken_out(values))
+        found = part.expect(there).trials.derivatives(there)
+        return rates.derivatives(there.parameters, found)
 
     matrix = np.zeros((len(position), len(position)))
     for j in np.flatnonzero(~fixed.mask.vector):

@@ -257,13 +257,14 @@ def fisher_scoring(
     the number of steps since the last time.
     """
     structure, is_fixed = start.structure, fixed.mask.vector
-    position = log_odds(start.parameters.vector)
+    rates = fixed.rates
+    position = log_odds(rates.put_in(start.parameters).vector)
     information = np.zeros((len(position), len(position)))
     last_move, damping, is_exact = np.zeros(len(position)), 1.0, False
 
     def network_at(position: Floats) -> NoisyOrNetwork:
-        values = from_log_odds(position, 14.0)
-        return NoisyOrNetwork(structure, *Parameters.split(structure, values)).with_fixed(fixed)
+        values = Parameters.split(structure, from_log_odds(position, 14.0))
+        return NoisyOrNetwork(structure, *rates.taken_out(values)).with_fixed(fixed)
 
     for step in range(settings.most_steps):
         network = network_at(position)
@@ -280,8 +281,10 @@ def fisher_scoring(
         length = damping if is_exact else 1.0 / max(1, step - settings.full_steps + 2)
         weight = 1.0 if is_exact else max(length / 2.0, 1.0 / (step + 1))
         information += weight * (fresh - information)
-        whole = without(is_fixed, information + np.diag(curvature))
-        move = np.linalg.solve(whole, np.where(is_fixed, 0.0, scale * scores.total + gradient))
+        told = rates.information(network.parameters, information)
+        whole = without(is_fixed, told + np.diag(curvature))
+        slope = rates.derivatives(network.parameters, scale * scores.total) + gradient
+        move = np.linalg.solve(whole, np.where(is_fixed, 0.0, slope))
         move = np.clip(move, -settings.longest_step, settings.longest_step)
         # The information of few records is not the curvature: steps back and forth are too long.
         damping = damping / 2.0 if move @ whole @ last_move < 0.0 else min(1.5 * damping, 1.0)

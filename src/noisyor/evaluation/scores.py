@@ -22,13 +22,12 @@ from scipy.stats import t as student
 
 from noisyor.drawing import axes_for, draw_calibration
 from noisyor.immutable import equal_by_entries
+from noisyor.parameters import REACH
 
 Booleans = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-Z = 1.959963984540054
-"""Standard deviations on both sides of a 95% interval."""
 N_BINS = 10
 """Bins of a calibration curve, of equal width."""
 THRESHOLDS = np.arange(1, 100) / 100.0
@@ -133,7 +132,8 @@ def newcombe_interval(value: float, n_cases: int, n_others: int) -> tuple[float,
 
     def distance(true: float) -> float:
         spread = 1.0 + half * ((1.0 - true) / (2.0 - true) + true / (1.0 + true))
-        return (value - true) ** 2 - Z * Z * true * (1.0 - true) * spread / (n_cases * n_others)
+        variance = true * (1.0 - true) * spread / (n_cases * n_others)
+        return (value - true) ** 2 - REACH**2 * variance
 
     # At 0 and 1 the distance is 0 for a value that is there itself: the other root is looked for.
     inside = min(max(value, 1e-12), 1.0 - 1e-12)
@@ -228,10 +228,10 @@ class Calibration(NamedTuple):
         """Return the 95% intervals of the shares, by Wilson."""
         n, share = self.n_labels, self.shares
         with np.errstate(invalid="ignore", divide="ignore"):
-            middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n)
-            variance = share * (1.0 - share) / n + (Z / (2.0 * n)) ** 2
-            reach = Z / (1.0 + Z * Z / n) * np.sqrt(variance)
-        return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+            middle = (share + REACH**2 / (2.0 * n)) / (1.0 + REACH**2 / n)
+            variance = share * (1.0 - share) / n + (REACH / (2.0 * n)) ** 2
+            half = REACH / (1.0 + REACH**2 / n) * np.sqrt(variance)
+        return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def calibration_of(probabilities: Floats, is_present: Booleans) -> Calibration:

@@ -14,6 +14,7 @@ from noisyor.identifiability import check_identifiability
 from noisyor.learning import Flag
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import REACH
 from noisyor.schedule import find_schedule
 
 LASTS = "an hour or two"
@@ -126,7 +127,7 @@ def _left_and_learned(network: NoisyOrNetwork, cell: Cell) -> Quantities:
     return {
         "identifiable": float(chosen.sum()), "learned": float(learned.sum()),
         "sure": float(sure.sum()), "error": wrong[learned].mean(),
-        "observed": seen[learned].mean(), "held": float((wrong <= 1.96 * errors)[sure].sum()),
+        "observed": seen[learned].mean(), "held": float((wrong <= REACH * errors)[sure].sum()),
         "sure error": wrong[sure].sum(), "sure observed": seen[sure].sum(),
         "seconds": found["seconds"],
     }  # fmt: skip

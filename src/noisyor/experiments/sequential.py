@@ -11,6 +11,7 @@ from noisyor.experiments.tables import markdown_table, shown, span
 from noisyor.learning import Flag, learn_sequential
 from noisyor.moments import Moments, count_moments
 from noisyor.network import NoisyOrNetwork
+from noisyor.parameters import REACH
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -103,7 +104,7 @@ def _learned(network: NoisyOrNetwork, cell: Cell) -> Quantities:
         "learned": float(part.is_learned.sum()),
         "clipped": float(part.count(Flag.CLIPPED)),
         "intervals": float(known.sum()),
-        "covered": float((wrong[known] < 1.96 * part.standard_errors[known]).mean()),
+        "covered": float((wrong[known] < REACH * part.standard_errors[known]).mean()),
         "count, s": best_of(3, count_moments, findings, plan),
         "solve, s": best_of(3, learn_sequential, moments, schedule, standard_errors=False),
         "with standard errors, s": best_of(3, learn_sequential, moments, schedule),

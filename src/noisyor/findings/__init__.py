@@ -2,7 +2,6 @@
 
 from noisyor.findings.checking import RecordCheck, check_records
 from noisyor.findings.findings import Findings
-from noisyor.findings.labels import read_labels
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat
 
@@ -13,5 +12,4 @@ __all__ = [
     "RecordCheck",
     "RecordFormat",
     "check_records",
-    "read_labels",
 ]

@@ -17,7 +17,7 @@ from noisyor.errors import (
 )
 from noisyor.findings.blocks import Block
 from noisyor.findings.findings import Findings, open_records, read_findings
-from noisyor.findings.labels import as_labels
+from noisyor.findings.labels import as_labels, tell_one_sided
 from noisyor.findings.notes import Notes
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.io.columns import UNNAMED, Words
@@ -177,6 +177,7 @@ def check_records(
                 words = Words(asked.values)
                 joined = as_labels(labels, every, words, asked.record)
                 found.n_labels = int(joined.is_labelled.sum())
+                tell_one_sided(joined.counts())
         except NoisyOrError as error:
             notes.is_partial = True  # reading ended there: what was not read is not missing
             found.problems.append(str(error))

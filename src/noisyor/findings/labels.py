@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noisyor.beliefs import FEWEST_CASES
 from noisyor.errors import (
     FileError,
     FindingsError,
@@ -147,6 +148,20 @@ def _unpacked(words: Bits, n: int) -> Booleans:
     return bits[:, :n].astype(np.bool_)
 
 
+def tell_one_sided(seen: SeenCounts | None) -> None:
+    """Tell where all labels of a disease say that it is there: they were taken because of it."""
+    if seen is None:
+        return
+    here = np.flatnonzero((seen.seen >= FEWEST_CASES) & (seen.absent == 0))
+    if len(here):
+        names = some_of([str(seen.diseases[i]) for i in here])
+        give_notice(
+            f"all labels of {count_of(len(here), 'disease')} ({names}) say that it is there. If "
+            "records were labelled because of a disease, its prior comes out far too large: label "
+            "records without it as well (0), chosen as those with it are, or leave them out."
+        )
+
+
 # --- from what users have ---
 
 
@@ -179,8 +194,7 @@ def as_labels(
     if isinstance(labels, Labels):
         found = labels.of_diseases(structure.diseases)
     elif is_table(labels) and complete:
-        seen = read_labels(labels, findings, structure, words, record)
-        found = Labels.of(structure.diseases, np.ones_like(seen), seen)
+        found = _read_complete(labels, findings, words, record)
     elif is_table(labels):
         found = _read(labels, findings, words, record)
     else:
@@ -193,26 +207,9 @@ def as_labels(
     return found
 
 
-def read_labels(
-    source: Any,
-    findings: "Findings",
-    structure: Structure,
-    words: Words = DEFAULT_WORDS,
-    record: str = "record",
-) -> Booleans:
-    """Return the diseases of each record, records x diseases, from a table with a column for each.
-
-    As `as_labels`, where all diseases of all records must be known.
-
-    >>> import pyarrow as pa
-    >>> from noisyor import Findings
-    >>> structure = Structure.from_edges([("flu", "fever")])
-    >>> findings = Findings.from_numpy([[1], [0]], structure, record_ids=["a", "b"])
-    >>> labels = pa.table({"record": ["b", "a"], "flu": [0, 1]})
-    >>> read_labels(labels, findings, structure).tolist()
-    [[True], [False]]
-    """
-    table = open_table(source)
+def _read_complete(source: Any, findings: "Findings", words: Words, record: str) -> Labels:
+    """Read a table with a column for each disease and a row for each record, all known."""
+    table, structure = open_table(source), findings.structure
     columns = _disease_columns(table, structure)
     missing = [name for name in structure.diseases if name not in columns]
     if missing:
@@ -227,7 +224,8 @@ def read_labels(
         raise FindingsError(f"{table.location(row)}, column {quoted(name)}: the cell is empty.")
     in_order = is_on[:, [list(columns).index(name) for name in structure.diseases]]
     names = list(columns.values())
-    return in_order[rows_of_records(table, len(is_on), findings, names, "labels", record)]
+    seen = in_order[rows_of_records(table, len(is_on), findings, names, "labels", record)]
+    return Labels.of(structure.diseases, np.ones_like(seen), seen)
 
 
 def is_table(labels: Any) -> bool:
@@ -263,7 +261,7 @@ def _read(source: Any, findings: "Findings", words: Words, record: str) -> Label
     """Read a table with a column for each of some diseases, and join it to the records."""
     table, structure = open_table(source), findings.structure
     columns = list(_disease_columns(table, structure).values())
-    id_column = id_column_of(table, findings, columns, record)
+    id_column = id_column_of(table, findings, columns, record, may_miss=True)
     found = read_table(table, structure, id_column, words)
     rows = rows_of_records(table, len(found), findings, columns, "labels", record, may_miss=True)
     return found.taken_or_unknown(rows)

@@ -30,6 +30,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import Components
 from noisyor.network.sampling import Rng, as_seed
 from noisyor.parallel import in_threads
+from noisyor.parameters import REACH
 
 METHOD_NAMES = (
     "auto", "exact", "variational", "mean_field", "gibbs", "impossible", "refused",
@@ -199,8 +200,8 @@ class Answering:
         draws = (row * (1.0 - row))[in_doubt] / errors[in_doubt] ** 2
         n_effective = float(draws.min()) if in_doubt.any() else np.nan
         row = np.clip(row, bounded.lower, bounded.upper)
-        lower = np.maximum(row - 1.96 * errors, bounded.lower)
-        upper = np.minimum(row + 1.96 * errors, bounded.upper)
+        lower = np.maximum(row - REACH * errors, bounded.lower)
+        upper = np.minimum(row + REACH * errors, bounded.upper)
         return bounded._replace(probabilities=row, lower=lower, upper=upper), n_effective
 
 

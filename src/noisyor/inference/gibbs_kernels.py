@@ -17,6 +17,7 @@ from noisyor.inference.piece_kernels import Piece, parents_of
 from noisyor.inference.record_kernels import Workspace
 from noisyor.kernels import kernel
 from noisyor.kernels.array_kernels import fill, new_floats, new_integers, new_marks, new_zeros
+from noisyor.parameters import REACH
 
 Random = NDArray[np.uint64]
 """The state of a stream of random numbers, in an array of one."""
@@ -29,7 +30,7 @@ LOG_IMPOSSIBLE = -1e5
 ALL_EVERY = 10
 """One sweep in so many has blocks of all diseases: a rare explanation that excludes the others
 would not be found again by diseases that are drawn alone."""
-OF_BATCHES, OF_CHAINS = 1.8 / 1.96, 2.1 / 1.96
+OF_BATCHES, OF_CHAINS = 1.8 / REACH, 2.1 / REACH
 """What the spread of 32 batches, and that of 8 chains, says of a standard error is multiplied by:
 the larger of both then covers 95% where draws are independent. Either alone would need more (2.04
 and 2.365 in place of 1.8 and 2.1), but the larger of two is already wide."""

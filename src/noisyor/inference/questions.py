@@ -2,7 +2,8 @@
 
 The gain of a question is the mutual information of its answer and the diseases, given what is
 known: I(F; D) = H(F) - E[H(F | D)], in bits. The expectations are means over states of the
-diseases that are drawn from the posterior.
+diseases that are drawn from the posterior. About one disease they are exact sums where these are
+little work, and so are probabilities.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,14 @@ from noisyor.inference.gibbs_kernels import random_of
 from noisyor.inference.intervals import LearnedNetwork, network_of
 from noisyor.inference.mixture_kernels import Mixture, evidences_of
 from noisyor.inference.mixtures import conditioned
-from noisyor.inference.posterior import check_answered, posterior
-from noisyor.inference.record_kernels import IMPOSSIBLE, is_possible, listed, new_workspace
+from noisyor.inference.posterior import check_answered
+from noisyor.inference.record_kernels import (
+    EXACT,
+    IMPOSSIBLE,
+    is_possible,
+    listed,
+    new_workspace,
+)
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.names import Indices, Name
 from noisyor.network import NoisyOrNetwork
@@ -32,6 +39,8 @@ from noisyor.structure import Structure
 
 MOST_OPERATIONS = 3e8
 """For the evidence of all components: about a second."""
+MOST_SUMMED, SUMMED_BUDGET = 300, 0.002
+"""Findings that are summed up exactly, and the seconds that each may take."""
 LEAST_WEIGHT, FEWEST_DRAWS = 1e-4, 16
 """Components that weigh less are not asked; of others so many states are drawn at least."""
 
@@ -51,8 +60,8 @@ class Questions(ShownAsTable, EqualByValue):
     >>> print(best_questions(datasets.clinic(), ["fever"], about="influenza").table()[:3])
     symptom        gain  probability
     muscle pain  0.4697       0.3233
-    chills       0.2645       0.3185
-    cough        0.1913       0.5402
+    chills       0.2669       0.3178
+    cough        0.1999        0.531
     """
 
     structure: Structure
@@ -66,6 +75,8 @@ class Questions(ShownAsTable, EqualByValue):
     """What asking costs, where it was given."""
     unit: str = "bits"
     """Of the gains: "bits" or "loss"."""
+    method: str = "sampled"
+    """How the gains were found: "exact" or "sampled"."""
 
     @property
     def gains_per_cost(self) -> Floats | None:
@@ -166,28 +177,69 @@ def best_questions(
     if whole is None:
         check_answered(known, parts, IMPOSSIBLE, 1.0)
         raise AssertionError("impossible findings were not refused")
-    if about is None:
-        left, probabilities = ask.mean(whole)
-    else:
-        disease = structure.disease_index(about)
-        chance = float(posterior(known, present, absent).probabilities[disease])
-        left, probabilities = np.zeros(structure.n_symptoms), np.zeros(structure.n_symptoms)
-        # However rare it is, draws with it and without it are equally many.
-        for state, weight in ((True, chance), (False, 1.0 - chance)):
-            within = ask.weighed(conditioned(known.components, disease, state))
-            if weight > 0.0 and within is not None:
-                _, chances = ask.mean(within)
-                probabilities += weight * chances
-                left += weight * _entropies(chances)
-    gains = np.maximum(_entropies(probabilities) - left, 0.0)
     unknown = np.setdiff1d(np.arange(structure.n_symptoms), ask.evidence.symptoms)
+    disease = None if about is None else structure.disease_index(about)
+    gains, probabilities, method = _asked(ask, whole, known, parts, unknown, disease)
     if losses is not None:
-        gains[unknown] = saved_losses(known, parts, unknown, losses)
+        gains[unknown], method = saved_losses(known, parts, unknown, losses)
     ranks = gains if prices is None else gains / prices
     order = unknown[np.argsort(-ranks[unknown], kind="stable")]
     asked = None if prices is None else prices[order]
     unit = "bits" if losses is None else "loss"
-    return Questions(structure, order, gains[order], probabilities[order], asked, unit)
+    return Questions(structure, order, gains[order], probabilities[order], asked, unit, method)
+
+
+def _asked(
+    ask: "Asking", whole: Components, network: NoisyOrNetwork, parts: tuple[Indices, Indices],
+    unknown: Indices, disease: int | None,
+) -> tuple[Floats, Floats, str]:  # fmt: skip
+    """Return the gains of all symptoms in bits, P(present), and how the gains were found."""
+    summed = _summed(network, parts, unknown, disease)
+    left, probabilities = np.zeros((2, network.structure.n_symptoms))
+    if disease is None:
+        left, probabilities = ask.mean(whole)
+    elif summed is None:
+        request = make_request("auto", 1.0, 0)
+        chance = float(
+            answer_all(network, list_records([parts]), request).probabilities[0, disease]
+        )
+        # However rare it is, draws with it and without it are equally many.
+        for state, weight in ((True, chance), (False, 1.0 - chance)):
+            within = ask.weighed(conditioned(network.components, disease, state))
+            if weight > 0.0 and within is not None:
+                _, chances = ask.mean(within)
+                probabilities += weight * chances
+                left += weight * _entropies(chances)
+    gains, method = np.maximum(_entropies(probabilities) - left, 0.0), "sampled"
+    if summed is not None:
+        probabilities[unknown], told = summed
+        if told is not None:
+            gains[unknown], method = told, "exact"
+    return gains, probabilities, method
+
+
+def _summed(
+    network: NoisyOrNetwork, parts: tuple[Indices, Indices], unknown: Indices, disease: int | None
+) -> tuple[Floats, Floats | None] | None:
+    """Return P(present) of each symptom, and what it tells of a disease; None: too much work."""
+    if len(unknown) > MOST_SUMMED:
+        return None
+    present, absent = parts
+    asked = [(present, np.append(absent, j)) for j in unknown.tolist()]
+    if disease is not None:
+        asked += [(np.append(present, j), absent) for j in unknown.tolist()]
+    request = make_request("auto", SUMMED_BUDGET, 0)
+    answers = answer_all(network, list_records([parts, *asked]), request)
+    if not np.isin(answers.methods, (EXACT, IMPOSSIBLE)).all():
+        return None
+    n = len(unknown)
+    logs = answers.log_evidences[1 : n + 1] - answers.log_evidences[0]
+    without = np.minimum(np.exp(np.nan_to_num(logs, nan=-np.inf)), 1.0)
+    if disease is None:
+        return 1.0 - without, None
+    left = _entropies(np.nan_to_num(answers.probabilities[:, disease]))
+    told = left[0] - without * left[1 : n + 1] - (1.0 - without) * left[n + 1 :]
+    return 1.0 - without, np.maximum(told, 0.0)
 
 
 def costs_of(structure: Structure, costs: Mapping[Name, float]) -> Floats:
@@ -232,8 +284,8 @@ def losses_of(structure: Structure, utilities: Mapping[Name, Any]) -> dict[int, 
 def saved_losses(
     network: NoisyOrNetwork, parts: tuple[Indices, Indices], unknown: Indices,
     losses: Mapping[int, tuple[Any, ...]],
-) -> Floats:  # fmt: skip
-    """Return by how much knowing each symptom is expected to lower the loss of deciding.
+) -> tuple[Floats, str]:  # fmt: skip
+    """Return by how much knowing each symptom is expected to lower the loss of deciding, and how.
 
     With probability p of a disease the better decision loses min(p * missed, (1 - p) * alarm).
     """
@@ -251,7 +303,9 @@ def saved_losses(
     weights /= weights.sum(axis=0)
     after = (weights * loss[1:].reshape(2, n)).sum(axis=0)
     saved = loss[0] - after
-    return np.where(saved > 1e-12 * loss[0], saved, 0.0)  # less is what digits leave
+    is_exact = np.isin(answers.methods, (EXACT, IMPOSSIBLE)).all()
+    found = np.where(saved > 1e-12 * loss[0], saved, 0.0)  # less is what digits leave
+    return found, "exact" if is_exact else "sampled"
 
 
 class Asking:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from noisyor.errors import FileError, NoisyOrError, quoted, some_of
+from noisyor.errors import FileError, NoisyOrError, nearest_name, quoted, some_of
 from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, holds_absent, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.excel import ExcelSheet
@@ -87,6 +87,18 @@ def open_table(source: Any) -> Table:
         f"{file}: unknown kind of file; use .csv, .tsv, .txt or .tab (also as .gz, .bz2, .zst, .xz "
         "or .zip), .xlsx or .parquet."
     )
+
+
+def check_spelling(table: Table, optional: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Refuse a column that is nearly named as an optional one which is not there.
+
+    It would be passed over, and what it says with it. `others` are columns that may be there.
+    """
+    missing = [name for name in optional if name not in table.column_names]
+    for name in table.column_names:
+        hint = nearest_name(name, missing)
+        if hint and name not in {*optional, *others}:
+            raise FileError(f"{table.name}: there is no column {quoted(name)} to be read{hint}")
 
 
 def need_columns(table: Table, wanted: Iterable[str]) -> None:

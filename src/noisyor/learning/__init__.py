@@ -18,13 +18,14 @@ from noisyor.learning.likelihood import (
     learn_uniform,
     learn_variational_em,
 )
-from noisyor.learning.methods import METHODS, LearningSettings, RecordSource, fit, plan_for
+from noisyor.learning.methods import METHODS, LearningSettings, fit, plan_for
 from noisyor.learning.misfits import Misfits
 from noisyor.learning.pooled import learn_pooled, plan_triplets
 from noisyor.learning.population import of_population
 from noisyor.learning.precision import Precision, predict_precision
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
+from noisyor.learning.sources import RecordSource
 from noisyor.learning.verdicts import Lineage, Verdict
 
 __all__ = [

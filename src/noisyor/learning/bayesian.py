@@ -111,7 +111,9 @@ def sample_posterior(
     kept = np.array([structure.disease_index(name) for name in inner.diseases], dtype=np.int64)
     inner_findings = findings.with_structure(inner)
     inner_fixed = fixed.of_diseases(inner, kept)
-    inner_priors = BetaPriors(_of_kept(priors.means, kept), _of_kept(priors.sizes, kept))
+    inner_priors = BetaPriors(
+        _of_kept(priors.means, kept), _of_kept(priors.sizes, kept), rates=inner_fixed.rates
+    )
     values = start.values if start else _even(findings, structure, fixed).parameters
     errors = start.standard_errors if start else Parameters.full(structure, np.nan)
     center, spread = NoisyOrNetwork(inner, *_of_kept(values, kept)), _of_kept(errors, kept)
@@ -285,6 +287,9 @@ def estimate_of(draws: Draws, start: Estimate, priors: BetaPriors, fixed: Belief
     which diseases could swap their names.
     """
     deviations, (lower, upper) = draws.standard_deviations, draws.intervals()
+    n, structure = draws.structure.n_diseases, draws.structure
+    failures, leaks = np.split(draws.together[:, n:], [structure.n_edges], axis=1)
+    misses = failures * (1.0 - leaks[:, structure.edges[:, 1]])
 
     def flag(
         before: NDArray[np.uint16], unmixed: Any, sd: Floats, mean: Floats, size: Floats
@@ -297,6 +302,7 @@ def estimate_of(draws: Draws, start: Estimate, priors: BetaPriors, fixed: Belief
     estimate = replace(
         start, method="bayesian", values=draws.means, standard_errors=deviations, flags=flags,
         interval_ends=(lower, upper), draws=draws, explained=(), trace=None, partners=None,
-        n_iter=draws.n_rounds, sources=Parameters.full(draws.structure, "records", object),
+        n_iter=draws.n_rounds, sources=Parameters.full(structure, "records", object),
+        miss_errors=misses.std(axis=0),
     )  # fmt: skip
     return estimate.fixing(fixed)

@@ -37,8 +37,12 @@ class WithoutBeliefs(NamedTuple):
             return np.asarray(np.abs(self.distances) > TOO_FAR)
 
 
-def without_beliefs(values: Parameters, errors: Parameters, beliefs: Beliefs) -> WithoutBeliefs:
+def without_beliefs(
+    values: Parameters, errors: Parameters, beliefs: Beliefs, miss_errors: Floats | None = None
+) -> WithoutBeliefs:
     """Take from each estimate what is believed of it.
+
+    Where that is a sensitivity, it is the miss rate, of which `miss_errors` are needed.
 
     >>> from noisyor import Beliefs, Structure
     >>> structure = Structure.from_edges([("flu", "fever")])
@@ -49,6 +53,10 @@ def without_beliefs(values: Parameters, errors: Parameters, beliefs: Beliefs) ->
     >>> round(float(found.values[0]), 2), bool(found.is_contradicted[0])
     (0.14, True)
     """
+    if miss_errors is not None:
+        failures = np.where(beliefs.is_rate, miss_errors, errors.failures)
+        values = beliefs.rates.put_in(values)
+        errors = Parameters(errors.priors, failures, errors.leaks)
     x, w, m = values.vector, beliefs.cases.vector, beliefs.means.vector
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = (x * (1.0 - x) / errors.vector) ** 2
@@ -111,10 +119,16 @@ def contradiction(names: list[str], beliefs: Beliefs, found: WithoutBeliefs) -> 
     if not len(wrong):
         return ""
     worst = wrong[np.argsort(-np.abs(found.distances[wrong]))].tolist()
-    means, cases = beliefs.means.vector, beliefs.cases.vector
+    means, values, names = beliefs.means.vector.copy(), found.values.copy(), list(names)
+    structure, cases = beliefs.structure, beliefs.cases.vector
+    for edge in beliefs.rates.edges.tolist():  # what was said of it was a sensitivity
+        disease, code = structure.edges[edge].tolist()
+        j = structure.n_diseases + edge
+        names[j] = f"the sensitivity of {structure.symptoms[code]} to {structure.diseases[disease]}"
+        means[j], values[j] = 1.0 - means[j], 1.0 - values[j]
     texts = [
         f"{names[j]}: believed {means[j]:.3g} (weight {cases[j]:g}), by the records "
-        f"{found.values[j]:.3g} +- {found.errors[j]:.2g}"
+        f"{values[j]:.3g} +- {found.errors[j]:.2g}"
         for j in worst
     ]
     more = f"; and {len(texts) - 3:,} more" if len(texts) > 3 else ""

@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from noisyor.beliefs import Beliefs, check_weight
 from noisyor.errors import FileError, NoisyOrError, ParameterError, quoted
+from noisyor.flags import Flag
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable
-from noisyor.io.tables import RowLocation, need_columns, open_table
+from noisyor.io.tables import RowLocation, check_spelling, need_columns, open_table
 from noisyor.learning.estimate import Estimate
 from noisyor.names import Name
-from noisyor.parameters import intervals_of
+from noisyor.parameters import Floats, intervals_of
 from noisyor.structure import Structure
 
 
@@ -33,8 +34,7 @@ class Code(NamedTuple):
 
     disease: Name
     sensitivity: Any = None
-    """None: it is to be learned. Where the specificity is, this is P(the disease alone causes the
-    code), a little less than the sensitivity: false positives come on top."""
+    """P(code | disease), whatever else makes it present; None: it is to be learned."""
     specificity: Any = None
     """None: it is to be learned; 1: it is an anchor."""
 
@@ -89,6 +89,7 @@ class Codes:
         names = {"code": ColumnKind.NAME, "disease": ColumnKind.NAME}
         need_columns(table, names)
         rates = ("sensitivity", "specificity", "weight")
+        check_spelling(table, rates, names)
         numbers = {name: ColumnKind.NUMBER for name in rates if name in table.column_names}
         codes: dict[Name, Code] = {}
         for batch in table.batches({**names, **numbers}):
@@ -117,19 +118,17 @@ class Codes:
     def summary(self, estimate: Estimate) -> ResultTable:
         """Return a row per code: its sensitivity and specificity with standard errors, intervals.
 
-        What failure and leak have to do with each other is neglected: the one is learned from
-        records with the disease, the other from those without.
+        Both are functions of the code's failure and leak, whose errors count together.
         """
-        structure, rows = estimate.structure, []
+        structure, rows, miss_errors = estimate.structure, [], self._miss_errors(estimate)
         for name, code in self.codes.items():
             edge = structure.edge_index(code.disease, name)
             index = structure.symptom_index(name)
-            (f, f_error), (leak, leak_error) = (
-                (part.values[i], part.standard_errors[i])
-                for part, i in ((estimate.failures, edge), (estimate.leaks, index))
-            )
-            error = float(np.hypot((1.0 - leak) * f_error, f * leak_error))
-            rows.append([1.0 - f * (1.0 - leak), error, 1.0 - leak, leak_error])
+            leak, leak_error = estimate.values.leaks[index], estimate.standard_errors.leaks[index]
+            missed = estimate.values.failures[edge] * (1.0 - leak)
+            if self.beliefs.mask.failures[edge] and miss_errors[edge] == 0.0:  # to the last digit
+                missed = self.beliefs.values.failures[edge]
+            rows.append([1.0 - missed, miss_errors[edge], 1.0 - leak, leak_error])
         sensitivity, s_error, specificity, p_error = np.array(rows).T
         columns: dict[str, Any] = {
             "code": list(self.codes),
@@ -147,6 +146,13 @@ class Codes:
                 f"{kind}_upper": pa.array(upper, from_pandas=True),
             }
         return ResultTable(columns, "code")
+
+    def _miss_errors(self, estimate: Estimate) -> Floats:
+        """Return the standard errors of 1 - sensitivity: 0 where it is fixed, NaN where flagged."""
+        is_fixed = self.beliefs.mask.failures & ((estimate.flags.failures & Flag.CLIPPED) == 0)
+        has_none = np.isnan(estimate.standard_errors.failures) | self.beliefs.mask.failures
+        found = np.where(has_none, np.nan, estimate.errors_of_misses())
+        return np.where(is_fixed, 0.0, found)
 
 
 def _said(sensitivity: Any, specificity: Any, weight: Any) -> tuple[Any, Any]:
@@ -204,9 +210,13 @@ def _extended(structure: Structure, codes: Mapping[Name, Code]) -> Structure:
 
 
 def _beliefs_of(structure: Structure, codes: Mapping[Name, Code]) -> Beliefs:
-    """Return what sensitivities and specificities say of failures and leaks."""
+    """Return what sensitivities and specificities say of failures and leaks.
+
+    A sensitivity is 1 - the miss rate, f (1 - l); where l is 0, that is the failure.
+    """
     failures: dict[Any, Any] = {}
     leaks: dict[Any, Any] = {}
+    is_rate = np.zeros(structure.n_edges, dtype=np.bool_)
     for name, code in codes.items():
         _check_rates(name, code)
         silent = 1.0
@@ -221,9 +231,12 @@ def _beliefs_of(structure: Structure, codes: Mapping[Name, Code]) -> Beliefs:
                     f"of {silent:g}: it would be there more often without {quoted(code.disease)} "
                     "than with it, which a noisy-or cannot be. Correct them, or invert the column."
                 )
-            failure = min((1.0 - sensitivity) / max(silent, 1e-9), 1.0)
-            failures[code.disease, name] = failure if weight is None else (failure, weight)
-    return Beliefs(structure, failures=failures, leaks=leaks)
+            missed = 1.0 - sensitivity
+            failures[code.disease, name] = missed if weight is None else (missed, weight)
+            is_anchor = code.specificity is not None and leaks[name] == 0.0
+            is_rate[structure.edge_index(code.disease, name)] = not is_anchor
+    found = Beliefs(structure, failures=failures, leaks=leaks)
+    return Beliefs.weighted(structure, found.given, found.weights, is_rate)
 
 
 def _rate(name: Name, kind: str, given: Any) -> tuple[float, float | None]:

@@ -31,11 +31,12 @@ from noisyor.learning.pictures import plot_estimate
 from noisyor.learning.saved import learned_document, learned_fields
 from noisyor.learning.trust import says_nothing
 from noisyor.learning.verdicts import Lineage, Verdict
+from noisyor.miss_rates import errors_apart
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.network import order_of_edges
-from noisyor.parameters import Booleans, Parameters, intervals_of
+from noisyor.parameters import Booleans, Floats, Parameters, intervals_of
 from noisyor.schedule import Schedule
 from noisyor.structure import NETWORK_FORMAT, NETWORK_VERSION, Structure
 from noisyor.vocabulary import Vocabulary
@@ -109,6 +110,9 @@ class Estimate(ShownAsTable, EqualByValue):
     """With which settings, when and by which version it was learned."""
     beliefs: Beliefs | None = field(default=None, compare=False)
     """What was believed and fixed beforehand."""
+    miss_errors: Floats | None = field(default=None, compare=False)
+    """Standard errors of each edge's miss rate, failure * (1 - leak), where those of failures and
+    leaks are known together; `errors_of_misses` has them in any case."""
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""
@@ -154,7 +158,13 @@ class Estimate(ShownAsTable, EqualByValue):
         All is NaN where nothing is, or the records say nothing.
         """
         beliefs = self.beliefs or Beliefs(self.structure)
-        return without_beliefs(self.values, self.standard_errors, beliefs)
+        return without_beliefs(self.values, self.standard_errors, beliefs, self.errors_of_misses())
+
+    def errors_of_misses(self) -> Floats:
+        """Return the standard errors of each edge's miss rate, failure * (1 - leak)."""
+        if self.miss_errors is not None:
+            return self.miss_errors
+        return errors_apart(self.structure, self.values, self.standard_errors)
 
     @property
     def contradiction(self) -> str:
@@ -170,19 +180,24 @@ class Estimate(ShownAsTable, EqualByValue):
         def put(value: Any, parameters: Parameters) -> Parameters:
             return fixed.mask.map(lambda here, each: np.where(here, value, each), parameters)
 
+        def given(values: Parameters) -> Parameters:
+            """Where a sensitivity is fixed, the failure follows the leak."""
+            leaks = fixed.mask.map(np.where, fixed.values, values).leaks
+            return fixed.mask.map(np.where, fixed.at_leaks(leaks).values, values)
+
+        values, errors, rates = given(self.values), put(0.0, self.standard_errors), fixed.rates
+        if rates.any:
+            errors = rates.following(values, errors, fixed.mask.failures)
         return replace(
             self,
-            values=fixed.mask.map(np.where, fixed.values, self.values),
-            standard_errors=put(0.0, self.standard_errors),
+            values=values,
+            standard_errors=errors,
             depths=put(0, self.depths),
             flags=put(np.uint16(Flag.FIXED), self.flags),
             steps=self.steps and put(-1, self.steps),
             sources=self.sources and put("given", self.sources),
             interval_ends=self.interval_ends
-            and (
-                fixed.mask.map(np.where, fixed.values, self.interval_ends[0]),
-                fixed.mask.map(np.where, fixed.values, self.interval_ends[1]),
-            ),
+            and (given(self.interval_ends[0]), given(self.interval_ends[1])),
         )
 
     @property
@@ -406,11 +421,12 @@ class Estimate(ShownAsTable, EqualByValue):
 
         found, cases = self.without_beliefs(), beliefs.cases.vector
         is_nothing = cases == 0.0
+        factors = beliefs.rates.factors(self.values)  # rows are failures, not miss rates
         for name, column in (
-            ("belief", pa.array(beliefs.means.vector, mask=is_nothing)),
+            ("belief", pa.array(factors * beliefs.means.vector, mask=is_nothing)),
             ("weight", pa.array(cases, mask=is_nothing)),
-            ("records_alone", pa.array(found.values, from_pandas=True)),
-            ("records_alone_error", pa.array(found.errors, from_pandas=True)),
+            ("records_alone", pa.array(factors * found.values, from_pandas=True)),
+            ("records_alone_error", pa.array(factors * found.errors, from_pandas=True)),
             ("is_contradicted", pa.array(found.is_contradicted, mask=is_nothing)),
         ):
             table = table.append_column(name, column)

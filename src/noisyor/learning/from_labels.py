@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noisyor.beliefs import FEWEST_CASES
 from noisyor.learning.believed import ScoreOfMore, put_together
-from noisyor.learning.trust import FEWEST_CASES
 from noisyor.moments.labelled import (
     CASES,
     CASES_PRESENT,

@@ -8,20 +8,21 @@ whatever the structure. Where the labels were taken may depend on the findings, 
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from noisyor.beliefs import Beliefs
+from noisyor.beliefs import FEWEST_CASES, Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals, Trials, inside, maximise
 from noisyor.em.sampled import RecordSampler, Sampler
-from noisyor.errors import ParameterError, count_of, give_notice, quoted, some_of
+from noisyor.errors import ParameterError, count_of, quoted
 from noisyor.findings import Findings
 from noisyor.findings.labels import SeenCounts
 from noisyor.learning.cleanup import Cleaned
-from noisyor.learning.trust import FEWEST_CASES
+from noisyor.moments.labelled import CASES, CASES_PRESENT, LOOKED, SEEN, LabelledCounts
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Parameters
+from noisyor.parameters import MARGIN, Booleans, Parameters
 from noisyor.structure import Structure
 
 CLEARLY = np.log(100.0)
@@ -102,27 +103,22 @@ def check_findings(findings: Findings, fixed: Beliefs) -> None:
             )
 
 
-def tell_one_sided(findings: Findings) -> None:
-    """Tell where all labels of a disease say that it is there: they were taken because of it."""
-    if findings.labels is None:
-        return
-    seen = findings.labels.counts()
-    here = np.flatnonzero((seen.seen >= FEWEST_CASES) & (seen.absent == 0))
-    if len(here):
-        names = some_of([str(seen.diseases[i]) for i in here])
-        give_notice(
-            f"all labels of {count_of(len(here), 'disease')} ({names}) say that it is there. If "
-            "records were labelled because of a disease, its prior comes out far too large: label "
-            "records without it as well (0), chosen as those with it are, or leave them out."
-        )
+Height = Callable[[NoisyOrNetwork], float]
+"""The log likelihood of what labels and beliefs say."""
 
 
-def untold_swaps(records: Findings, network: NoisyOrNetwork, fixed: Beliefs) -> Parameters:
+def untold_swaps(
+    records: Findings | None,
+    counts: LabelledCounts | None,
+    network: NoisyOrNetwork,
+    fixed: Beliefs,
+) -> Parameters:
     """Return True for diseases of equal symptoms that might as well have each other's names.
 
     Findings are as likely with the names changed about. What labels and beliefs say must be clearly
     less likely then: a few cases, or a belief in a prior that both may have, decide nothing. Where
-    a value is fixed, it does.
+    a value is fixed, it does. Labelled records say it if they are here and can be summed up, and
+    otherwise their counts, a little less well.
     """
     structure = network.structure
     is_untold = np.zeros(structure.n_diseases, dtype=np.bool_)
@@ -135,31 +131,59 @@ def untold_swaps(records: Findings, network: NoisyOrNetwork, fixed: Beliefs) -> 
     for symptoms, group in groups.items():
         open_ones = [i for i in group if not is_fixed[i]] if symptoms else []
         for one, other in itertools.combinations(open_ones, 2):
-            height = height or _height_of(records, fixed)
-            if height is None:
-                break
+            height = height or _height_of(records, counts, fixed)
             if height(network) - height(_swapped(network, one, other)) < CLEARLY:
                 is_untold[[one, other]] = True
     return Parameters.of_diseases(structure, is_untold, leaks=False)
 
 
-def _height_of(records: Findings, fixed: Beliefs) -> Callable[[NoisyOrNetwork], float] | None:
-    """Return what gives the log likelihood of labelled records and beliefs; None: too much work."""
+def _height_of(records: Findings | None, counts: LabelledCounts | None, fixed: Beliefs) -> Height:
+    """Return what gives the log likelihood of labelled records, or their counts, and beliefs."""
     beliefs, is_free = BetaPriors.none(fixed.structure).believing(fixed), ~fixed.mask.vector
-    labelled = None
-    if records.labels is not None:
-        labelled = ExactExpectation(records.chosen(records.labels.is_labelled), may_cut=True)
-        if not labelled.is_affordable:
-            return None
+    of_labels = _of_records(records) or (counts and partial(counted_height, counts))
 
     def height(network: NoisyOrNetwork) -> float:
         found = beliefs.log_density(network, is_free)
-        if labelled is not None:
-            labelled.cut(network)
-            found += labelled.expect(network).log_likelihood
-        return found
+        return found + of_labels(network) if of_labels else found
 
     return height
+
+
+def _of_records(records: Findings | None) -> Height | None:
+    """Return what gives the log likelihood of labelled records; None where that is too much work.
+
+    Or where there are none.
+    """
+    if records is None or records.labels is None:
+        return None
+    labelled = ExactExpectation(records.chosen(records.labels.is_labelled), may_cut=True)
+
+    def height(network: NoisyOrNetwork) -> float:
+        labelled.cut(network)
+        return labelled.expect(network).log_likelihood
+
+    return height if labelled.is_affordable else None
+
+
+def counted_height(counts: LabelledCounts, network: NoisyOrNetwork) -> float:
+    """Return the log likelihood of what is counted of labelled records, a count at a time.
+
+    How often diseases were seen, and each symptom in their cases: P(j absent | i) is that of all
+    records, with f_ij in place of what i does on average. Symptoms count as if independent
+    given a disease, and findings of records without it not at all: others' cases have them.
+    """
+    structure = network.structure
+    diseases, edges = counts.totals()
+    owners, symptoms = structure.edges.T
+    looked, seen = diseases[:, LOOKED], diseases[:, SEEN]
+    cases, present = edges[:, CASES], edges[:, CASES_PRESENT]
+    on_average = 1.0 - network.priors[owners] * (1.0 - network.failures)
+    absent = 1.0 - network.leaks
+    np.multiply.at(absent, symptoms, on_average)
+    silent = np.clip(absent[symptoms] / on_average * network.failures, MARGIN, 1.0 - MARGIN)
+    p = np.clip(network.priors, MARGIN, 1.0 - MARGIN)
+    of_priors = seen @ np.log(p) + (looked - seen) @ np.log1p(-p)
+    return float(of_priors + present @ np.log1p(-silent) + (cases - present) @ np.log(silent))
 
 
 def _swapped(network: NoisyOrNetwork, one: int, other: int) -> NoisyOrNetwork:

@@ -18,7 +18,7 @@ from noisyor.learning.trust import errors_off_bounds
 from noisyor.names import Indices
 from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.causes import MOST_JOINT, Causes, Independent, Joint, Trait, trait_grid
-from noisyor.parameters import Parameters, from_log_odds
+from noisyor.parameters import REACH, Parameters, from_log_odds
 from noisyor.structure import Structure
 
 NAMING = "parameter", "disease", "name"
@@ -85,7 +85,7 @@ class LearnedCauses(ShownAsTable, EqualByValue):
         """
         kinds, diseases, names = zip(*self.names, strict=True)
         values, errors = self._as_read()
-        margin = 1.96 * errors
+        margin = REACH * errors
         lower, upper = values - margin, values + margin
         if "share" in kinds:
             is_share = np.array(kinds) == "share"
@@ -200,7 +200,7 @@ class LearnedCauses(ShownAsTable, EqualByValue):
         for disease, (p, gradient) in enumerate(zip(marginals, gradients, strict=True)):
             at = slice(disease * len(gradient), (disease + 1) * len(gradient))
             error = np.sqrt(max(gradient @ self.covariance[at, at] @ gradient, 0.0))
-            odds, margin = np.log(p / (1.0 - p)), 1.96 * error / (p * (1.0 - p))
+            odds, margin = np.log(p / (1.0 - p)), REACH * error / (p * (1.0 - p))
             ends = from_log_odds(np.array([odds - margin, odds + margin]))
             found.append((float(p), float(ends[0]), float(ends[1])))
         return found

@@ -4,6 +4,7 @@ The methods people would use instead of moments: settings of one engine, EM. All
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from noisyor.beliefs import Beliefs, as_beliefs
 from noisyor.em.ascent import ExactAscent, climb
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, Expected, inside, maximise
-from noisyor.em.information import information_errors
+from noisyor.em.information import covariance_of, errors_of
 from noisyor.em.observed import ObservedExpectation
 from noisyor.em.robust import check_robust, robust_covariance, robust_errors
 from noisyor.em.runs import EMSettings, Trace, best_run, random_starts
@@ -97,10 +98,16 @@ def _exactly(
     priors = BetaPriors.weak(network, 1e-3).believing(fixed)
     if settings.robust:
         robust = robust_covariance(expectation, network, fixed, priors)
-        errors = robust_errors(expectation, network, fixed, robust, priors)
+        errors, covariance = (
+            robust_errors(expectation, network, fixed, robust, priors),
+            robust.sandwich,
+        )
     else:
-        errors = information_errors(network, expectation.information(network), fixed, priors)
-    return _estimate(method, network, errors, findings, fixed, trace)
+        covariance = covariance_of(network, expectation.information(network), fixed, priors)
+        errors = errors_of(network, covariance, fixed.rates)
+    of_misses = fixed.rates.errors(structure, network.parameters, covariance)
+    estimate = _estimate(method, network, errors, findings, fixed, trace)
+    return replace(estimate, miss_errors=of_misses)
 
 
 def learn_variational_em(

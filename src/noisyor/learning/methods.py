@@ -5,38 +5,30 @@ its source for counts, for all records in memory or for a sampler of diseases; e
 can.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from noisyor.beliefs import Beliefs, as_beliefs
-from noisyor.cluster import Cluster, Skipped
 from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
 from noisyor.em.maximum import RECORDS_OF_PARAMETER
-from noisyor.em.people_on_cluster import RecordsOnCluster
 from noisyor.em.runs import EMSettings
-from noisyor.em.sampled import Sampler
-from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY, ClusterSampler
-from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
+from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY
+from noisyor.errors import ParameterError, give_notice, quoted
 from noisyor.findings import Findings
-from noisyor.findings.cluster_reading import ClusterRecords, gather_findings, split_records
-from noisyor.findings.findings import as_source, read_findings
-from noisyor.findings.label_tables import LabelTable
-from noisyor.findings.labels import SeenCounts
-from noisyor.findings.reading import RecordFormat
+from noisyor.findings.labels import tell_one_sided
 from noisyor.flags import Flag
 from noisyor.gpu import check_device
-from noisyor.io.columns import Words
-from noisyor.io.manifest import Manifest
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
 from noisyor.learning.estimate import Estimate
-from noisyor.learning.labelled import check_findings, tell_one_sided, untold_swaps
 from noisyor.learning.labelled import check_labels as check_seen
+from noisyor.learning.labelled import untold_swaps
 from noisyor.learning.likelihood import (
-    Progress,
     learn_exact_em,
     learn_maximum_likelihood,
     learn_observed,
@@ -46,13 +38,13 @@ from noisyor.learning.likelihood import (
 from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
+from noisyor.learning.sources import RecordSource
 from noisyor.learning.together import Together, learn_together
 from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
-from noisyor.moments.counting import CountRequest, count_on_cluster, count_records
 from noisyor.moments.groups import N_GROUPS
 from noisyor.parallel import one_blas_thread
-from noisyor.parameters import Parameters
+from noisyor.parameters import MARGIN, Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
 from noisyor.structure import Structure
@@ -61,162 +53,6 @@ TOGETHER_WIDE_ONLY = (
     "from records with a row per finding a cluster does not learn how diseases occur together, or "
     "depend on covariates: write them with a column per symptom, or leave out the cluster."
 )
-
-
-@dataclass
-class RecordSource:
-    """Records of a structure, wherever they are, or moments that were counted before."""
-
-    records: Any
-    """Findings, arrays, tables or files as `count_moments` takes them, or Moments."""
-    structure: Structure
-    form: RecordFormat = field(default_factory=RecordFormat)
-    progress: Progress | None = None
-    """Called with numbers of records, as often as they are looked at."""
-    client: Any = None
-    """Of a Dask cluster, if the records are to be looked at there."""
-    skip_broken: bool = False
-    """On a cluster: leave out files that cannot be read."""
-    _manifest: Manifest | None = field(default=None, init=False, repr=False, compare=False)
-    _split: ClusterRecords | None = field(default=None, init=False, repr=False, compare=False)
-    _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    _labels: LabelTable | None = field(default=None, init=False, repr=False, compare=False)
-    """Of records on a cluster; those in memory have their own."""
-
-    def __post_init__(self) -> None:
-        self.records = as_source(self.records, self.structure)
-        if isinstance(self.records, Findings) or hasattr(self.records, "__arrow_c_stream__"):
-            self.client = None  # they are here already
-        if self.skip_broken and self.client is None:
-            raise ParameterError(
-                "skip_broken is for files that are read on a cluster: give paths and a client."
-            )
-
-    @property
-    def moments(self) -> Moments | None:
-        """The moments, where they are all there is."""
-        return self.records if isinstance(self.records, Moments) else None
-
-    @property
-    def skipped(self) -> list[Skipped]:
-        """The files that were left out because they cannot be read, with the reasons."""
-        return [] if self._split is None else self._split.skipped
-
-    def count(
-        self, plan: MomentPlan, n_groups: int, n_jobs: int | None, device: str = "cpu"
-    ) -> Moments:
-        """Count moments of all records; in each pass they must be the same ones."""
-        request = CountRequest(plan, self.form, n_groups, self._labels, device)
-        if self.client is not None:
-            return count_on_cluster(self.on_cluster(), request, self.progress)
-        with self._one_pass() as manifest:
-            moments = count_records(
-                self.records, request, n_jobs=n_jobs, progress=self.progress, client=None,
-                skip_broken=False,
-            )  # fmt: skip
-            manifest.end_pass(moments.n_records)
-        return moments
-
-    def findings(self) -> Findings:
-        """Return all records, in memory from now on."""
-        if self.client is not None:
-            raise ParameterError(
-                "this method learns from records on one machine: leave out the client, or learn "
-                "with 'refined', 'pooled' or 'sequential'."
-            )
-        if not isinstance(self.records, Findings):
-            with self._one_pass() as manifest:
-                found = read_findings(self.records, self.structure, self.form)
-                manifest.end_pass(found.n_records)
-            self.records, self._manifest = found, None
-            self.form = RecordFormat()  # what it says of files has been done
-        return self.records
-
-    def gather(self) -> None:
-        """Have records that are on a cluster here, in memory, from now on."""
-        self.records = gather_findings(self.on_cluster(), self.structure)
-        self.client, self.form = None, RecordFormat()
-
-    def listed(self) -> Findings:
-        """Return all records; of those on a cluster the ids, and no symptoms."""
-        if self.client is None:
-            return self.findings()
-        found = gather_findings(self.on_cluster(), Structure([], [], []))
-        if self._labels is not None and found.record_ids is not None:
-            self._labels.check_ids(found.record_ids)
-        return found
-
-    def to_sample(self) -> Findings | RecordsOnCluster:
-        """Return the records, for what samples people, too; those on a cluster stay there."""
-        if self.client is None:
-            return self.findings()
-        return RecordsOnCluster(self.on_cluster(), self._labels)
-
-    @property
-    def has_labels(self) -> bool:
-        """True if diseases of some records were seen."""
-        return self._labels is not None or getattr(self.records, "labels", None) is not None
-
-    @property
-    def n_labelled(self) -> int | None:
-        """How many of the records have a label; None where they are on a cluster."""
-        labels = getattr(self.records, "labels", None)
-        return None if labels is None else int(labels.is_labelled.sum())
-
-    def label(self, labels: Any, *, complete: bool) -> None:
-        """Join labels to the records: by ids on a cluster, otherwise in memory from now on."""
-        if self.moments is not None:
-            raise ParameterError(
-                "labels (y, --labels) belong to records, and these are moments: count them with "
-                "the records (`noisyor count --labels`, count_moments(..., labels=...))."
-            )
-        form = self.form
-        if self.client is not None:
-            self._labels = LabelTable.read(labels, self.structure, form)
-            return
-        words = Words(form.values)  # of labels none are inverted
-        found = self.findings()
-        self.records = found.with_labels(labels, words, form.record, complete=complete)
-
-    def check_labelled(self, fixed: Beliefs) -> None:
-        """Refuse labels that contradict fixed values, where the records are in memory."""
-        if isinstance(self.records, Findings):
-            check_findings(self.records.with_structure(self.structure), fixed)
-
-    @contextmanager
-    def _one_pass(self) -> Iterator[Manifest]:
-        """Give what holds the files to be as they were; tell what earlier passes have not told."""
-        if self._manifest is None:
-            sources = self.records if isinstance(self.records, list | tuple) else [self.records]
-            self._manifest = Manifest(sources)
-        self._manifest.check_files()
-        notices: list[str] = []
-        try:
-            with collected_notices() as notices:
-                yield self._manifest
-        finally:
-            new = [each for each in dict.fromkeys(notices) if each not in self._told]
-            self._told.update(new)
-            for notice in new:
-                give_notice(notice)
-
-    def on_cluster(self, must_be_wide: str = "") -> ClusterRecords:
-        """Return the records as jobs of the cluster, split at the first call.
-
-        Where they must have a column per symptom, `must_be_wide` says why.
-        """
-        if self._split is None:
-            self._split = split_records(
-                Cluster(self.client), self.records, self.structure, self.form, self.skip_broken,
-                must_be_wide=must_be_wide,
-            )  # fmt: skip
-        return self._split
-
-    def sampler(self) -> Findings | Sampler:
-        """Return the records themselves, or a sampler of those that are on a cluster."""
-        if self.client is None:
-            return self.findings()
-        return ClusterSampler(self.on_cluster(), self._labels)
 
 
 @dataclass(frozen=True)
@@ -358,14 +194,32 @@ def fit(
     problem = Problem(source, settings.schedule(structure, known), known, settings)
     with one_blas_thread() if structure.n_parameters <= MOST_FACTORED else nullcontext():
         estimate = _learn(chosen, problem, together, labels).flagging_open()
-        if isinstance(source.records, Findings):
-            findings, network = source.records.with_structure(structure), estimate.network
-            tell_one_sided(findings)
-            swaps = untold_swaps(findings, network.as_independent(), known)
-            estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
+        findings, network = source.in_memory, estimate.network.as_independent()
+        swaps = untold_swaps(findings, source.labelled, network, known)
+        estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
-    return estimate
+    return with_met_rates(estimate, known)
+
+
+def with_met_rates(estimate: Estimate, fixed: Beliefs) -> Estimate:
+    """Flag and tell fixed sensitivities that cannot be: the code is more often there without."""
+    structure, values = estimate.structure, fixed.rates.put_in(estimate.values).failures
+    is_unmet = fixed.is_rate & fixed.mask.failures
+    is_unmet &= np.abs(values - fixed.values.failures) > 10.0 * MARGIN
+    if not is_unmet.any():
+        return estimate
+    disease, code = structure.edges[int(np.argmax(is_unmet))].tolist()
+    given = 1.0 - fixed.values.failures[is_unmet][0]
+    give_notice(
+        f"the sensitivity of {quoted(structure.symptoms[code])} is fixed at {given:g}, but without "
+        f"{quoted(structure.diseases[disease])} it is present in {estimate.values.leaks[code]:.3g} "
+        "of the records, and a noisy-or cannot make it rarer with its disease. Correct it, or "
+        "invert the column."
+    )
+    nothing = Parameters.full(structure, False)
+    found = Parameters(nothing.priors, is_unmet, nothing.leaks)
+    return replace(estimate.flagging(Flag.CLIPPED, found), miss_errors=None)
 
 
 def _learn(method: Method, problem: Problem, together: Together, labels: Any) -> Estimate:
@@ -379,6 +233,7 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
     if labels is not None:
         source.label(labels, complete=method.needs_labels)
         source.check_labelled(problem.fixed)
+    tell_one_sided(source.seen)
     design = None
     if not together.is_plain:  # what is wrong with it is said before anything is learned
         together.check_can(source.structure)
@@ -468,12 +323,8 @@ def pairs_to_count(structure: Structure) -> MomentPlan:
 
 # --- the methods ---
 
-
-def check_counted_labels(moments: Moments, fixed: Beliefs) -> None:
-    """Refuse counts of labels that fixed priors say cannot be."""
-    if moments.labelled is not None:
-        looked, seen = moments.labelled.totals()[0].T
-        check_seen(SeenCounts(moments.plan.structure.diseases, seen, looked - seen), fixed)
+MOST_TURNS, LEAST_TURN = 20, 1e-6
+"""How often failures follow the leaks that were learned, and by how much leaks still change."""
 
 
 def _sequential(problem: Problem) -> Estimate:
@@ -485,25 +336,46 @@ def _sequential(problem: Problem) -> Estimate:
         give_notice(
             "method 'sequential' does not use the labels that were counted: learn with 'pooled'."
         )
-    n_jobs = problem.settings.em.n_jobs
-    return learn_sequential(moments, problem.schedule, fixed=problem.fixed, n_jobs=n_jobs)
+    learn = partial(learn_sequential, moments, problem.schedule, n_jobs=problem.settings.em.n_jobs)
+    return _at_its_leaks(problem, lambda fixed: learn(fixed=fixed))
+
+
+def _at_its_leaks(problem: Problem, learn: Callable[[Beliefs], Estimate]) -> Estimate:
+    """Learn by what knows of failures only, with those that go with sensitivities and its leaks.
+
+    Other leaks follow from other failures, the less so the fewer records have the code's disease.
+    """
+    fixed, leaks = problem.fixed, np.zeros(problem.structure.n_symptoms)
+    for _ in range(MOST_TURNS):
+        estimate, before = learn(fixed.at_leaks(leaks)), leaks
+        leaks = np.nan_to_num(estimate.values.leaks)
+        if not fixed.rates.any or np.abs(leaks - before)[fixed.rates.symptoms].max() < LEAST_TURN:
+            break
+    return estimate.fixing(fixed) if fixed.rates.any else estimate
 
 
 def _pooled(problem: Problem) -> Estimate:
     """Count pairs, choose triplets, count them; from moments, learn from what they have."""
     shrink, n_jobs = problem.settings.shrink, problem.settings.em.n_jobs
     moments = problem.source.moments
-    if moments is not None:
-        check_counted_labels(moments, problem.fixed)
-        estimate = learn_pooled(
-            moments, problem.schedule, fixed=problem.fixed, shrink=shrink,
-            n_jobs=n_jobs,
-        )  # fmt: skip
-    else:
-        fitted, triplets = _count_pairs_and_triplets(problem)
-        check_counted_labels(fitted.moments, problem.fixed)
-        estimate = fitted.fit(triplets, n_jobs=n_jobs).estimate(shrink)
-    return estimate.believing(problem.fixed) if problem.fixed.has_weighted else estimate
+    first: FittedPairs | None = None
+    triplets: Moments | None = None
+    if moments is None:
+        first, triplets = _count_pairs_and_triplets(problem)
+        moments = first.moments
+    check_seen(problem.source.seen, problem.fixed)
+
+    def learn(fixed: Beliefs) -> Estimate:
+        if first is not None and triplets is not None and first.fixed == fixed:
+            found = first.fit(triplets, n_jobs=n_jobs).estimate(shrink)
+        else:
+            found = learn_pooled(
+                moments, problem.schedule, triplets=triplets, fixed=fixed, shrink=shrink,
+                n_jobs=n_jobs,
+            )  # fmt: skip
+        return found.believing(fixed) if fixed.has_weighted else found
+
+    return _at_its_leaks(problem, learn)
 
 
 def _count_pairs_and_triplets(problem: Problem) -> tuple[FittedPairs, Moments]:
@@ -565,15 +437,24 @@ def _from_records(
     can_be_robust: bool = False,
     uses_labels: bool = True,
     uses_beliefs: bool = False,
+    knows_rates: bool = False,
 ) -> Method:
-    """Return a method that learns from records in memory; pairs are counted to check it with."""
+    """Return a method that learns from records in memory; pairs are counted to check it with.
+
+    `knows_rates`: it learns miss rates in place of failures itself, where these are known of.
+    """
 
     def learned(problem: Problem) -> Estimate:
         findings, progress = problem.source.findings(), problem.source.progress
         silent = replace(problem, source=replace(problem.source, progress=None))
         pairs = silent.count(pairs_to_count(problem.structure))
-        options = {"fixed": problem.fixed, "settings": problem.settings.em, "progress": progress}
-        estimate = learn(findings, problem.structure, **options)
+        learn_with = partial(
+            learn, findings, problem.structure, settings=problem.settings.em, progress=progress
+        )
+        if knows_rates:
+            estimate = learn_with(fixed=problem.fixed)
+        else:
+            estimate = _at_its_leaks(problem, lambda fixed: learn_with(fixed=fixed))
         return replace(estimate, moments=pairs, schedule=problem.schedule)
 
     return Method(
@@ -598,14 +479,23 @@ _TABLE = [
     Method("pooled", _pooled, from_counts=True, uses_labels=True, uses_beliefs=True),
     Method("sequential", _sequential, from_counts=True),
     Method("bayesian", _bayesian, uses_labels=True, uses_beliefs=True),
-    _from_records("exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True),
+    _from_records(
+        "exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True, knows_rates=True
+    ),
     _from_records("variational_em", learn_variational_em),
     _from_records(
-        "maximum_likelihood", learn_maximum_likelihood, can_be_robust=True, uses_beliefs=True
+        "maximum_likelihood",
+        learn_maximum_likelihood,
+        can_be_robust=True,
+        uses_beliefs=True,
+        knows_rates=True,
     ),
     _from_records("observed", learn_observed, needs_labels=True),
     _from_records(
-        "observed_likelihood", partial(learn_observed, method="likelihood"), needs_labels=True
+        "observed_likelihood",
+        partial(learn_observed, method="likelihood"),
+        needs_labels=True,
+        knows_rates=True,
     ),
     _from_records("uniform", _uniform, uses_labels=False),
 ]

@@ -116,7 +116,11 @@ def learn_pooled(
 def fit_pairs(
     moments: Moments, schedule: Schedule, fixed: Beliefs, n_jobs: int | None = None
 ) -> "FittedPairs":
-    """Fit the strengths of all edges that a schedule reaches to the counts of all pairs."""
+    """Fit the strengths of all edges that a schedule reaches to the counts of all pairs.
+
+    Where a sensitivity is known, the failure is that of no leak: `methods` goes on from there.
+    """
+    fixed = fixed.at_leaks(np.zeros(schedule.structure.n_symptoms))
     fit = PairFit(moments, pair_table(moments.plan, schedule, n_jobs), fixed, n_jobs)
     fit.run()
     components, identifiability = find_components(schedule, fixed)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.beliefs import Beliefs, as_beliefs
+from noisyor.beliefs import FEWEST_CASES, Beliefs, as_beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.information import (
@@ -52,7 +52,6 @@ from noisyor.learning.labelled import (
 from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.learning.starts import believed_start, likely_even_network
 from noisyor.learning.trust import (
-    FEWEST_CASES,
     FlatDirections,
     all_if_most,
     flat_directions,
@@ -128,8 +127,11 @@ def learn_refined(
         cleaned = cleaned_with(known, cleaned)
         certified = find_schedule(structure, pairs=schedule.pairs, fixed=known)
     depths = cleaned.depths(certified.n_rounds, certified.prior_depths, certified.depths)
+    # A leak is what edges leave: such with a known prior, and a failure that is learned or fixed.
+    diseases, symptoms = structure.edges.T
+    is_edge_known = known.mask.failures & (depths.priors[diseases] >= 0)
     is_open = np.zeros(structure.n_symptoms, dtype=np.bool_)
-    is_open[structure.edges[depths.failures < 0, 1]] = True
+    is_open[symptoms[(depths.failures < 0) & ~is_edge_known]] = True
     beyond = Parameters(depths.priors < 0, depths.failures < 0, is_open)
 
     def flag(flags: NDArray[np.uint16], here: Booleans) -> NDArray[np.uint16]:
@@ -142,6 +144,7 @@ def learn_refined(
         found.flags.map(flag, beyond), schedule,
         sources=Parameters.full(structure, "records", object), trace=found.trace,
         partners=found.partners, n_iter=max(found.trace.n_steps, 1),
+        miss_errors=found.miss_errors,
     )  # fmt: skip
     return cleaned.marked(estimate, by_moments=found.partners is None).fixing(fixed)
 
@@ -155,6 +158,7 @@ class Refined(NamedTuple):
     flags: Parameters
     trace: Trace
     partners: Parameters | None
+    miss_errors: Floats | None
 
 
 class Climbed(NamedTuple):
@@ -169,7 +173,9 @@ class Climbed(NamedTuple):
     """The weak priors."""
     trace: Trace
     flat: FlatDirections | None
-    """None if the information is not that of all parameters together."""
+    """None if the information is not that of all parameters together..."""
+    miss_errors: Floats | None = None
+    """... and so are the standard errors of miss rates, of all edges."""
 
 
 def _refine(
@@ -189,6 +195,7 @@ def _refine(
         int(found.totals.n_records), fill(found.network.parameters, NEUTRAL_VALUES[0]),
         fill(errors, np.nan), fill(_flags(found, errors, fixed), Flag.NOT_SCHEDULED), found.trace,
         found.flat and fill(_partners(structure, found.flat, whole, kept), -1),
+        found.miss_errors,
     )  # fmt: skip
 
 
@@ -247,22 +254,28 @@ def _climb_exactly(
     network, trace = best_run([run], "penalised log likelihood")
     if settings.robust:
         robust = robust_covariance(expectation, network, fixed, priors)
-        found = _climbed_together(network, robust.bread, totals, priors, trace)
+        found = _climbed_together(network, robust.bread, totals, fixed, priors, trace)
         errors = robust_errors(expectation, network, fixed, robust, priors)
-        return found._replace(errors=errors)
+        of_misses = fixed.rates.errors(network.structure, network.parameters, robust.sandwich)
+        usual = fixed.rates.errors(network.structure, network.parameters, robust.bread)
+        return found._replace(errors=errors, miss_errors=np.fmax(usual, of_misses))
     covariance = covariance_of(network, expectation.information(network), fixed, priors)
-    return _climbed_together(network, covariance, totals, priors, trace)
+    return _climbed_together(network, covariance, totals, fixed, priors, trace)
 
 
 def _climbed_together(
-    network: NoisyOrNetwork, covariance: Floats, totals: RecordTotals, priors: BetaPriors,
-    trace: Trace,
+    network: NoisyOrNetwork, covariance: Floats, totals: RecordTotals, fixed: Beliefs,
+    priors: BetaPriors, trace: Trace,
 ) -> Climbed:  # fmt: skip
     """Return what follows from the information on all parameters together."""
-    weak = priors.without_beliefs().vector * scale_of(network)
+    structure, rates = network.structure, fixed.rates
+    weak = priors.without_beliefs().vector * scale_of(network, rates)
     flat = flat_directions(covariance, weak)
-    nobody = np.zeros(network.structure.n_diseases, dtype=np.bool_)
-    return Climbed(network, errors_of(network, covariance), totals, nobody, priors, trace, flat)
+    nobody = np.zeros(structure.n_diseases, dtype=np.bool_)
+    return Climbed(
+        network, errors_of(network, covariance, rates), totals, nobody, priors, trace, flat,
+        rates.errors(structure, network.parameters, covariance),
+    )  # fmt: skip
 
 
 def _sample(
@@ -325,9 +338,8 @@ def _scored(
     network, trace = best_run([guard.best(guard.is_little(abs(last_gain)))], BOUNDED)
     if network is not learned:
         covariance = sampled_covariance(records, network, seed, fixed, share)
-    return _climbed_together(
-        network, covariance, totals, BetaPriors.weak(network, share).believing(fixed), trace
-    )
+    weak = BetaPriors.weak(network, share).believing(fixed)
+    return _climbed_together(network, covariance, totals, fixed, weak, trace)
 
 
 def _flags(found: Climbed, errors: Parameters, fixed: Beliefs) -> Parameters:

@@ -242,6 +242,9 @@ class _Point(NamedTuple):
         every = max(round(n_records / looked.n_records), 1)
         information = sampler.inform_causes(network, looked.n_sweeps, seed, every).matrix
         n, n_items = len(model.is_free), len(information) - len(model.is_free)
+        rates = rounds.fixed.rates
+        if n_items:
+            information = rates.information(network.parameters, information)
         _, _, curvature = model.penalty(model.position_of(network.causes), rounds.share)
         information[:n, :n] += rounds.known.believed(network.causes).information
         rounds.known.along(network.causes, np.zeros(len(information)), information)
@@ -266,7 +269,8 @@ class _Point(NamedTuple):
         )
         errors = None
         if n_items:
-            errors = item_errors(network, np.diag(whole)[n:], sampler.known)
+            variances = rates.variances(network.parameters, whole)
+            errors = item_errors(network, variances[n:], sampler.known)
         known = np.nan_to_num(whole[:n, :n])
         length = slope @ known @ slope - noise @ known @ noise
         return cls(

@@ -47,12 +47,8 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
             found[name] = _by_kind(getattr(estimate, name), np.ndarray.tolist)
     if estimate.sources is not None:
         found["sources"] = _texts_document(estimate.sources)
-    beliefs = estimate.beliefs
-    if beliefs is not None and beliefs.weights.vector.any():
-        found["beliefs"] = {
-            "values": _by_kind(beliefs.given, _numbers),
-            "weights": _by_kind(beliefs.weights, _plain),
-        }
+    if estimate.beliefs is not None and estimate.beliefs.weights.vector.any():
+        found["beliefs"] = _beliefs_document(estimate)
     if estimate.explained:
         found["explained"] = [_plain(part._asdict()) for part in estimate.explained]
     if estimate.trace is not None:
@@ -66,6 +62,18 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
         found["lineage"] = _plain(estimate.lineage._asdict())
     if estimate.draws is not None:
         found["draws"] = _plain(estimate.draws.facts())
+    return found
+
+
+def _beliefs_document(estimate: Any) -> dict[str, Any]:
+    beliefs = estimate.beliefs
+    found: dict[str, Any] = {
+        "values": _by_kind(beliefs.given, _numbers),
+        "weights": _by_kind(beliefs.weights, _plain),
+    }
+    if beliefs.rates.any:
+        found["is_miss_rate"] = beliefs.is_rate.tolist()
+        found["miss_errors"] = _numbers(estimate.errors_of_misses())
     return found
 
 
@@ -119,6 +127,7 @@ class _Reader:
             "learned_causes": None if causes is None else _read_causes(causes, network),
             "interval_ends": ends,
             "beliefs": self._beliefs(learned["beliefs"]) if "beliefs" in learned else None,
+            "miss_errors": self._of_edges(learned.get("beliefs", {}), "miss_errors", np.float64),
             "verdict_of_file": None if verdict is None else Verdict.from_document(verdict),
             "lineage": None if made is None else Lineage.from_document(made),
         }
@@ -153,7 +162,15 @@ class _Reader:
         is_given, value = weights.vector > 0.0, values.vector
         if not ((weights.vector >= 0.0) & ((value >= 0.0) & (value <= 1.0) == is_given)).all():
             raise ValueError("'beliefs' has values that are no probabilities, or no weights")
-        return Beliefs.weighted(self._structure, values, weights)
+        rates = self._of_edges(listed, "is_miss_rate", np.bool_)
+        return Beliefs.weighted(self._structure, values, weights, rates)
+
+    def _of_edges(self, listed: Any, name: str, kind: Any) -> Any:
+        """Return something of each edge, in the structure's order; None where there is nothing."""
+        if name not in listed:
+            return None
+        self._check_size(name, listed[name], self._structure.n_edges)
+        return np.array(listed[name], dtype=kind)[self._order]
 
     def _texts(self, listed: Any) -> Parameters:
         texts = np.array([*map(_text_or_none, listed["texts"])], dtype=object)

@@ -74,7 +74,9 @@ def believed_start(start: NoisyOrNetwork, beliefs: Beliefs) -> NoisyOrNetwork:
     if not beliefs.has_weighted:
         return start
     here = beliefs.cases.map(lambda cases: cases > 0.0)
-    return start.with_parameters(here.map(np.where, beliefs.means, start.parameters))
+    rates = beliefs.rates
+    values = here.map(np.where, beliefs.means, rates.put_in(start.parameters))
+    return start.with_parameters(rates.taken_out(values))
 
 
 def with_well_known(network: NoisyOrNetwork, estimate: Estimate) -> NoisyOrNetwork:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noisyor.beliefs import Beliefs
+from noisyor.beliefs import FEWEST_CASES, Beliefs
 from noisyor.em.cause_models import CauseModel, JointModel, LogisticModel, marginals_of
 from noisyor.em.cells import Cells
 from noisyor.em.enumerated import can_be_enumerated, observed_information
@@ -45,7 +45,7 @@ from noisyor.learning.learned_causes import (
 )
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.learning.sampled_together import learn_sampled
-from noisyor.learning.trust import FEWEST_CASES, rests_on_few, rests_on_weak
+from noisyor.learning.trust import rests_on_few, rests_on_weak
 from noisyor.names import Name
 from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.causes import (
@@ -411,6 +411,7 @@ class _Precision(NamedTuple):
         if can_be_enumerated(network, len(records.weights)):
             seen = likelihood.expectation.exact.seen
             observed = observed_information(network, likelihood.model, records, seen)
+            observed = likelihood.fixed.rates.information(network.parameters, observed)
             likelihood.believe(network.causes, np.zeros(len(free)), observed)
             information = observed[np.ix_(free, free)]
         whole = np.full((len(free), len(free)), np.nan)
@@ -431,7 +432,8 @@ def _learned(run: Run, likelihood: MixedLikelihood) -> LearnedTogether:
     n_causes = len(model.is_free)
     log_likelihood = records.score(network, model).log_likelihood
     totals = records.exact.totals
-    errors = item_errors(network, np.diag(known.covariance)[n_causes:], totals.known)
+    variances = likelihood.fixed.rates.variances(network.parameters, known.covariance)
+    errors = item_errors(network, variances[n_causes:], totals.known)
     return LearnedTogether(
         network, trace, model, known.covariance[:n_causes, :n_causes], errors,
         totals, log_likelihood, known.is_weak,
@@ -457,6 +459,7 @@ def _estimate(independent: Estimate, found: LearnedTogether, fixed: Beliefs) -> 
     return replace(
         independent, values=network.parameters, standard_errors=standard_errors, flags=flags,
         trace=found.trace, n_iter=max(found.trace.n_steps, 1), learned_causes=learned,
+        miss_errors=None,
     ).fixing(fixed)  # fmt: skip
 
 

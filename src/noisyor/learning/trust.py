@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from noisyor.beliefs import FEWEST_CASES
 from noisyor.names import Indices
-from noisyor.parameters import Booleans, Floats, Parameters, intervals_of
+from noisyor.parameters import REACH, Booleans, Floats, Parameters, intervals_of
 from noisyor.structure import Structure
 
-FEWEST_CASES = 5.0
-"""Of fewer expected cases a disease's parameters are a guess."""
 MOSTLY = 0.64
 """What rests on priors has more than this part of its variance from them: 0.8 of the spread."""
 LONGEST = 0.9
@@ -40,7 +39,7 @@ def moment_intervals(
     Student's t. Failures and leaks are quotients of uncertain numbers, skewed one way or the other:
     their intervals reach as far as those of equal length, and as those by log odds.
     """
-    wider = float(stdtrit(max(n_groups - 1, 1), 0.975)) / 1.96
+    wider = float(stdtrit(max(n_groups - 1, 1), 0.975)) / REACH
     lower, upper = intervals_of(values.priors, wider * errors.priors, by_log_odds=True)
     failures = _outer_intervals(values.failures, wider * errors.failures)
     leaks = _outer_intervals(values.leaks, wider * errors.leaks)
@@ -135,7 +134,7 @@ def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) 
     """
     diseases, symptoms = structure.edges.T
     with np.errstate(invalid="ignore"):
-        is_untold = ~(1.0 - failures >= 1.96 * errors) & (errors != 0.0)
+        is_untold = ~(1.0 - failures >= REACH * errors) & (errors != 0.0)
 
     is_all = bool(is_untold.mean() > MOST_UNTOLD_OF_ALL) if len(is_untold) else False
 

@@ -438,7 +438,7 @@ class Moments(ArrowSaved):
     def __repr__(self) -> str:
         more = ", some findings unknown" if self.margins is not None else ""
         if self.labelled is not None:
-            more += f", {self.labelled.n_records:,} records labelled"
+            more += f", {self.labelled.n_records:,} records with a label"
         return f"Moments({self.n_records:,} records in {self.n_groups} groups, {self.plan}{more})"
 
 

@@ -20,6 +20,8 @@ from noisyor.errors import (
     NoisyOrError,
     ParameterError,
     StructureError,
+    count_of,
+    give_notice,
     quoted,
     some_of,
 )
@@ -397,11 +399,19 @@ def _unexplained_by(source: Estimate | NoisyOrNetwork, misfits: Any) -> Verdict 
         if misfits.network.structure != source.structure:
             raise ParameterError("the misfits belong to another structure than the report.")
         return Verdict.of(misfits)
-    if misfits is not None:
-        return _read_unexplained(misfits, source.structure)
-    if not isinstance(source, Estimate):
-        return None
-    return source.verdict
+    known = source.verdict if isinstance(source, Estimate) else None
+    if misfits is None:
+        return known
+    found = _read_unexplained(misfits, source.structure)
+    if known is None:
+        return found
+    if found.n_found != known.n_found:
+        give_notice(
+            f"{misfits} has {count_of(found.n_found, 'pair')} that deviate, and the model's own "
+            f"verdict is of {known.n_found:,}: they are those of another fit. The verdict is the "
+            "model's; leave out the misfits to see its pairs."
+        )
+    return known._replace(n_found=found.n_found, pairs=found.pairs)
 
 
 def _read_unexplained(path: Any, structure: Structure) -> Verdict:

@@ -11,7 +11,7 @@ export class Refusal extends Error {
 
 const answerOf = async (response) => {
   const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new Refusal(response.status, answer?.error ?? `The server answered ${response.status}.`);
+  if (!response.ok) throw new Refusal(response.status, answer?.refused ?? `The server answered ${response.status}.`);
   return answer;
 };
 
