@@ -30,6 +30,7 @@ ROOMS = [
     "vocabulary",
     "structure",
     "parameters",
+    "cause_beliefs",
     "beliefs",
     "findings",
     "network",

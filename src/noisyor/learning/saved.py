@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.beliefs import Beliefs
+from noisyor.cause_beliefs import CauseBelief
 from noisyor.em.runs import Trace
 from noisyor.errors import FileError, NoisyOrError
 from noisyor.flags import Flag
@@ -48,10 +49,11 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
     if estimate.sources is not None:
         found["sources"] = _texts_document(estimate.sources)
     beliefs = estimate.beliefs
-    if beliefs is not None and beliefs.weights.vector.any():
+    if beliefs is not None and (beliefs.weights.vector.any() or beliefs.of_causes):
         found["beliefs"] = {
             "values": _by_kind(beliefs.given, _numbers),
             "weights": _by_kind(beliefs.weights, _plain),
+            "causes": [_plain(each._asdict()) for each in beliefs.of_causes],
         }
     if estimate.explained:
         found["explained"] = [_plain(part._asdict()) for part in estimate.explained]
@@ -153,7 +155,8 @@ class _Reader:
         is_given, value = weights.vector > 0.0, values.vector
         if not ((weights.vector >= 0.0) & ((value >= 0.0) & (value <= 1.0) == is_given)).all():
             raise ValueError("'beliefs' has values that are no probabilities, or no weights")
-        return Beliefs.weighted(self._structure, values, weights)
+        of_causes = tuple(map(CauseBelief.from_document, listed.get("causes", ())))
+        return Beliefs.weighted(self._structure, values, weights, of_causes)
 
     def _texts(self, listed: Any) -> Parameters:
         texts = np.array([*map(_text_or_none, listed["texts"])], dtype=object)
@@ -249,4 +252,6 @@ def _read_causes(listed: Mapping[str, Any], network: NoisyOrNetwork) -> LearnedC
     return LearnedCauses(
         network.causes, names, values, errors, covariance,
         None if likelihood is None else float(likelihood),
+        np.array(listed.get("flags", np.zeros(len(values))), dtype=np.uint16),
+        tuple(map(str, listed.get("cautions", ()))),
     )  # fmt: skip
