@@ -107,7 +107,7 @@ def read_cause_beliefs(
             location, row = RowLocation(table, row), row + 1
             if cells["parameter"] in FOLLOWING and not priors.get(cells["disease"]):
                 raise FileError(
-                    f"{location}: an {cells['parameter']} follows from P(disease), the loadings "
+                    f"{location}: this {cells['parameter']} follows from P(disease), the loadings "
                     "and the effects: give a row of the prior instead."
                 )
             if cells["parameter"] in CAUSE_KINDS.values():
@@ -127,20 +127,20 @@ def check_once(beliefs: Iterable[CauseBelief]) -> None:
 
 
 def _of_row(location: RowLocation, structure: Structure, cells: Mapping[str, Any]) -> CauseBelief:
-    parameter, disease, name = cells["parameter"], cells["disease"], cells.get("name")
+    parameter, disease, name = cells["parameter"], cells["disease"] or None, cells.get("name")
     weight, error = cells.get("weight"), cells.get("error")
     is_share = parameter == "share"
     if (error if is_share else weight) is not None:
         raise FileError(
             f"{location}: the belief of a {parameter} has "
-            + ("a weight, how many cases it is worth, and no error." if is_share else
-               "an error, its standard deviation, and no weight.")
+            + ("a weight, how many cases it is worth, and no error."
+               if is_share else "an error, its standard deviation, and no weight.")
         )  # fmt: skip
     if is_share and disease is not None:
         raise FileError(f"{location}: the diseases of a share stand in the column 'name'.")
-    if (not is_share and disease is None) or (parameter != "loading" and name is None):
+    if (not is_share and disease is None) or (parameter != "loading" and not name):
         what = "the diseases, parted by ' + '" if is_share else "a disease, and a covariate as name"
-        raise FileError(f"{location}: a {parameter} needs {what}.")
+        raise FileError(f"{location}: this {parameter} needs {what}.")
     given = weight if is_share else error
     value = cells["value"] if given is None else (cells["value"], given)
     try:
@@ -158,7 +158,7 @@ def _named(structure: Structure, parameter: str, name: Any) -> tuple[str | None,
         name = name, THE_TRAIT
     if not isinstance(name, tuple | list) or len(name) != 2 or not isinstance(name[1], str):
         second = "covariate" if parameter == "effect" else "trait"
-        raise ParameterError(f"the name of an {parameter} is (disease, {second}), not {name!r}.")
+        raise ParameterError(f"the name of each {parameter} is (disease, {second}), not {name!r}.")
     return structure.diseases[structure.disease_index(name[0])], name[1]
 
 

@@ -152,7 +152,7 @@ class LogisticModel(CauseModel):
         """Return the vector with the entries that are fixed."""
         return np.where(self.known.is_fixed, self.known.fixed, position)
 
-    def start_at(self, position: Floats) -> Floats:
+    def start_at(self, position: Floats, must_agree: bool = True) -> Floats:
         """Return a vector to start from: what is known is so, and the traits' signs agree with it.
 
         Nothing tells a trait from its opposite but what is known of loadings.
@@ -171,7 +171,7 @@ class LogisticModel(CauseModel):
         )
         for trait in range(1, 1 + self.n_traits):
             here = known[:, trait]
-            if table[here, trait] @ before[here, trait] < 0.0:
+            if must_agree and table[here, trait] @ before[here, trait] < 0.0:
                 table[~here, trait] *= -1.0
         return table.ravel()
 

@@ -210,12 +210,12 @@ class JointModel(CauseModel):
         """Return kind, disease and name of each entry."""
         found: list[tuple[str, str | None, str]] = []
         for block in self.blocks:
-            names = [structure.diseases[i] for i in block]
-            none = "none" if len(self.blocks) == 1 else f"none of {', '.join(names)}"
-            for state in range(2 ** len(block)):
-                bits = f"{state:0{len(block)}b}"
-                on = [name for name, bit in zip(names, bits, strict=True) if bit == "1"]
-                found.append(("share", None, " + ".join(on) or none))
+            everyone = ", ".join(structure.diseases[i] for i in sorted(block))
+            none = "none" if len(self.blocks) == 1 else f"none of {everyone}"
+            for state in all_states(len(block)):
+                on = sorted(i for i, is_on in zip(block, state.tolist(), strict=True) if is_on)
+                name = " + ".join(structure.diseases[i] for i in on)
+                found.append(("share", None, name or none))
         return found + [("intercept", structure.diseases[i], "") for i in self._rest.tolist()]
 
 

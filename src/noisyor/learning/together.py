@@ -402,11 +402,14 @@ def _starts(likelihood: MixedLikelihood, independent: NoisyOrNetwork) -> list[No
     start, model = likelihood.start_from(independent), likelihood.model
     if not isinstance(model, LogisticModel) or not model.n_traits:
         return [start]
-    found = []
-    for rows in _first_loadings(likelihood, start, model.n_traits):
+    found, loadings = [], _first_loadings(likelihood, start, model.n_traits)
+    if model.known.has_scale:  # the signs of the others are open
+        loadings += [-rows for rows in loadings]
+    for rows in loadings:
         position = model.position_of(start.causes).reshape(model.n_diseases, -1).copy()
         position[:, 1 : 1 + model.n_traits] = rows
-        position = model.start_at(np.where(model.is_free, position.ravel(), 0.0))
+        position = np.where(model.is_free, position.ravel(), 0.0)
+        position = model.start_at(position, must_agree=not model.known.has_scale)
         whole = likelihood.whole_position(start)
         whole[: len(position)] = position
         found.append(likelihood.moved(start, whole[likelihood.is_free]))

@@ -15,6 +15,7 @@ from noisyor.learning.trust import FEWEST_CASES, rests_on_few
 from noisyor.network.causes import Causes
 from noisyor.parameters import Parameters
 
+UNTOLD = "cannot be told from none"
 NOISE = 6.0
 """Of the spread of what chance lets a trait gain: more is seen once in a thousand times."""
 
@@ -67,7 +68,7 @@ def _doubting_traits(learned: LearnedCauses) -> LearnedCauses:
         errors[all_of_it] = np.nan
         flags[all_of_it] |= np.uint16(Flag.WEAK)
         cautions.append(
-            f"The {name} cannot be told from none: by chance alone independent diseases would let "
+            f"The {name} {UNTOLD}: by chance alone independent diseases would let "
             "it explain as much. Its loadings have no intervals; learn with causes='independent', "
             "or with more records."
         )
