@@ -33,7 +33,7 @@ LASTS = "an hour"
 SIZES = (
     ("trait20", 3000, 5),
     ("qmr_trait", 20_000, 3),
-    ("qmr_plain", 20_000, 2),
+    ("qmr_plain", 20_000, 3),
     ("qmr_trait", 100_000, 2),
 )
 """Networks, records and samples."""
