@@ -286,15 +286,16 @@ class Estimate(ShownAsTable, EqualByValue):
     def remarks(self) -> tuple[str, ...]:
         """Return whether the network fails to explain the records, in sentences, and the remedy.
 
-        Nothing where it fits, or where that is not known. Of large networks, whose misfits take
-        long, that they have not been looked for.
+        And which traits cannot be told from none. Nothing where it fits, or where that is not
+        known. Of large networks, whose misfits take long, that they have not been looked for.
         """
+        of_causes = () if self.learned_causes is None else self.learned_causes.cautions
         if self._is_counted and "_misfits" not in vars(self):
             assert self.moments is not None
             if self.moments.counts(2).size > MOST_PRINTED:
-                return ("Whether it explains the records is not known yet: misfits() tells.",)
-        of_causes = () if self.learned_causes is None else self.learned_causes.cautions
-        return of_causes + (() if self.verdict is None else self.verdict.remarks)
+                unknown = "Whether it explains the records is not known yet: misfits() tells."
+                return (*of_causes, unknown)
+        return of_causes if self.verdict is None else (*of_causes, *self.verdict.remarks)
 
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).

@@ -62,7 +62,8 @@ def _doubting_traits(learned: LearnedCauses) -> LearnedCauses:
         is_given = bool(learned.values[(kinds == "loading") & (names == name) & ~is_open].any())
         if is_given or not k:
             continue
-        gained = 0.25 * float(b @ np.linalg.pinv(learned.covariance[np.ix_(here, here)]) @ b)
+        information = np.linalg.pinv(learned.covariance[np.ix_(here, here)], hermitian=True)
+        gained = 0.25 * float(b @ information @ b)
         if gained > 2.0 * k + NOISE * np.cbrt(k):
             continue
         errors[all_of_it] = np.nan
