@@ -59,7 +59,7 @@ def test_the_probabilities_of_a_table_of_edges_are_beliefs(tmp_path):
         ({"priors": {"flu": (2.0, 5)}}, "priors must lie between 0 and 1"),
         ({"priors": {"flu": (0.1, 5, 6)}}, "a belief is .value, weight."),
         ({"errors": {}}, "no kind 'errors'"),
-        ({"loadings": {"a": 1.0}}, r"only P\(disease\) over all people can be fixed"),
+        ({"intercepts": {"flu": 1.0}}, r"follow from P\(disease\) over all people"),
         ([1], "must be Beliefs or a mapping"),
     ],
 )

@@ -110,7 +110,8 @@ def fitted_to(network):
     )
     names = tuple(("value", None, str(i)) for i in range(len(values)))
     errors, covariance = np.full(len(values), 0.1), 0.01 * np.eye(len(values))
-    learned = LearnedCauses(causes, names, values, errors, covariance, 0.0)
+    flags = np.zeros(len(values), np.uint16)
+    learned = LearnedCauses(causes, names, values, errors, covariance, 0.0, flags)
     return replace(estimate, values=network.parameters, learned_causes=learned)
 
 

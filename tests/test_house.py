@@ -31,6 +31,7 @@ ROOMS = [
     "structure",
     "parameters",
     "miss_rates",
+    "cause_beliefs",
     "beliefs",
     "findings",
     "network",

@@ -9,6 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from noisyor.cause_beliefs import (
+    CAUSE_KINDS,
+    CauseBelief,
+    cause_beliefs,
+    check_once,
+    read_cause_beliefs,
+)
 from noisyor.errors import FileError, NoisyOrError, ParameterError, quoted
 from noisyor.flags import Flag
 from noisyor.immutable import Immutable
@@ -36,8 +43,6 @@ Given = tuple[Floats, Floats]
 
 MOST_CASES = 1e12
 """Beyond it nothing but rounding errors would be left of what records say."""
-OF_CAUSES = "intercepts", "loadings", "effects", "shares"
-"""What else networks have whose diseases occur together."""
 FEWEST_CASES = 5.0
 """Cases from which on something counts as known; of fewer, a disease's parameters are a guess."""
 
@@ -53,6 +58,13 @@ class Beliefs(Immutable):
         Mappings from names to (value, weight), or to a value alone, which is then fixed: a belief
         of infinite weight. A failure's name is disease and symptom. Or an array of fixed values
         for each in the structure's order, NaN where it is to be learned.
+    loadings, effects
+        Of diseases that depend on traits and covariates: mappings to (value, standard error), or
+        to a value alone, which is then fixed. The name of a loading is its disease, or disease and
+        trait ("trait 2"); that of an effect is disease and covariate ("age", "sex=f").
+    shares
+        Of a joint distribution: a mapping from the diseases that are present, `("flu", "cold")`, or
+        "none", to (value, weight), or to a value that is fixed.
 
     Examples
     --------
@@ -62,7 +74,7 @@ class Beliefs(Immutable):
     Beliefs(1 of 1 priors, 0 of 2 failures, 1 of 2 leaks; 1 of them fixed)
     """
 
-    __slots__ = ("given", "mask", "rates", "structure", "values", "weights")
+    __slots__ = ("given", "mask", "of_causes", "rates", "structure", "values", "weights")
 
     structure: Structure
     given: Parameters
@@ -76,6 +88,8 @@ class Beliefs(Immutable):
     rates: MissRates
     """The codes of which a sensitivity is known: what stands for their failures is
     1 - sensitivity."""
+    of_causes: tuple[CauseBelief, ...]
+    """What is known of how diseases occur together, and depend on covariates."""
 
     def __init__(
         self,
@@ -84,13 +98,18 @@ class Beliefs(Immutable):
         priors: Mapping[Name, Any] | Any = None,
         failures: Mapping[tuple[Name, Name], Any] | Any = None,
         leaks: Mapping[Name, Any] | Any = None,
+        loadings: Mapping[Any, Any] | None = None,
+        effects: Mapping[tuple[Name, str], Any] | None = None,
+        shares: Mapping[Any, Any] | None = None,
     ) -> None:
         if not isinstance(structure, Structure):
             raise ParameterError(f"expected a Structure, not {type(structure).__name__}.")
         given = zip(KINDS, (priors, failures, leaks), strict=True)
         checked = [_checked(structure, kind, each) for kind, each in given]
+        more = zip(CAUSE_KINDS, (loadings, effects, shares), strict=True)
+        of_causes = [found for kind, each in more for found in cause_beliefs(structure, kind, each)]
         values, weights = (Parameters(*each) for each in zip(*checked, strict=True))
-        self._put(structure, values, weights)
+        self._put(structure, values, weights, of_causes=tuple(of_causes))
 
     @classmethod
     def weighted(
@@ -99,13 +118,14 @@ class Beliefs(Immutable):
         given: Parameters,
         weights: Parameters,
         rates: Booleans | None = None,
+        of_causes: tuple[CauseBelief, ...] = (),
     ) -> "Beliefs":
         """Return beliefs from values, NaN where there is none, and weights of all parameters.
 
         `rates` are the edges to codes whose miss rates are given, in place of failures.
         """
         found = Beliefs.__new__(Beliefs)
-        found._put(structure, given, weights, rates)
+        found._put(structure, given, weights, rates, of_causes)
         return found
 
     def _put(
@@ -114,8 +134,11 @@ class Beliefs(Immutable):
         given: Parameters,
         weights: Parameters,
         rates: Booleans | None = None,
+        of_causes: tuple[CauseBelief, ...] = (),
     ) -> None:
+        check_once(of_causes)
         self.structure, self.given, self.weights = structure, given, weights
+        self.of_causes = of_causes
         none = np.zeros(structure.n_edges, dtype=np.bool_)
         self.rates = MissRates.of(structure, none if rates is None else rates)
         self.mask = weights.map(np.isinf)
@@ -129,6 +152,11 @@ class Beliefs(Immutable):
             raise ParameterError(f"expected a NoisyOrNetwork, not {type(network).__name__}.")
         if not kinds:
             raise ParameterError(f"say what to fix: {', '.join(KINDS)}.")
+        if set(kinds) & set(CAUSE_KINDS):
+            raise ParameterError(
+                "loadings, effects and shares are fixed one by one, by a mapping or by the rows of "
+                "a summary."
+            )
         _check_kinds(kinds)
         for kind in kinds if getattr(network, "flags", None) is not None else ():
             n_missing = np.count_nonzero(getattr(network.flags, kind) & Flag.NOT_LEARNED)
@@ -144,7 +172,8 @@ class Beliefs(Immutable):
         """Read a table with the columns parameter, disease, symptom, value and, perhaps, weight.
 
         Without a weight a value is fixed. It is a part of what `Estimate.save_summary` writes: the
-        rows that are known (docs/formats.md).
+        rows that are known (docs/formats.md). Rows of loadings, effects and shares have a column
+        name, and those of loadings and effects an error in place of a weight.
         """
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
@@ -161,10 +190,11 @@ class Beliefs(Immutable):
             pair = value if weight is None else (value, weight)
             found = _located(row.location, row.kind, row.name, pair)
             values[row.kind][row.index], weights[row.kind][row.index] = found
-        given = Parameters(**values)
-        if not np.isfinite(given.vector).any():
+        given, known = Parameters(**values), Parameters(**weights).map(_or_zero)
+        of_causes = read_cause_beliefs(path, structure, known.priors > 0.0)
+        if not np.isfinite(given.vector).any() and not of_causes:
             raise FileError(f"{path} has no row: there is nothing to fix.")
-        return cls.weighted(structure, given, Parameters(**weights).map(_or_zero))
+        return cls.weighted(structure, given, known, of_causes=of_causes)
 
     @classmethod
     def of_edges(cls, path: PathLike, structure: Structure) -> "Beliefs":
@@ -197,7 +227,7 @@ class Beliefs(Immutable):
     @property
     def has_weighted(self) -> bool:
         """True if something is believed and not fixed."""
-        return bool(self.cases.vector.any())
+        return bool(self.cases.vector.any()) or any(not each.is_fixed for each in self.of_causes)
 
     @property
     def cases(self) -> Parameters:
@@ -274,6 +304,7 @@ class Beliefs(Immutable):
             is_other.map(np.where, other.given, self.given),
             is_other.map(np.where, other.weights, self.weights),
             self.is_rate | other.is_rate,
+            self.of_causes + other.of_causes,
         )
 
     def apply(self, kind: str, values: Floats) -> Floats:
@@ -295,21 +326,29 @@ class Beliefs(Immutable):
             return NotImplemented
         same = self.given == other.given and self.weights == other.weights
         same = same and np.array_equal(self.rates.edges, other.rates.edges)
+        same = same and set(self.of_causes) == set(other.of_causes)
         return self.structure == other.structure and same
 
     def __hash__(self) -> int:
-        return hash((self.structure, self.given, self.weights))
+        return hash((self.structure, self.given, self.weights, frozenset(self.of_causes)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Beliefs.weighted, (self.structure, self.given, self.weights, self.is_rate)
+        given = self.structure, self.given, self.weights, self.is_rate, self.of_causes
+        return Beliefs.weighted, given
 
     def __repr__(self) -> str:
-        return f"Beliefs({self._counted()}; {int(self.mask.vector.sum()):,} of them fixed)"
+        n_fixed = int(self.mask.vector.sum()) + sum(each.is_fixed for each in self.of_causes)
+        return f"Beliefs({self._counted()}; {n_fixed:,} of them fixed)"
 
     def _counted(self) -> str:
-        return ", ".join(
+        found = [
             f"{int(np.count_nonzero(weights)):,} of {len(weights):,} {kind}"
             for kind, weights in zip(KINDS, self.weights, strict=True)
+        ]
+        kinds = [each.parameter for each in self.of_causes]
+        return ", ".join(
+            found
+            + [f"{kinds.count(one):,} {kind}" for kind, one in CAUSE_KINDS.items() if one in kinds]
         )
 
 
@@ -323,6 +362,9 @@ class Fixed(Beliefs):
     priors, failures, leaks
         Mappings from names to values (a failure's name is disease and symptom), or an array with
         a value for each in the structure's order, NaN where it is to be learned.
+    loadings, effects, shares
+        Mappings from names to values, as `Beliefs` takes them: a loading of 0 says that a disease
+        does not depend on the trait.
 
     Examples
     --------
@@ -351,7 +393,7 @@ def _as_beliefs(given: Any, structure: Structure) -> Beliefs:
     if given is None:
         return Beliefs(structure)
     if isinstance(given, Mapping):
-        _check_kinds(given)
+        _check_kinds(given, (*KINDS, *CAUSE_KINDS))
         return Beliefs(structure, **given)
     if not isinstance(given, Beliefs):
         raise ParameterError(
@@ -363,17 +405,14 @@ def _as_beliefs(given: Any, structure: Structure) -> Beliefs:
     return given
 
 
-def _check_kinds(kinds: Iterable[str]) -> None:
+def _check_kinds(kinds: Iterable[str], known: Iterable[str] = KINDS) -> None:
     for kind in kinds:
-        if kind not in KINDS:
+        if kind not in known:
             more = ""
-            if kind in OF_CAUSES:
-                more = (
-                    " Of how diseases occur together only P(disease) over all people can be fixed "
-                    "or believed: 'priors'."
-                )
+            if kind == "intercepts":
+                more = " Intercepts follow from P(disease) over all people: fix 'priors'."
             raise ParameterError(
-                f"there is no kind {quoted(kind)} to fix; known are {', '.join(KINDS)}.{more}"
+                f"there is no kind {quoted(kind)} to fix; known are {', '.join(known)}.{more}"
             )
 
 

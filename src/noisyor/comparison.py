@@ -1,6 +1,7 @@
 """compare_models: which of several models describes records best."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Unpack
 
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from noisyor.errors import ParameterError, quoted
+from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
@@ -17,6 +18,7 @@ from noisyor.inference.flat import Floats
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learner import NoisyOrLearner
 from noisyor.learning.together import Together
+from noisyor.learning.together_estimate import UNTOLD
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
@@ -186,12 +188,14 @@ class _Data(NamedTuple):
         records = self.findings.with_structure(_structure(learner))
         fresh: NoisyOrLearner = clone(learner)
         if self.people is None:
-            return fresh.fit(records)
+            with _told_by_the_table():
+                return fresh.fit(records)
         # In one table with the records a column of numbers can be called a category.
         table = records.to_arrow()
         for name in self.people.column_names:
             table = table.append_column(name, self.people[name])
-        return fresh.fit(table, covariates=list(self.names), unknown_covariates=self.unknown)
+        with _told_by_the_table():
+            return fresh.fit(table, covariates=list(self.names), unknown_covariates=self.unknown)
 
     def score(self, learner: NoisyOrLearner) -> float:
         """Return the mean log likelihood of the records."""
@@ -242,6 +246,16 @@ def _check(models: Mapping[str, NoisyOrLearner], held_out: float) -> None:
         symptoms = learner.structure.symptoms
     if isinstance(held_out, bool) or not 0.0 <= held_out < 1.0:
         raise ParameterError(f"held_out must be a share from 0 to 1, not {quoted(held_out)}.")
+
+
+@contextmanager
+def _told_by_the_table() -> Iterator[None]:
+    """Leave out that a trait cannot be told from none, which a comparison tells by itself."""
+    with collected_notices() as notices:
+        yield
+    for notice in notices:
+        if UNTOLD not in notice:
+            give_notice(notice)
 
 
 def _structure(learner: NoisyOrLearner) -> Structure:

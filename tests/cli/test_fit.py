@@ -22,6 +22,7 @@ from noisyor import (
     find_schedule,
     read_model,
 )
+from noisyor.network import Trait
 from noisyor.report.content import content_of
 
 
@@ -444,6 +445,35 @@ def test_fit_with_beliefs_of_a_table_and_of_the_structure(run, labelled_files):
     code, _, err = run("fit", edges, labelled_files / "records.csv", "-o", learned)
     assert code == 0
     assert "are beliefs about 8 edges" in " ".join(err.split())
+
+
+def test_fit_with_loadings_that_are_known(run, tmp_path):
+    edges = [(f"d{i}", f"s{i}{x}") for i in range(4) for x in range(3)]
+    structure = Structure.from_edges(edges)
+    truth = NoisyOrNetwork(
+        structure, None, [0.3] * 12, [0.02] * 12, causes=Trait([-1.0] * 4, [1.5, 1.2, 1.3, 0.0])
+    )
+    structure.save(tmp_path / "structure.json")
+    truth.sample(2000, rng=0).to_parquet(tmp_path / "records.parquet")
+    known = tmp_path / "known.csv"
+    known.write_text(
+        "parameter,disease,symptom,name,value,error\nloading,d3,,,0,\nloading,d0,,trait,1.5,0.2\n"
+    )
+    learn = "fit", tmp_path / "structure.json", tmp_path / "records.parquet"
+    learn = *learn, "-o", tmp_path / "learned.json", "--beliefs", known
+    code, out, _ = run(*learn, "--causes", "trait", "--report", tmp_path / "report.html")
+    assert code == 0
+    assert re.search(r"d3\W+loading\W+trait\W+0\.000\W+fixed", out), out
+    estimate = Estimate.load(tmp_path / "learned.json")
+    assert estimate.network.causes.loadings[3, 0] == 0.0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "of loadings and effects its standard error" in page
+    code, out, _ = run(*learn, "--causes", "trait", "--json")
+    loadings = [x for x in json.loads(out)["causes"]["parameters"] if x["parameter"] == "loading"]
+    assert [row["flags"] for row in loadings] == ["", "", "", "fixed"]
+    code, _, err = run(*learn)
+    assert code == 2
+    assert "learn with causes='trait', from records, or leave it out" in " ".join(err.split())
 
 
 def test_fit_with_codes_that_can_be_wrong(run, labelled_files):

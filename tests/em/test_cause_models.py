@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from em.test_mixed import random_case
-from noisyor.em.cause_models import JointModel, LogisticModel
+from noisyor.em.cause_models import LogisticModel
+from noisyor.em.joint_model import JointModel
 from together import KINDS, random_together
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
-from noisyor.em.cause_models import JointModel, LogisticModel
+from noisyor.em.cause_models import LogisticModel
 from noisyor.em.enumerated import can_be_enumerated, observed_information
+from noisyor.em.joint_model import JointModel
 from noisyor.em.mixed import MixedExpectation
 from noisyor.exchange import read_model
 from noisyor.learning.together import SHARE

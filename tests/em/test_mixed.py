@@ -6,8 +6,9 @@ import pytest
 import naive
 from noisyor import Findings, Fixed
 from noisyor.em import states
-from noisyor.em.cause_models import JointModel, LogisticModel
+from noisyor.em.cause_models import LogisticModel
 from noisyor.em.expected import BetaPriors
+from noisyor.em.joint_model import JointModel
 from noisyor.em.mixed import MixedExpectation, MixedLikelihood
 from noisyor.network.design import Design
 from together import as_naive, random_together

@@ -21,7 +21,8 @@ def learned(causes, values, size=0.01):
     names = tuple(("entry", None, str(number)) for number in range(len(values)))
     errors = np.full(len(values), np.sqrt(size))
     covariance = size * np.eye(len(values))
-    return LearnedCauses(causes, names, np.array(values, float), errors, covariance, -10.0)
+    flags = np.zeros(len(values), np.uint16)
+    return LearnedCauses(causes, names, np.array(values, float), errors, covariance, -10.0, flags)
 
 
 def trait_values():
@@ -79,6 +80,7 @@ def test_shares_stay_within_their_bounds():
     table = LearnedCauses(
         Joint([0.99, 0.01]), (("share", None, "none"), ("share", None, "a")),
         np.array([0.99, 0.01]), np.array([0.02, 0.02]), 4e-4 * np.eye(2), -1.0,
+        np.zeros(2, np.uint16),
     ).table().to_pylist()  # fmt: skip
     assert table[0]["upper"] == 1.0
     assert table[1]["lower"] == 0.0

@@ -123,3 +123,40 @@ def test_too_many_combinations_are_refused():
             fixed=Fixed(network.structure), share=1.0, settings=EMSettings(),
             progress=lambda _: None,
         )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_loadings_and_effects_that_are_known_are_sampled_too(monkeypatch):
+    network, findings, people = case(3000, 1)
+    known = {
+        "fixed": {"loadings": {"d3": -0.9}, "effects": {("d0", "age"): 0.0, ("d1", "site"): 0.0}},
+        "beliefs": {"loadings": {"d0": (1.4, 0.2)}, "effects": {("d2", "site=a"): (0.4, 0.1)}},
+        "covariates": people,
+    }
+    found = []
+    for most in (together_module.MOST_TOGETHER, 0):
+        monkeypatch.setattr(together_module, "MOST_TOGETHER", most)
+        learner = NoisyOrLearner(network.structure, causes="trait")
+        found.append(learner.fit(findings, **known).estimate_.learned_causes)
+    exact, sampled = found
+    assert sampled.log_likelihood is None
+    for each in found:
+        assert each.causes.loadings[3, 0] == -0.9
+        assert each.causes.effects.coefficients[0, 0] == 0.0
+        assert not each.causes.effects.coefficients[1, 1:].any()
+    is_known = (exact.standard_errors > 0.0) & (sampled.standard_errors > 0.0)
+    assert is_known.sum() >= 10
+    off = (exact.values - sampled.values)[is_known] / exact.standard_errors[is_known]
+    assert np.sqrt((off**2).mean()) < 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fixed", [{"loadings": {"d3": 0.0}}, {"effects": {("d3", "age"): 0.0}}])
+def test_a_fixed_zero_is_kept_where_traits_are_standardised(monkeypatch, fixed):
+    network, findings, people = case(2000, 4)
+    monkeypatch.setattr(together_module, "MOST_TOGETHER", 0)
+    learner = NoisyOrLearner(network.structure, causes="trait", max_iter=10)
+    causes = learner.fit(findings, fixed=fixed, covariates=people).network_.causes
+    zero = causes.loadings[3, 0] if "loadings" in fixed else causes.effects.coefficients[3, 0]
+    assert zero == 0.0
+    assert np.abs(causes.loadings[:3]).min() > 0.3

@@ -7,7 +7,17 @@ import pandas as pd
 import pyarrow.csv as pa_csv
 import pytest
 
-from noisyor import Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure, posterior
+from noisyor import (
+    Estimate,
+    Findings,
+    Fixed,
+    NoisyOrError,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+    posterior,
+)
 from noisyor.network import Covariate, Effects, Independent, Joint, Trait
 from together import small_network, small_structure
 
@@ -106,10 +116,10 @@ def test_independent_diseases_have_small_loadings():
     rng = np.random.default_rng(5)
     network = small_network(Independent([0.2, 0.3, 0.25, 0.15]), rng)
     findings = network.sample(2000, rng=6)
-    learner = NoisyOrLearner(network.structure, causes="trait").fit(findings)
-    table = learner.estimate_.learned_causes.table().to_pandas()
-    loadings = table[table.parameter == "loading"]
-    assert np.abs(loadings.value / loadings.standard_error).max() < 4.0
+    learner = NoisyOrLearner(network.structure, causes="trait")
+    with pytest.warns(NoisyOrWarning, match="cannot be told from none"):
+        learner.fit(findings)
+    assert loadings_of(learner.estimate_).standard_error.isna().all()
     plain = NoisyOrLearner(network.structure).fit(findings)
     gain = 2000 * (learner.score(findings) - plain.score(findings))
     assert -1.0 < gain < 12.0
@@ -198,6 +208,115 @@ def test_priors_can_be_fixed_and_believed(causes):
     assert known.priors.standard_errors[0] == 0.0
     assert known.priors.values[1] == pytest.approx(p[1], rel=0.02)
     assert known.priors.standard_errors[1] < 0.3 * free.priors.standard_errors[1]
+
+
+TRAIT = Trait([-1.0] * 4, [1.5, 1.0, 1.2, 0.0])
+
+
+@pytest.fixture(scope="module")
+def trait_records():
+    return small_network(TRAIT, np.random.default_rng(0)).sample(2000, rng=1)
+
+
+def loadings_of(estimate):
+    table = estimate.learned_causes.table().to_pandas()
+    return table[table.parameter == "loading"].reset_index()
+
+
+def test_loadings_can_be_fixed_and_believed(trait_records, tmp_path):
+    structure = small_structure()
+    learner = NoisyOrLearner(structure, causes="trait")
+    free = loadings_of(learner.fit(trait_records).estimate_)
+    known = {"fixed": {"loadings": {"d3": 0.0}}, "beliefs": {"loadings": {"d1": (1.0, 0.1)}}}
+    estimate = learner.fit(trait_records, **known).estimate_
+    found = loadings_of(estimate)
+    assert found.value[3] == found.standard_error[3] == 0.0
+    assert found["flags"].tolist() == ["", "", "", "fixed"]
+    assert 100.0 < 1.0 / found.standard_error[1] ** 2 < 200.0  # both add up
+    rows = [row for row in estimate.summary() if row["parameter"] == "loading"]
+    assert rows[1]["belief"] == 1.0
+    assert rows[1]["belief_error"] == pytest.approx(0.1)
+    assert rows[1]["weight"] is None
+    assert rows[1]["records_alone"] == pytest.approx(free.value[1], abs=0.1)
+    assert rows[3]["flag_codes"] == "fixed"
+    estimate.save(tmp_path / "learned.json")
+    again = Estimate.load(tmp_path / "learned.json")
+    assert (again, again.beliefs) == (estimate, estimate.beliefs)
+    # The rows of a summary are a table of what is fixed.
+    estimate.save_summary(tmp_path / "summary.csv")
+    fixed = Fixed.load(tmp_path / "summary.csv", structure)
+    same = learner.fit(trait_records, fixed=fixed).estimate_
+    assert loadings_of(same).value.tolist() == pytest.approx(found.value.tolist())
+    assert set(loadings_of(same)["flags"]) == {"fixed"}
+
+
+def test_a_belief_that_records_contradict_is_told(trait_records):
+    learner = NoisyOrLearner(small_structure(), causes="trait")
+    beliefs = {"loadings": {"d3": (1.0, 0.2)}}
+    with pytest.warns(NoisyOrWarning, match="the loading of 'd3' on 'trait': believed 1 .error"):
+        learner.fit(trait_records, beliefs=beliefs)
+
+
+def test_effects_can_be_fixed_and_believed():
+    rng = np.random.default_rng(2)
+    frame = small_network(Independent([0.2] * 4), rng).sample(1500, rng=1).to_arrow().to_pandas()
+    frame["age"], frame["sex"] = rng.integers(20, 80, 1500), rng.choice(["f", "m"], 1500)
+    known = {
+        "fixed": {"effects": {("d0", "age"): 0.0, ("d1", "sex"): 0.0, ("d2", "age"): 0.02}},
+        "beliefs": {"effects": {("d2", "sex=f"): (0.2, 0.05)}},
+    }
+    learner = NoisyOrLearner(small_structure()).fit(frame, covariates=["age", "sex"], **known)
+    table = learner.estimate_.learned_causes.table()
+    assert table.row("effect", "d0", "age")["value"] == 0.0
+    assert table.row("effect", "d2", "age")["value"] == pytest.approx(0.02)
+    for level in "fm":
+        row = table.row("effect", "d1", f"sex={level}")
+        assert row["value"] == row["standard_error"] == 0.0
+    one, other = (table.row("effect", "d2", f"sex={level}") for level in "fm")
+    assert one["value"] == pytest.approx(-other["value"])
+    assert 0.1 < one["value"] < 0.2
+    assert one["standard_error"] < 0.055
+
+
+def test_shares_can_be_fixed_and_believed(trait_records):
+    structure = small_structure()
+    learner = NoisyOrLearner(structure, causes="joint")
+    known = {
+        "fixed": {"shares": {("d0", "d1", "d2", "d3"): 0.0, "none": 0.4}},
+        "beliefs": {"shares": {"d3": (0.1, 1e5)}},
+    }
+    estimate = learner.fit(trait_records, **known).estimate_
+    rows = {row["name"]: row for row in estimate.learned_causes.table()}
+    assert rows["d0 + d1 + d2 + d3"]["value"] == 0.0
+    assert rows["none"]["value"] == pytest.approx(0.4)
+    assert rows["none"]["standard_error"] == 0.0
+    believed = rows["d3"]
+    assert believed["value"] == pytest.approx(0.1, rel=0.05)
+    assert believed["standard_error"] == pytest.approx(np.sqrt(0.1 * 0.9 / 1e5), rel=0.1)
+    everything = posterior(estimate.network, structure.symptoms).probabilities
+    assert everything.min() < 0.5  # nobody has all of them
+
+
+@pytest.mark.parametrize(
+    ("causes", "known", "message"),
+    [
+        ("independent", {"loadings": {"d0": 0.0}}, "learn with causes='trait'"),
+        ("independent", {"shares": {"none": 0.5}}, "learn with causes='joint'"),
+        ("independent", {"effects": {("d0", "age"): 0.0}}, "learn with covariates"),
+        ("trait", {"loadings": dict.fromkeys(["d0", "d1"], 0.0)}, "only 2 diseases may depend on"),
+        ("trait", {"loadings": dict.fromkeys(["d0", "d1", "d2", "d3"], 0.0)}, "it does nothing"),
+        (
+            "joint",
+            {"priors": {"d0": 0.1}, "shares": {"d0": 0.5}},
+            "fixed shares and fixed priors contradict each other",
+        ),
+    ],
+)
+def test_what_cannot_be_fixed_is_said(causes, known, message):
+    structure = small_structure()
+    records = np.random.default_rng(0).integers(0, 2, size=(50, structure.n_symptoms))
+    with pytest.raises(NoisyOrError, match=message):
+        NoisyOrLearner(structure, causes=causes).fit(records, fixed=known)
 
 
 def test_thirteen_diseases_are_too_many_for_a_joint_distribution():

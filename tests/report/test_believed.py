@@ -2,7 +2,15 @@
 
 import pytest
 
-from noisyor import Estimate, NoisyOrLearner, NoisyOrWarning, datasets
+from noisyor import (
+    Estimate,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+    datasets,
+)
+from noisyor.network import Trait
 from noisyor.report.believed import believed
 from noisyor.report.content import content_of
 
@@ -35,3 +43,16 @@ def test_without_beliefs_there_is_no_section(estimate):
     plain = NoisyOrLearner(NETWORK.structure).fit(RECORDS, fixed={"priors": {"A": 0.5}}).estimate_
     assert believed(content_of(plain)) == ""
     assert believed(content_of(estimate.network)) == ""
+
+
+def test_beliefs_in_loadings_stand_there_too():
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(3) for x in range(4)])
+    causes = Trait([-1.0] * 3, [1.2] * 3)
+    network = NoisyOrNetwork(structure, None, [0.3] * 12, [0.02] * 12, causes=causes)
+    learner = NoisyOrLearner(structure, causes="trait")
+    beliefs = {"loadings": {"d1": (1.25, 0.35)}, "priors": {"d0": (0.3, 55)}}
+    estimate = learner.fit(network.sample(2000, rng=2), beliefs=beliefs).estimate_
+    page = believed(content_of(estimate))
+    assert "2 parameters" in page
+    for text in ("loading", "trait", ">0.35<", ">55<"):
+        assert text in page

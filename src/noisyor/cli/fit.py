@@ -102,14 +102,15 @@ def fit(
         str | None,
         typer.Option(
             help="Fix parameters at these values: a table with the columns parameter, disease, "
-            "symptom, value (.csv, .parquet), or a network with --relearn."
+            "symptom, value, and name for loadings, effects and shares (.csv, .parquet), or a "
+            "network with --relearn."
         ),
     ] = None,
     beliefs: Annotated[
         Path | None,
         typer.Option(
             help="What is believed of parameters: the same table with a column weight, how many "
-            "cases each value is worth."
+            "cases each value is worth, and for loadings and effects a column error."
         ),
     ] = None,
     codes: Annotated[

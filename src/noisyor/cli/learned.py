@@ -123,7 +123,10 @@ def show_causes(estimate: "noisyor.Estimate") -> None:
             continue
         error = row["standard_error"]
         names = row["disease"] or "", row["parameter"], row["name"]
-        rows.append([*names, f"{row['value']:.3f}", "unknown" if error is None else f"{error:.3f}"])
+        text = "unknown" if error is None else f"{error:.3f}"
+        if row["flags"] == "fixed":
+            text = "fixed"
+        rows.append([*names, f"{row['value']:.3f}", text])
     likelihood = ""
     if learned.log_likelihood is not None:
         likelihood = f"; log likelihood {learned.log_likelihood:,.2f}"

@@ -1,15 +1,21 @@
-"""The parameters of causes as one vector: what is learned of how diseases occur together."""
+"""The parameters of causes as one vector: what is learned of how diseases occur together.
 
-from dataclasses import dataclass
-from typing import Any
+`LogisticModel` has those of traits and covariates, `JointModel` (joint_model.py) shares.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
+from noisyor.cause_beliefs import CauseBelief
+from noisyor.em.known_entries import KnownEntries, known_numbers
 from noisyor.em.maximum import MOST_LOG_ODDS
 from noisyor.em.mixed_kernels import FlatCauses, MixedScores
 from noisyor.em.states import StateShares, all_states
 from noisyor.inference.flat import Booleans, Floats
-from noisyor.network import Effects, Independent, Joint, Trait
+from noisyor.network import Effects, Independent, Trait
 from noisyor.network.causes import Causes, trait_grid
 from noisyor.network.design import Design
 from noisyor.parameters import from_log_odds, log_odds
@@ -19,14 +25,27 @@ LOADING_SPREAD, NUMBER_SPREAD = 5.0, 5.0
 """Weak normal priors: standard deviations of loadings, and of the effects of numbers."""
 FIRST_SPREAD = 1.0
 """Of the effects of categories, until they say how much they differ."""
-SHARE_SIZE = 1.0
-"""Cases that the weak prior of shares counts for, in each block."""
 MOST_TURNS = 200
 """Until P(disease) is what it is to be."""
 
 
 class CauseModel:
     """Parameters of causes as one vector, without bounds."""
+
+    known: KnownEntries
+    """What is known of its entries beforehand."""
+
+    def knowing(self, structure: Structure, beliefs: Sequence[CauseBelief]) -> Self:
+        """Return the model of which something is known beforehand."""
+        raise NotImplementedError
+
+    def with_fixed(self, position: Floats) -> Floats:
+        """Return the vector with the entries that are fixed."""
+        raise NotImplementedError
+
+    def as_given(self, causes: Causes) -> Causes:
+        """Return causes in which fixed entries are what was given, to the last digit."""
+        return causes
 
     def position_of(self, causes: Causes) -> Floats:
         """Return the vector."""
@@ -81,7 +100,7 @@ class CauseModel:
         some = self.gauges()
         gauges = np.zeros((len(is_free), some.shape[1]))
         gauges[: len(some)] = some
-        return gauges[is_free]
+        return gauges[is_free][:, ~gauges[~is_free].any(axis=0)]
 
     def is_gauge(self, directions: Floats, is_free: Booleans) -> Booleans:
         """Return True for directions of free parameters, a column each, that are gauges.
@@ -114,6 +133,47 @@ class LogisticModel(CauseModel):
     effects: Effects | None
     spreads: Floats
     """The standard deviations of the weak priors of the columns of the design."""
+    known: KnownEntries = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.known = KnownEntries.nothing(self.n_diseases * self._width)
+
+    def knowing(self, structure: Structure, beliefs: Sequence[CauseBelief]) -> "LogisticModel":
+        """Return the model of which something is known beforehand."""
+        is_zero = ~self.is_free
+        return self._with(known_numbers(self.names(structure), self.effects, beliefs, is_zero))
+
+    def _with(self, known: KnownEntries) -> "LogisticModel":
+        found = replace(self)
+        found.known = known
+        return found
+
+    def with_fixed(self, position: Floats) -> Floats:
+        """Return the vector with the entries that are fixed."""
+        return np.where(self.known.is_fixed, self.known.fixed, position)
+
+    def start_at(self, position: Floats, must_agree: bool = True) -> Floats:
+        """Return a vector to start from: what is known is so, and the traits' signs agree with it.
+
+        Nothing tells a trait from its opposite but what is known of loadings.
+        """
+        rows, means, _ = self.known.linear
+        found, is_known = self.with_fixed(position), self.known.is_fixed.copy()
+        for row, mean in zip(rows, means, strict=True):
+            at = int(np.argmax(np.abs(row)))
+            if self.known.has_own_prior[at]:
+                found[at], is_known[at] = mean / row[at], True
+        shape = self.n_diseases, self._width
+        table, before, known = (
+            found.reshape(shape),
+            position.reshape(shape),
+            is_known.reshape(shape),
+        )
+        for trait in range(1, 1 + self.n_traits):
+            here = known[:, trait]
+            if must_agree and table[here, trait] @ before[here, trait] < 0.0:
+                table[~here, trait] *= -1.0
+        return table.ravel()
 
     @classmethod
     def of(cls, n_diseases: int, n_traits: int, design: Design | None) -> "LogisticModel":
@@ -144,7 +204,7 @@ class LogisticModel(CauseModel):
         free = np.ones((self.n_diseases, self._width), dtype=np.bool_)
         for trait in range(1, self.n_traits):
             free[:trait, 1 + trait] = False
-        return free.ravel()
+        return free.ravel() & ~self.known.is_fixed
 
     def position_of(self, causes: Causes) -> Floats:
         """Return intercept, loadings and coefficients of each disease, one after the other."""
@@ -209,7 +269,8 @@ class LogisticModel(CauseModel):
         first, second = np.empty_like(table), np.empty_like(table)
         first[:, 0], second[:, 0] = share * (0.5 - p), share * p * (1.0 - p)
         spreads = np.concatenate([np.full(self.n_traits, LOADING_SPREAD), self.spreads])
-        rest = table[:, 1:]
+        is_believed = self.known.has_own_prior.reshape(table.shape)[:, 1:]
+        spreads, rest = np.where(is_believed, np.inf, spreads), table[:, 1:]
         value -= 0.5 * float((rest**2 / spreads**2).sum())
         first[:, 1:], second[:, 1:] = -rest / spreads**2, 1.0 / spreads**2
         return value, first.ravel(), second.ravel()
@@ -262,16 +323,17 @@ class LogisticModel(CauseModel):
         if self.effects is None:
             return self
         start = 1 + self.n_traits
-        table = position.reshape(self.n_diseases, -1)[:, start:]
+        learned = np.where(self.known.is_fixed, np.nan, position)
+        table = learned.reshape(self.n_diseases, -1)[:, start:]
         errors = variances.reshape(self.n_diseases, -1)[:, start:]
         spreads, at = self.spreads.copy(), 0
         for each in self.effects.covariates:
             here = slice(at, at + each.width)
-            if each.levels:
+            if each.levels and not np.isnan(table[:, here]).all():
                 found = np.nanmean(table[:, here] ** 2 + errors[:, here])
                 spreads[here] = np.sqrt(np.clip(found, 0.01, 25.0))
             at += each.width
-        return LogisticModel(self.n_diseases, self.n_traits, self.effects, spreads)
+        return replace(self, spreads=spreads)._with(self.known)
 
     def gauges(self) -> Floats:
         """Return directions that priors alone decide: all levels of a category, the intercept."""
@@ -293,173 +355,6 @@ class LogisticModel(CauseModel):
         kinds = [("intercept", "")] + [("loading", name) for name in traits]
         kinds += [("effect", name) for name in columns]
         return [(kind, disease, name) for disease in structure.diseases for kind, name in kinds]
-
-
-@dataclass
-class JointModel(CauseModel):
-    """The shares of blocks, as logarithms, and the log odds of the other diseases."""
-
-    blocks: tuple[tuple[int, ...], ...]
-    n_diseases: int
-
-    def __post_init__(self) -> None:
-        self._rest = np.setdiff1d(np.arange(self.n_diseases), [i for b in self.blocks for i in b])
-        self._sizes = [2 ** len(block) for block in self.blocks]
-
-    @property
-    def is_free(self) -> Booleans:
-        """All; that logarithms of shares have no origin does not matter to the steps."""
-        return np.ones(sum(self._sizes) + len(self._rest), dtype=np.bool_)
-
-    def position_of(self, causes: Causes) -> Floats:
-        """Return the logarithms of shares, block by block, then the log odds of the others."""
-        if isinstance(causes, Joint) and causes.blocks == self.blocks:
-            shares = list(causes.shares)
-        else:
-            shares = [causes.joint(block).ravel() for block in self.blocks]
-        logs = [np.log(np.maximum(each, 1e-9)) for each in shares]
-        rest = np.clip(causes.log_odds()[self._rest], -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        return np.concatenate([*logs, rest])
-
-    def _split(self, position: Floats) -> tuple[list[Floats], Floats]:
-        parts = np.split(position, np.cumsum(self._sizes))
-        shares = [np.exp(part - part.max()) for part in parts[:-1]]
-        return [share / share.sum() for share in shares], parts[-1]
-
-    def causes_at(self, position: Floats) -> Causes:
-        """Return the causes with these shares."""
-        shares, rest = self._split(position)
-        priors = np.zeros(self.n_diseases)
-        priors[self._rest] = from_log_odds(rest)
-        return Joint(shares, self.blocks, priors)
-
-    def flat(self, causes: Causes, design: Floats) -> FlatCauses:
-        """Return causes as arrays, of people in these cells."""
-        weights, priors = causes.components
-        shifts = np.where(priors > 0.5, np.inf, -np.inf)
-        shifts[:, self._rest] = 0.0
-        offsets = np.zeros((1, self.n_diseases))
-        offsets[:, self._rest] = log_odds(priors[0, self._rest], 1e-12)
-        return FlatCauses(
-            offsets, shifts, np.maximum(weights, 1e-300), np.zeros((len(weights), 0)),
-            np.zeros((len(design), 0)),
-        )  # fmt: skip
-
-    def scores(self, causes: Causes, scored: MixedScores) -> Floats:
-        """Return derivatives by the vector, a row for each record."""
-        assert isinstance(causes, Joint)
-        parts = []
-        for shares, states in zip(causes.shares, causes.states(), strict=True):
-            is_state = (states[:, np.newaxis] == np.arange(len(shares))).astype(np.float64)
-            parts.append(scored.components @ is_state - shares)
-        return np.concatenate([*parts, scored.diseases[:, self._rest, 0]], axis=1)
-
-    def states(self, causes: Causes, design: Floats) -> StateShares:
-        """Return the probabilities of all states of the diseases; covariates there are none."""
-        assert isinstance(causes, Joint)
-        bits, parts = all_states(self.n_diseases), []
-        logs = np.zeros(len(bits))
-        for block, shares in zip(causes.blocks, causes.shares, strict=True):
-            numbers = bits[:, list(block)] @ (1 << np.arange(len(block))[::-1])
-            logs += np.log(np.maximum(shares, 1e-300))[numbers]
-            parts.append((numbers[:, np.newaxis] == np.arange(len(shares))) - shares)
-        rest, p = bits[:, self._rest], causes.priors[self._rest]
-        logs += np.where(rest, np.log(np.maximum(p, 1e-300)), np.log1p(-p)).sum(axis=1)
-        by_log = np.concatenate([*parts, rest - p], axis=1)
-        return StateShares(logs[np.newaxis], by_log[np.newaxis])
-
-    def penalty(self, position: Floats, share: float) -> tuple[float, Floats, Floats]:
-        """Return the log density of the weak priors, with derivatives."""
-        shares, rest = self._split(position)
-        value, first, second = 0.0, [], []
-        for each in shares:
-            size = share * SHARE_SIZE
-            value += size * float(np.log(np.maximum(each, 1e-300)).mean())
-            first.append(size * (1.0 / len(each) - each))
-            second.append(size * each * (1.0 - each))
-        p = from_log_odds(rest)
-        value += share * 0.5 * float((np.log(p) + np.log1p(-p)).sum())
-        first.append(share * (0.5 - p))
-        second.append(share * p * (1.0 - p))
-        return value, np.concatenate(first), np.concatenate(second)
-
-    def if_seen(self, causes: Causes, flat: FlatCauses, weights: Floats) -> Floats:
-        """Return the diagonal of the information if all diseases were seen."""
-        assert isinstance(causes, Joint)
-        parts = [*causes.shares, causes.priors[self._rest]]
-        return np.concatenate([weights.sum() * each * (1.0 - each) for each in parts])
-
-    def reported(self, causes: Causes) -> tuple[Floats, Floats]:
-        """Return shares and log odds, with their derivatives by the vector."""
-        assert isinstance(causes, Joint)
-        values, jacobian = self.position_of(causes), np.eye(len(self.is_free))
-        at = 0
-        for shares in causes.shares:
-            here = slice(at, at + len(shares))
-            values[here] = shares
-            jacobian[here, here] = np.diag(shares) - np.outer(shares, shares)
-            at += len(shares)
-        return values, jacobian
-
-    def marginals(self, causes: Causes) -> tuple[Floats, Floats]:
-        """Return P(disease) of each, and its derivatives by the vector, as rows."""
-        assert isinstance(causes, Joint)
-        found, rows, at = causes.priors.copy(), np.zeros((self.n_diseases, len(self.is_free))), 0
-        for block, shares in zip(self.blocks, causes.shares, strict=True):
-            bits = all_states(len(block)).T
-            found[list(block)] = bits @ shares
-            rows[list(block), at : at + len(shares)] = shares * (bits - (bits @ shares)[:, None])
-            at += len(shares)
-        p = found[self._rest]
-        rows[self._rest, at + np.arange(len(p))] = p * (1.0 - p)
-        return found, rows
-
-    def with_marginals(self, position: Floats, marginals: Floats) -> Floats:
-        """Return the vector for which P(disease) is given where it is, by scaling shares.
-
-        Iterative proportional fitting: odds ratios of the diseases stay as they are.
-        """
-        shares, rest = self._split(position)
-        shares = [
-            _scaled_shares(share, marginals[list(block)])
-            for block, share in zip(self.blocks, shares, strict=True)
-        ]
-        known = marginals[self._rest]
-        rest = np.where(np.isnan(known), rest, log_odds(np.nan_to_num(known, nan=0.5), 1e-9))
-        return np.concatenate([*(np.log(np.maximum(each, 1e-300)) for each in shares), rest])
-
-    def gauges(self) -> Floats:
-        """Return directions in which nothing changes: all logarithms of a block by as much."""
-        found = np.zeros((len(self.is_free), len(self._sizes)))
-        for number, size in enumerate(self._sizes):
-            at = sum(self._sizes[:number])
-            found[at : at + size, number] = 1.0
-        return found
-
-    def names(self, structure: Structure) -> list[tuple[str, str | None, str]]:
-        """Return kind, disease and name of each entry."""
-        found: list[tuple[str, str | None, str]] = []
-        for block in self.blocks:
-            names = [structure.diseases[i] for i in block]
-            for state in range(2 ** len(block)):
-                bits = f"{state:0{len(block)}b}"
-                on = [name for name, bit in zip(names, bits, strict=True) if bit == "1"]
-                found.append(("share", None, " + ".join(on) or "none"))
-        return found + [("intercept", structure.diseases[i], "") for i in self._rest.tolist()]
-
-
-def _scaled_shares(shares: Floats, marginals: Floats) -> Floats:
-    """Return shares of states with these marginals, but where they are NaN."""
-    bits = all_states(len(marginals)).T
-    for _ in range(MOST_TURNS):
-        before = shares
-        for is_on, p in zip(bits, marginals, strict=True):
-            if not np.isnan(p):
-                now = shares[is_on].sum()
-                shares = shares * np.where(is_on, p / now, (1.0 - p) / (1.0 - now))
-        if np.abs(shares - before).max() < 1e-14:
-            break
-    return shares
 
 
 def marginals_of(causes: Any, cells: Floats, weights: Floats) -> tuple[Floats, Floats]:

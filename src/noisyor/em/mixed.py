@@ -12,12 +12,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from noisyor.beliefs import Beliefs
-from noisyor.em.cause_models import CauseModel, JointModel
+from noisyor.em.cause_models import CauseModel
 from noisyor.em.cells import NO_CUTS, NOTHING_SEEN, Cells
 from noisyor.em.exact import SCORED_AT_ONCE, ExactExpectation
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MatrixInformation
-from noisyor.em.known_priors import KnownPriors
+from noisyor.em.joint_model import JointModel
+from noisyor.em.known_causes import KnownCauses
 from noisyor.em.maximum import MOST_LOG_ODDS, Point
 from noisyor.em.mixed_kernels import FlatCauses, MixedScores, PeopleOfRecords, score_mixed
 from noisyor.em.states import (
@@ -200,7 +201,7 @@ class MixedLikelihood:
     ) -> None:
         self.expectation, self.model, self.priors = expectation, model, priors
         self.fixed, self.share = fixed, share
-        self.known = KnownPriors(model, fixed)
+        self.known = KnownCauses(model, fixed)
         self._progress = progress
         is_free = ~np.concatenate([fixed.mask.failures, fixed.mask.leaks])
         self.is_free = np.concatenate([model.is_free, is_free])

@@ -15,7 +15,7 @@ from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.expected import BetaPriors, ExpectedCounts, Trials, maximise, total_of
-from noisyor.em.known_priors import KnownPriors
+from noisyor.em.known_causes import KnownCauses
 from noisyor.em.people_kernels import People, PeopleCounts, PeopleScores, Population
 from noisyor.em.sampled import MATRIX_PARTS, RecordSampler, Sampler
 from noisyor.em.sampling_kernels import SummedBounds, Sweeps
@@ -261,9 +261,9 @@ class PeopleRounds(Rounds):
         return n_causes + int((~self.fixed.mask.vector).sum()) - self.model.n_diseases
 
     @property
-    def known(self) -> KnownPriors:
-        """What is known of P(disease)."""
-        return KnownPriors(self.model, self.fixed)
+    def known(self) -> KnownCauses:
+        """What is known of P(disease), and of the causes' parameters."""
+        return KnownCauses(self.model, self.fixed)
 
     def make(
         self, network: NoisyOrNetwork, n_blocks: int, *, must_screen: bool, n_sweeps: int, seed: int
@@ -325,13 +325,16 @@ class PeopleRounds(Rounds):
         parameters these. To let traits have any variance, and any mean that depends on the
         covariates, in the M-step, and to change the parameters accordingly, takes that out
         (parameter expansion: Liu, Rubin and Wu 1998). Where something is known of priors, people's
-        traits may well have another mean at the maximum.
+        traits may well have another mean at the maximum; of loadings, another variance; of effects,
+        a mean that depends on the covariates.
         """
-        n_traits, known = self.model.n_traits, self.known
-        if not n_traits or known.has_fixed or known.has_believed:
+        n_traits, known, entries = self.model.n_traits, self.known, self.model.known
+        if not n_traits or known.has_fixed or known.has_believed or entries.has_scale:
             return position
         nodes, _ = trait_grid(n_traits)
         design = self.sampler.design
+        if entries.has_effects:
+            design = design[:, :0]
         x = np.concatenate([np.ones((len(design), 1)), design], axis=1)
         weights = occupancy / occupancy.sum()
         of_cells = weights.sum(axis=1)
@@ -343,7 +346,8 @@ class PeopleRounds(Rounds):
         table = position.reshape(self.model.n_diseases, -1).copy()
         loadings = table[:, 1 : 1 + n_traits].copy()
         table[:, 0] += loadings @ means[0]
-        table[:, 1 + n_traits :] += loadings @ means[1:].T
+        if not entries.has_effects:
+            table[:, 1 + n_traits :] += loadings @ means[1:].T
         table[:, 1 : 1 + n_traits] = loadings @ spread
         return table.ravel()
 

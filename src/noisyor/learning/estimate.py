@@ -19,8 +19,10 @@ from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning.believed import (
     WithoutBeliefs,
+    causes_without_beliefs,
     contradiction,
     with_beliefs,
+    with_cause_beliefs,
     without_beliefs,
 )
 from noisyor.learning.draws import Draws
@@ -172,7 +174,9 @@ class Estimate(ShownAsTable, EqualByValue):
         if self.beliefs is None or not self.beliefs.has_weighted:
             return ""
         names = self.structure.parameter_sentences()
-        return contradiction(names, self.beliefs, self.without_beliefs())
+        rows = [] if self.learned_causes is None else self.learned_causes.table().to_pylist()
+        of_causes = causes_without_beliefs(rows, self.beliefs.of_causes)
+        return contradiction(names, self.beliefs, self.without_beliefs(), of_causes)
 
     def fixing(self, fixed: Beliefs) -> "Estimate":
         """Return the same with fixed values as they were given, certain and flagged as such."""
@@ -297,14 +301,16 @@ class Estimate(ShownAsTable, EqualByValue):
     def remarks(self) -> tuple[str, ...]:
         """Return whether the network fails to explain the records, in sentences, and the remedy.
 
-        Nothing where it fits, or where that is not known. Of large networks, whose misfits take
-        long, that they have not been looked for.
+        And which traits cannot be told from none. Nothing where it fits, or where that is not
+        known. Of large networks, whose misfits take long, that they have not been looked for.
         """
+        of_causes = () if self.learned_causes is None else self.learned_causes.cautions
         if self._is_counted and "_misfits" not in vars(self):
             assert self.moments is not None
             if self.moments.counts(2).size > MOST_PRINTED:
-                return ("Whether it explains the records is not known yet: misfits() tells.",)
-        return () if self.verdict is None else self.verdict.remarks
+                unknown = "Whether it explains the records is not known yet: misfits() tells."
+                return (*of_causes, unknown)
+        return of_causes if self.verdict is None else (*of_causes, *self.verdict.remarks)
 
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).
@@ -369,9 +375,10 @@ class Estimate(ShownAsTable, EqualByValue):
         lower and upper (95% interval), depth, moments (what it was learned from), flags (in words;
         empty where all is well) and flag_codes (the same for programs: names of `Flag`). Where
         something is believed, what, its weight, and what the records say without it stand beside
-        it (belief, weight, records_alone, records_alone_error, is_contradicted). Where
-        diseases occur together, or depend on covariates, more rows follow (share, intercept,
-        loading, effect, prevalence), and a column name says of which trait, covariate or diseases.
+        it (belief, weight, records_alone, records_alone_error, is_contradicted; of loadings and
+        effects belief_error in place of the weight). Where diseases occur together, or depend on
+        covariates, more rows follow (share, intercept, loading, effect, prevalence), and a column
+        name says of which trait, covariate or diseases.
         """
         flags, depths = self.flags.vector, self.depths.vector
         codes = {flag: Flag(flag).codes for flag in np.unique(flags).tolist()}
@@ -395,8 +402,8 @@ class Estimate(ShownAsTable, EqualByValue):
         if self.learned_causes is None:
             return ResultTable(table, naming)
         rows = self.learned_causes.summary(self.structure).to_arrow()
-        empty = pa.array([""] * len(rows))
-        rows = rows.append_column("flags", empty).append_column("flag_codes", empty)
+        if self.beliefs is not None and self.beliefs.has_weighted:
+            rows = with_cause_beliefs(rows, self.beliefs.of_causes)
         whole = pa.concat_tables([table, rows], promote_options="permissive")
         return ResultTable(whole, (*naming, "name"))
 

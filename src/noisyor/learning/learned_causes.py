@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from noisyor.em.cause_models import CauseModel, marginals_of
 from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.runs import Trace
 from noisyor.errors import ParameterError, count_of
+from noisyor.flags import REASONS, Flag
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
 from noisyor.io.result_tables import ResultTable, ShownAsTable
@@ -23,6 +25,12 @@ from noisyor.structure import Structure
 
 NAMING = "parameter", "disease", "name"
 """The columns that name a row."""
+DOUBTS = {
+    Flag.FIXED: REASONS[Flag.FIXED],
+    Flag.WEAK: "its trait cannot be told from none",
+    Flag.WEAKLY_IDENTIFIED: "the records say too little of it for an interval",
+}
+"""What flags of these parameters mean."""
 FLAT = 1e-6
 """What depends less than this on a value does not depend on it."""
 
@@ -54,12 +62,20 @@ class LearnedCauses(ShownAsTable, EqualByValue):
     """Of the values."""
     log_likelihood: float | None
     """Of the records; None where they were sampled."""
+    flags: NDArray[np.uint16]
+    """Of each value: fixed, or what is doubtful of it."""
+    cautions: tuple[str, ...] = ()
+    """What is doubtful of them all, in sentences."""
 
     def __repr__(self) -> str:
         n = count_of(self.n_parameters, "parameter")
         likelihood = self.log_likelihood
         known = "" if likelihood is None else f"; log likelihood {likelihood:,.1f}"
         return f"LearnedCauses({self.causes.kind}: {n}{known})"
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is doubtful of them all, in sentences."""
+        return self.cautions
 
     @property
     def n_parameters(self) -> int:
@@ -77,7 +93,7 @@ class LearnedCauses(ShownAsTable, EqualByValue):
         return found
 
     def table(self) -> ResultTable:
-        """Return a row per parameter: kind, disease, name, value, error and 95% interval.
+        """Return a row per parameter: kind, disease, name, value, error, 95% interval and flags.
 
         The effect of a number is that of one unit of it, a year of age, on the log odds; that of a
         category stands against the mean of all its levels. The intercept is that of a person with
@@ -100,6 +116,7 @@ class LearnedCauses(ShownAsTable, EqualByValue):
                 "standard_error": pa.array(errors, from_pandas=True),
                 "lower": pa.array(lower, from_pandas=True),
                 "upper": pa.array(upper, from_pandas=True),
+                "flags": [Flag(flag).codes for flag in self.flags.tolist()],
             },
             NAMING,
         )
@@ -128,13 +145,17 @@ class LearnedCauses(ShownAsTable, EqualByValue):
         The name of a prevalence is a covariate with its value.
         """
         rows = self.table().to_pylist()
+        for row, flag in zip(rows, self.flags.tolist(), strict=True):
+            row["flag_codes"], row["flags"] = row["flags"], _reasons(flag)
         if self.causes.effects is not None:
             for row in self.prevalence(structure).to_pylist():
                 name = f"{row['covariate']} = {row['value']}"
                 known = {"parameter": "prevalence", "disease": row["disease"], "name": name}
                 ends = {"lower": row["lower"], "upper": row["upper"]}
-                rows.append({**known, "value": row["prevalence"], "standard_error": None, **ends})
-        return ResultTable.of_rows(rows, NAMING, self.table().schema)
+                empty = {"standard_error": None, "flags": "", "flag_codes": ""}
+                rows.append({**known, "value": row["prevalence"], **ends, **empty})
+        schema = self.table().schema.append(pa.field("flag_codes", pa.string()))
+        return ResultTable.of_rows(rows, NAMING, schema)
 
     def states(self) -> tuple[Floats, Floats]:
         """Return P(states of all diseases), and its derivatives by the values, a row a state.
@@ -206,6 +227,11 @@ class LearnedCauses(ShownAsTable, EqualByValue):
         return found
 
 
+def _reasons(flags: int) -> str:
+    """Return what is to be known of a parameter, in words."""
+    return "; ".join(text for flag, text in DOUBTS.items() if flag & flags)
+
+
 def _reading(effects: Effects, width: int) -> Floats:
     """Return what turns a disease's parameters into those that are read: a matrix."""
     turn = np.eye(width)
@@ -239,17 +265,22 @@ class LearnedTogether(NamedTuple):
 
     def causes(self) -> LearnedCauses:
         """Return the parameters of the causes with errors; of shares, not of their logarithms."""
-        causes = self.network.causes
+        causes = self.model.as_given(self.network.causes)
         values, jacobian = self.model.reported(causes)
         covariance = jacobian @ np.nan_to_num(self.covariance) @ jacobian.T
-        is_known = self.model.is_free
+        is_fixed = self.model.known.is_fixed
+        covariance[is_fixed] = covariance[:, is_fixed] = 0.0
+        is_known = self.model.is_free & ~is_fixed
         errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         errors = np.where(is_known & (errors > 0.0), errors, np.where(is_known, np.nan, 0.0))
         names = tuple(self.model.names(self.network.structure))
         is_share = np.array([kind == "share" for kind, *_ in names])
         wider = errors_off_bounds(values, errors, self.totals.n_records)
         errors = np.where(is_share & (errors > 0.0), wider, errors)
-        return LearnedCauses(causes, names, values, errors, covariance, self.log_likelihood)
+        flags = is_fixed * Flag.FIXED | np.isnan(errors) * Flag.WEAKLY_IDENTIFIED
+        return LearnedCauses(
+            causes, names, values, errors, covariance, self.log_likelihood, flags.astype(np.uint16)
+        )
 
 
 def item_errors(network: NoisyOrNetwork, variances: Floats, known: Floats) -> Floats:

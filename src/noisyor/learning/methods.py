@@ -39,7 +39,7 @@ from noisyor.learning.pooled import FittedPairs, fit_pairs, learn_pooled
 from noisyor.learning.refined import learn_refined
 from noisyor.learning.sequential import learn_sequential
 from noisyor.learning.sources import RecordSource
-from noisyor.learning.together import Together, learn_together
+from noisyor.learning.together import Together, check_no_causes, learn_together
 from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
@@ -181,6 +181,8 @@ def fit(
     check_labels(chosen, labels)
     check_beliefs(chosen, known)
     together = together or Together()
+    if together.is_plain:
+        check_no_causes(known)
     check_together(together, chosen, source)
     together.check_records(source.records)
     if together.columns is not None:
@@ -239,7 +241,7 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
         together.check_can(source.structure)
         if together.covariates is not None:
             design = together.design(source.listed(), records, form)
-        together.model(source.structure, design)
+        together.model(source.structure, design, problem.fixed)
         if source.structure.n_parameters > MOST_TOGETHER:
             em = replace(settings.em, is_start=True)
             problem = replace(problem, settings=replace(settings, em=em))
@@ -309,6 +311,7 @@ def plan_for(
             f"method {quoted(method)} learns from records, not from counts: there is no plan."
         )
     fixed = as_beliefs(fixed, structure)
+    check_no_causes(fixed)
     is_sequential = method == "sequential"
     schedule = settings.schedule(structure, fixed, None if is_sequential else "rarest")
     plan = schedule.plan() | cleanup.plan_for(schedule, fixed)

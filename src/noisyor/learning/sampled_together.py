@@ -143,7 +143,7 @@ def _first_network(rounds: PeopleRounds, start: NoisyOrNetwork) -> NoisyOrNetwor
     position[:, 1 : 1 + model.n_traits] = 0.0
     for trait in range(model.n_traits):  # the first of all diseases, others of every so many
         position[trait :: max(trait * model.n_traits, 1), 1 + trait] = FIRST_LOADING
-    position = np.where(model.is_free, position.ravel(), 0.0)
+    position = model.start_at(np.where(model.is_free, position.ravel(), 0.0))
     known = start.with_causes(None).with_fixed(fixed)
     return known.with_causes(model.causes_at(rounds.known.put_into(position)))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.beliefs import Beliefs
+from noisyor.cause_beliefs import CauseBelief
 from noisyor.em.runs import Trace
 from noisyor.errors import FileError, NoisyOrError
 from noisyor.flags import Flag
@@ -47,7 +48,8 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
             found[name] = _by_kind(getattr(estimate, name), np.ndarray.tolist)
     if estimate.sources is not None:
         found["sources"] = _texts_document(estimate.sources)
-    if estimate.beliefs is not None and estimate.beliefs.weights.vector.any():
+    beliefs = estimate.beliefs
+    if beliefs is not None and (beliefs.weights.vector.any() or beliefs.of_causes):
         found["beliefs"] = _beliefs_document(estimate)
     if estimate.explained:
         found["explained"] = [_plain(part._asdict()) for part in estimate.explained]
@@ -70,6 +72,7 @@ def _beliefs_document(estimate: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "values": _by_kind(beliefs.given, _numbers),
         "weights": _by_kind(beliefs.weights, _plain),
+        "causes": [_plain(each._asdict()) for each in beliefs.of_causes],
     }
     if beliefs.rates.any:
         found["is_miss_rate"] = beliefs.is_rate.tolist()
@@ -163,7 +166,8 @@ class _Reader:
         if not ((weights.vector >= 0.0) & ((value >= 0.0) & (value <= 1.0) == is_given)).all():
             raise ValueError("'beliefs' has values that are no probabilities, or no weights")
         rates = self._of_edges(listed, "is_miss_rate", np.bool_)
-        return Beliefs.weighted(self._structure, values, weights, rates)
+        of_causes = tuple(map(CauseBelief.from_document, listed.get("causes", ())))
+        return Beliefs.weighted(self._structure, values, weights, rates, of_causes)
 
     def _of_edges(self, listed: Any, name: str, kind: Any) -> Any:
         """Return something of each edge, in the structure's order; None where there is nothing."""
@@ -266,4 +270,6 @@ def _read_causes(listed: Mapping[str, Any], network: NoisyOrNetwork) -> LearnedC
     return LearnedCauses(
         network.causes, names, values, errors, covariance,
         None if likelihood is None else float(likelihood),
+        np.array(listed.get("flags", np.zeros(len(values))), dtype=np.uint16),
+        tuple(map(str, listed.get("cautions", ()))),
     )  # fmt: skip

@@ -6,18 +6,20 @@ component.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from noisyor.beliefs import FEWEST_CASES, Beliefs
-from noisyor.em.cause_models import CauseModel, JointModel, LogisticModel, marginals_of
+from noisyor.beliefs import Beliefs
+from noisyor.em.cause_models import CauseModel, LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.enumerated import can_be_enumerated, observed_information
 from noisyor.em.expected import BetaPriors
 from noisyor.em.information import MOST_TOGETHER, MatrixInformation
+from noisyor.em.joint_model import JointModel
+from noisyor.em.known_causes import KnownCauses
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import MixedExpectation, MixedLikelihood
 from noisyor.em.people_on_cluster import RecordsOnCluster
@@ -34,9 +36,8 @@ from noisyor.findings import Findings
 from noisyor.findings.joining import ROWS_IN_ORDER
 from noisyor.findings.reading import RecordFormat
 from noisyor.inference.flat import Floats
-from noisyor.learning.estimate import Estimate, Flag
+from noisyor.learning.estimate import Estimate
 from noisyor.learning.learned_causes import (
-    LearnedCauses,
     LearnedTogether,
     covariance_of_causes,
     item_errors,
@@ -45,16 +46,17 @@ from noisyor.learning.learned_causes import (
 )
 from noisyor.learning.refined import UNSHRUNK
 from noisyor.learning.sampled_together import learn_sampled
-from noisyor.learning.trust import rests_on_few, rests_on_weak
+from noisyor.learning.together_estimate import estimate_together
+from noisyor.learning.trust import rests_on_weak
 from noisyor.names import Name
 from noisyor.network import Effects, NoisyOrNetwork
 from noisyor.network.causes import (
     KINDS_OF_CAUSES,
     MOST_JOINT,
     MOST_TRAITS,
-    Causes,
 )
 from noisyor.network.design import CATEGORY, Design, check_columns, has_columns, make_design
+from noisyor.parallel import one_blas_thread
 from noisyor.parameters import Parameters
 from noisyor.structure import Structure
 
@@ -188,8 +190,16 @@ class Together:
                 "others: take diseases without symptoms out of the structure."
             )
 
-    def model(self, structure: Structure, design: Design | None) -> CauseModel:
-        """Return the parameters that are to be learned."""
+    def model(self, structure: Structure, design: Design | None, known: Beliefs) -> CauseModel:
+        """Return the parameters that are to be learned, with what is known of them."""
+        model = self._model(structure, design).knowing(structure, known.of_causes)
+        if isinstance(model, JointModel):
+            model.check_possible(KnownCauses(model, known).fixed_priors)
+        else:
+            _check_traits(model)
+        return model
+
+    def _model(self, structure: Structure, design: Design | None) -> JointModel | LogisticModel:
         n = structure.n_diseases
         if self.causes == "joint":
             return JointModel(self._block_indices(structure), n)
@@ -223,6 +233,34 @@ class Together:
         return found
 
 
+def check_no_causes(beliefs: Beliefs) -> None:
+    """Refuse what is known of loadings, effects or shares where there are none."""
+    for each in beliefs.of_causes:
+        options = {"loading": "causes='trait'", "effect": "covariates", "share": "causes='joint'"}
+        raise ParameterError(
+            f"{each} cannot be known of independent diseases: learn with "
+            f"{options[each.parameter]}, from records, or leave it out."
+        )
+
+
+def _check_traits(model: LogisticModel) -> None:
+    """Refuse traits of which too few loadings can be other than 0 to be known."""
+    shape = model.n_diseases, -1
+    fixed, free = model.known.fixed.reshape(shape), model.is_free.reshape(shape)
+    for trait in range(1, 1 + model.n_traits):
+        n_free, n_scaled = int(free[:, trait].sum()), int((np.abs(fixed[:, trait]) > 0.0).sum())
+        if n_free + n_scaled == 0:
+            raise ParameterError(
+                "all loadings of a trait are fixed at 0, so that it does nothing: take one trait "
+                "less, or causes='independent'."
+            )
+        if 0 < n_free < 3 and not n_scaled and not model.known.has_scale:
+            raise ParameterError(
+                f"a trait that only {count_of(n_free, 'disease')} may depend on cannot be learned: "
+                "leave three loadings free, or fix one at another value than 0."
+            )
+
+
 def learn_together(
     records: Findings | RecordsOnCluster,
     independent: Estimate,
@@ -248,7 +286,7 @@ def learn_together(
     design
         The covariates of the records.
     fixed
-        Failures and leaks that keep their values.
+        What keeps its value, and what is believed of the rest.
     shrink
         Use weak priors at a fiftieth of their size; without, at a thousandth.
     settings
@@ -258,7 +296,7 @@ def learn_together(
     """
     structure = independent.structure
     together.check_can(structure)
-    model = together.model(structure, design)
+    model = together.model(structure, design, fixed)
     progress, expectation, n_records = progress or (lambda _: None), None, independent.n_records
     if isinstance(records, Findings):
         records, n_records = records.with_structure(structure), records.n_records
@@ -270,14 +308,15 @@ def learn_together(
         assert isinstance(model, LogisticModel)
         cells = Cells.nothing(n_records) if design is None else Cells.of(design)
         share = 1.0 if shrink else UNSHRUNK
-        found = learn_sampled(
-            records, independent.network, model, cells, fixed=fixed, share=share,
-            settings=settings, progress=progress,
-        )  # fmt: skip
-        return _estimate(independent, found, fixed)
+        with one_blas_thread():
+            found = learn_sampled(
+                records, independent.network, model, cells, fixed=fixed, share=share,
+                settings=settings, progress=progress,
+            )  # fmt: skip
+        return estimate_together(independent, found, fixed)
     share = SHARE if shrink else SHARE / 20.0
     climb = _Climb(expectation, fixed, share, settings, progress)
-    return _estimate(independent, _learned(*climb.run(model, independent.network)), fixed)
+    return estimate_together(independent, _learned(*climb.run(model, independent.network)), fixed)
 
 
 def _can_sum_up(expectation: MixedExpectation, model: CauseModel, network: NoisyOrNetwork) -> bool:
@@ -363,11 +402,14 @@ def _starts(likelihood: MixedLikelihood, independent: NoisyOrNetwork) -> list[No
     start, model = likelihood.start_from(independent), likelihood.model
     if not isinstance(model, LogisticModel) or not model.n_traits:
         return [start]
-    found = []
-    for rows in _first_loadings(likelihood, start, model.n_traits):
+    found, loadings = [], _first_loadings(likelihood, start, model.n_traits)
+    if model.known.has_scale:  # the signs of the others are open
+        loadings += [-rows for rows in loadings]
+    for rows in loadings:
         position = model.position_of(start.causes).reshape(model.n_diseases, -1).copy()
         position[:, 1 : 1 + model.n_traits] = rows
         position = np.where(model.is_free, position.ravel(), 0.0)
+        position = model.start_at(position, must_agree=not model.known.has_scale)
         whole = likelihood.whole_position(start)
         whole[: len(position)] = position
         found.append(likelihood.moved(start, whole[likelihood.is_free]))
@@ -438,60 +480,3 @@ def _learned(run: Run, likelihood: MixedLikelihood) -> LearnedTogether:
         network, trace, model, known.covariance[:n_causes, :n_causes], errors,
         totals, log_likelihood, known.is_weak,
     )  # fmt: skip
-
-
-def _estimate(independent: Estimate, found: LearnedTogether, fixed: Beliefs) -> Estimate:
-    """Return what was learned, with standard errors and flags."""
-    network, totals, errors = found.network, found.totals, found.item_errors
-    structure, n_edges = network.structure, network.structure.n_edges
-    learned = found.causes()
-    prior_errors = _prior_errors(learned, network.causes)
-    standard_errors = Parameters(prior_errors, errors[:n_edges], errors[n_edges:])
-    few = rests_on_few(structure, network.priors, totals.known, totals.n_records)
-    few = few.map(lambda is_few, cases: is_few & (cases < FEWEST_CASES), fixed.cases)
-    few = few.map(np.logical_or, found.is_weak)
-    flags = few.map(
-        lambda is_few, error: is_few * Flag.WEAK | np.isnan(error) * Flag.WEAKLY_IDENTIFIED,
-        standard_errors,
-    )
-    uncertified = independent.flags.map(lambda each: each & np.uint16(Flag.UNCERTIFIED))
-    flags = flags.map(lambda one, other: (one | other).astype(np.uint16), uncertified)
-    return replace(
-        independent, values=network.parameters, standard_errors=standard_errors, flags=flags,
-        trace=found.trace, n_iter=max(found.trace.n_steps, 1), learned_causes=learned,
-        miss_errors=None,
-    ).fixing(fixed)  # fmt: skip
-
-
-def _prior_errors(learned: LearnedCauses, causes: Causes) -> Floats:
-    """Return the standard errors of P(disease), over all people."""
-    if causes.kind == "joint":
-        return _share_errors(learned, causes)
-    effects = causes.effects
-    cells = np.zeros((1, 0)) if effects is None else effects.cells
-    weights = np.ones(1) if effects is None else effects.weights
-    _, gradients = marginals_of(causes, cells, weights)
-    width = gradients.shape[1]
-    blocks = (slice(i * width, (i + 1) * width) for i in range(len(gradients)))
-    variances = [
-        g @ learned.covariance[at, at] @ g for g, at in zip(gradients, blocks, strict=True)
-    ]
-    is_known = ~np.isnan(learned.standard_errors.reshape(len(gradients), width)).any(axis=1)
-    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)
-
-
-def _share_errors(learned: LearnedCauses, causes: Any) -> Floats:
-    """Return the standard errors of P(disease): those of sums of shares."""
-    rows, at = np.zeros((causes.n_diseases, len(learned.values))), 0
-    for block, shares in zip(causes.blocks, causes.shares, strict=True):
-        states = np.arange(len(shares))
-        for position, disease in enumerate(block):
-            rows[disease, at + states] = states >> (len(block) - 1 - position) & 1
-        at += len(shares)
-    for disease in np.flatnonzero(~causes.is_blocked).tolist():
-        p = causes.priors[disease]
-        rows[disease, at] = p * (1.0 - p)
-        at += 1
-    variances = np.einsum("ij,jk,ik->i", rows, learned.covariance, rows)
-    is_known = ~np.isnan(np.where(rows > 0.0, learned.standard_errors, 0.0)).any(axis=1)
-    return np.where(is_known, np.sqrt(np.maximum(variances, 0.0)), np.nan)

@@ -8,8 +8,8 @@ from noisyor.report.markup import counted, number, paragraph, section, table
 MOST_ROWS = 400
 """Beliefs that a page lists, those that the records contradict first."""
 TITLES = (
-    "parameter", "disease", "symptom", "believed", "weight", "the records alone", "error", "both",
-    "contradicted",
+    "parameter", "disease", "of", "believed", "weight or error", "the records alone", "error",
+    "both", "contradicted",
 )  # fmt: skip
 
 
@@ -25,7 +25,12 @@ def believed(content: Content) -> str:
         return ""
     rows = [row for row in content.estimate.summary() if row["belief"] is not None]
     rows.sort(key=lambda row: not row["is_contradicted"])
-    says = f"{counted(len(rows), 'parameter')}: a value, and how many cases it is worth."
+    says = (
+        f"{counted(len(rows), 'parameter')}: a value, and how many cases it is worth; of loadings "
+        "and effects its standard error."
+        if any(row.get("belief_error") is not None for row in rows)
+        else f"{counted(len(rows), 'parameter')}: a value, and how many cases it is worth."
+    )
     told = content.estimate.contradiction or "The records contradict none of it."
     more = len(rows) - MOST_ROWS
     caption = "What was believed" + (f"; {more:,} more are in the summary" if more > 0 else "")
@@ -38,10 +43,12 @@ def believed(content: Content) -> str:
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    names = (str(row[key] or "") for key in ("parameter", "disease", "symptom"))
+    of = row["symptom"] or row.get("name")
+    names = (str(each or "") for each in (row["parameter"], row["disease"], of))
+    weight = row["weight"] if row.get("belief_error") is None else row["belief_error"]
     belief, *others = (
         "" if row[key] is None else number(row[key])
         for key in ("belief", "records_alone", "records_alone_error", "value")
     )
     is_contradicted = "yes" if row["is_contradicted"] else ""
-    return *names, belief, f"{row['weight']:g}", *others, is_contradicted
+    return *names, belief, f"{weight:g}", *others, is_contradicted

@@ -6,7 +6,7 @@ import pytest
 from em.test_cause_models import model_case
 from noisyor import Beliefs, Findings, Fixed
 from noisyor.em.expected import BetaPriors
-from noisyor.em.known_priors import KnownPriors
+from noisyor.em.known_causes import KnownCauses
 from noisyor.em.maximum import climb_penalised
 from noisyor.em.mixed import MixedExpectation, MixedLikelihood
 from noisyor.em.runs import Limits
@@ -73,7 +73,7 @@ def test_a_fixed_prior_is_a_belief_of_any_weight(kind):
 
 def test_nothing_known_changes_nothing():
     network, model = model_case("trait")
-    known = KnownPriors(model, Fixed(network.structure))
+    known = KnownCauses(model, Fixed(network.structure))
     position = model.position_of(network.causes)
-    assert known.put_into(position) is position
+    assert (known.put_into(position) == position).all()
     assert known.believed(network.causes).value == 0.0
