@@ -265,9 +265,8 @@ class PooledFit:
             return leaks_from(structure, absent, priors, failures)
 
         raw = leaks_without(None, prior_values, raw)
-        found = [
-            leaks_without(*each) for each in zip(self.groups, group_priors, replicates, strict=True)
-        ]
+        each = list(zip(self.groups, group_priors, replicates, strict=True))
+        found = in_threads(lambda group: leaks_without(*group), each, self.n_jobs)
         errors = self._errors(raw, np.array(found))
         leaks = shrink_leaks(raw, errors, self.n_jobs) if shrink else unshrunk(raw, errors)
         estimate = _estimate(self, (priors, failures, leaks))
