@@ -158,7 +158,7 @@ class FittedPairs:
             )
         _check_same_records(self.moments, triplets)
         moments, triplets = (_in_fewer_groups(each, n_jobs) for each in (self.moments, triplets))
-        table = triplet_table(structure, triplets.plan, self.pairs.table)
+        table = triplet_table(structure, triplets.plan, self.pairs.table, n_jobs)
         third = LambdaFit(triplets, table, self.fixed)
         strengths = self.pairs.strengths.copy()
         whole = Influences(strengths, third.run(strengths))

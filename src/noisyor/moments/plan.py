@@ -104,8 +104,6 @@ class MomentPlan(ArrowSaved, Immutable):
     @classmethod
     def coupled(cls, structure: Structure) -> Self:
         """Return the plan of all symptoms and all pairs that share a parent."""
-        import scipy.sparse
-
         degrees = np.diff(structure.child_offsets).astype(np.float64)
         most = min(float(degrees @ (degrees - 1)), float(structure.n_symptoms) ** 2) / 2
         announce(
@@ -114,10 +112,11 @@ class MomentPlan(ArrowSaved, Immutable):
             "leave out diseases that have nearly all symptoms, or symptoms",
         )
         matrix = structure.sparse_matrix()
-        shared = scipy.sparse.triu(matrix @ matrix.T, k=1, format="csr")
+        shared = matrix @ matrix.T
         shared.sort_indices()
-        shared = shared.tocoo()
-        pairs = np.column_stack([shared.coords[0], shared.coords[1]])
+        first = np.repeat(np.arange(structure.n_symptoms), np.diff(shared.indptr))
+        is_pair = shared.indices > first
+        pairs = np.column_stack([first[is_pair], shared.indices[is_pair]])
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 
     @classmethod
