@@ -82,8 +82,10 @@ class MomentPlan(ArrowSaved, Immutable):
         self.triplets = _canonical([_rows(triplets, 3), *of_quartets], n_symptoms)
         of_triplets = [self.triplets[:, columns] for columns in ([0, 1], [0, 2], [1, 2])]
         self.pairs = _canonical([_rows(pairs, 2), *of_triplets], n_symptoms)
-        of_pairs = self.pairs.reshape(-1, 1)
-        self.symptoms = _canonical([_rows(symptoms, 1), of_pairs], n_symptoms)[:, 0]
+        is_counted = np.zeros(n_symptoms, dtype=np.bool_)
+        is_counted[_canonical([_rows(symptoms, 1)], n_symptoms)] = True
+        is_counted[self.pairs] = True
+        self.symptoms = np.flatnonzero(is_counted)
         rows = np.empty(n_symptoms, dtype=np.int64)
         rows[self.symptoms] = np.arange(len(self.symptoms))
         self.pair_rows = rows[self.pairs]
@@ -112,8 +114,8 @@ class MomentPlan(ArrowSaved, Immutable):
             "leave out diseases that have nearly all symptoms, or symptoms",
         )
         matrix = structure.sparse_matrix()
-        shared = matrix @ matrix.T
-        shared.sort_indices()
+        # It is symmetric, and this way its indices are sorted, in a quarter of the time.
+        shared = (matrix @ matrix.T).tocsc()
         first = np.repeat(np.arange(structure.n_symptoms), np.diff(shared.indptr))
         is_pair = shared.indices > first
         pairs = np.column_stack([first[is_pair], shared.indices[is_pair]])
@@ -259,8 +261,10 @@ def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
     keys = _keys(rows, n_symptoms)
     if (keys[1:] > keys[:-1]).all():
         return np.ascontiguousarray(rows)
-    _, first = np.unique(keys, return_index=True)
-    return np.ascontiguousarray(rows[first])
+    order = np.argsort(keys)
+    keys = keys[order]
+    is_first = np.append(True, keys[1:] > keys[:-1])
+    return np.ascontiguousarray(rows[order[is_first]])
 
 
 def _keys(rows: Indices, n_symptoms: int) -> Indices:
