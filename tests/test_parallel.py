@@ -1,5 +1,6 @@
 """Work shared by threads."""
 
+import os
 import threading
 
 import pytest
@@ -27,6 +28,59 @@ def test_no_more_threads_work_than_were_asked_for():
 def test_an_error_reaches_the_caller():
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda x: 1 // x, [1, 0, 2], 2)
+
+
+def test_the_error_is_that_of_the_first_item_that_fails():
+    """It does not depend on which of the threads is done first."""
+    second_failed = threading.Event()
+
+    def fail(number):
+        if number == 1:
+            second_failed.wait(10)
+        else:
+            second_failed.set()
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="1"):
+        in_threads(fail, [1, 2, 3, 4], 2)
+
+
+def test_after_an_error_nothing_more_is_begun():
+    begun = []
+
+    def fail(number):
+        begun.append(number)
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="0"):
+        in_threads(fail, range(100), 2)
+    assert len(begun) <= 2
+
+
+def test_work_that_asks_for_threads_gets_others():
+    def square_all(n):
+        return sum(in_threads(lambda x: x * x, range(n), 2))
+
+    for _ in range(3):
+        assert in_threads(square_all, range(6), 2) == [0, 0, 1, 5, 14, 30]
+
+
+def test_threads_wait_for_more_work():
+    def workers():
+        return set(in_threads(lambda _: threading.current_thread(), range(50), 3))
+
+    first = {thread for _ in range(5) for thread in workers()}
+    assert len(first) <= 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own():
+    in_threads(abs, range(10), 2)
+    child = os.fork()
+    if child == 0:
+        os._exit(int(in_threads(abs, [-1, 2, -3], 2) != [1, 2, 3]))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_few_results_are_kept_at_a_time():

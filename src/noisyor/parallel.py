@@ -1,10 +1,11 @@
 """Work shared by threads: compiled kernels and numpy let other threads run meanwhile."""
 
+import functools
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -24,12 +25,17 @@ def n_threads(n_jobs: Any) -> int:
     """
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is None or (is_whole and n_jobs == -1):
-        return os.cpu_count() or 1
+        return _n_cores()
     if not is_whole or n_jobs < 1:
         raise ParameterError(
             f"n_jobs must be a whole number from 1 on, or None or -1 for all cores, not {n_jobs!r}."
         )
     return int(n_jobs)
+
+
+@functools.cache
+def _n_cores() -> int:
+    return os.cpu_count() or 1  # which reads a file each time
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -46,10 +52,36 @@ def in_threads(
 ) -> list[Result]:
     """Return the results of work on each item, in their order.
 
+    Threads take the items by themselves, so that the one that waits has nothing to do for each. If
+    work on some of them fails, the error is that of the first of these.
+
     >>> in_threads(abs, [-1, 2, -3], n_jobs=2)
     [1, 2, 3]
     """
-    return list(one_by_one(work, items, n_jobs))
+    n_workers = min(n_threads(n_jobs), len(items))
+    if n_workers < 2:
+        return [work(item) for item in items]
+    results: dict[int, Result] = {}
+    errors: dict[int, BaseException] = {}
+    left = iter(range(len(items)))
+
+    def work_on_some() -> None:
+        for index in left:
+            try:
+                results[index] = work(items[index])
+            except BaseException as error:
+                errors[index] = error
+                deque(left, maxlen=0)  # the others are not begun
+
+    with _pool_of(n_workers) as pool:
+        try:
+            for working in [pool.submit(work_on_some) for _ in range(n_workers)]:
+                working.result()
+        finally:
+            deque(left, maxlen=0)
+    if errors:
+        raise errors[min(errors)]
+    return [results[index] for index in range(len(items))]
 
 
 def one_by_one(
@@ -64,14 +96,33 @@ def one_by_one(
     if n_workers < 2:
         yield from map(work, items)
         return
-    pool, pending = ThreadPoolExecutor(n_workers), deque[Future[Result]]()
-    try:
+    pending = deque[Future[Result]]()
+    with _pool_of(n_workers) as pool:
         for item in items:
             if len(pending) > 2 * n_workers:
                 yield pending.popleft().result()
             pending.append(pool.submit(work, item))
         while pending:
             yield pending.popleft().result()
-    finally:
+
+
+_IDLE: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
+"""Pools that nobody uses, by their threads: these take as long to begin as small work does."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_IDLE.clear)  # threads do not come along
+
+
+@contextmanager
+def _pool_of(n_workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Lend a pool that nobody else has meanwhile: work may itself ask for threads."""
+    try:
+        pool = _IDLE[n_workers].pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(n_workers)
+    try:
+        yield pool
+    except BaseException:
         # Without waiting: after an error or Ctrl-C nobody needs what is left.
         pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    _IDLE[n_workers].append(pool)

@@ -15,12 +15,11 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
-import typer.main
 
 from adversary.commands import Ended, check_end, outcome_of, tried
 from adversary.hostile_files import zipped
 from noisyor import MomentPlan, count_moments, datasets, find_schedule, write_model
-from noisyor.cli.app import app
+from noisyor.cli.app import all_commands
 from noisyor.io.tables import write_table
 
 HUGE = 10**30
@@ -69,7 +68,7 @@ def good_call(name):
 def abuses(name):
     """List abused calls: every argument and option, with every value that is wrong for its kind."""
     call = good_call(name)
-    command = typer.main.get_command(app).commands[call[0]]
+    command = all_commands().commands[call[0]]
     calls = [[*call, "--nonsense"], [*call, "x", "y"], [*call, "--json=maybe"]]
     arguments = itertools.takewhile(lambda index: call[index][0] != "-", range(1, len(call)))
     for parameter in command.params:

@@ -21,10 +21,12 @@ def test_notices_go_to_standard_error(run, tmp_path):
 
     registered = list(app.app.registered_commands)
     app.app.command("warn")(app.ending_kindly(warn))
+    app.all_commands.cache_clear()
     try:
         assert run("warn") == (0, "", "noisyor: note: mind the gap\n")
     finally:
         app.app.registered_commands[:] = registered
+        app.all_commands.cache_clear()
 
 
 def test_a_reader_who_has_had_enough_is_no_error(tmp_path):

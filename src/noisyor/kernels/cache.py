@@ -20,6 +20,7 @@ from numba.core import caching
 
 from noisyor.errors import NoisyOrWarning
 from noisyor.kernels import Kernel
+from noisyor.kernels.turns import begin_turn, end_turn
 
 
 def cache_of(kernel: Kernel) -> Any:
@@ -74,6 +75,17 @@ class KernelCache(caching.FunctionCache):
         super().__init__(kernel.py_func)
         stamp = stamp_of(kernel.py_func.__module__)
         self._cache_file = _KernelIndex(self._cache_path, self._impl.filename_base, stamp)
+        self._turn = Path(self._cache_path, f"{self._impl.filename_base}.turn")
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return machine code; if there is none, the next that happens is compiling it."""
+        found = super().load_overload(signature, target)
+        if found is None:
+            begin_turn(self._turn)
+            found = super().load_overload(signature, target)  # another process may have had a turn
+            if found is not None:
+                end_turn()
+        return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep machine code; a full disk is no reason not to run it."""
@@ -81,6 +93,8 @@ class KernelCache(caching.FunctionCache):
             super().save_overload(signature, result)
         except OSError:
             tell_once(None)
+        finally:
+            end_turn()
 
 
 @functools.cache

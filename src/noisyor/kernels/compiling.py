@@ -17,6 +17,7 @@ from numba.core import codegen, compiler
 from noisyor.kernels import IS_COMPILING, Kernel
 from noisyor.kernels.borrowing import with_borrowing
 from noisyor.kernels.cache import cache_of
+from noisyor.kernels.turns import end_turn
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -55,8 +56,12 @@ class OuterCompiler(KernelCompiler):
         library = target.create_library(function.__qualname__)
         library.enable_object_caching()
         self.state.library = library
-        with _inner_libraries(target):
-            return super().compile_extra(function)
+        try:
+            with _inner_libraries(target):
+                return super().compile_extra(function)
+        except BaseException:
+            end_turn()  # nothing will be kept, with which it would end
+            raise
 
 
 class InnerCompiler(KernelCompiler):

@@ -37,6 +37,8 @@ from noisyor.structure import Structure
 
 USUAL_LAMBDA = 10.0
 """That of a prior of about 0.01, for a disease whose own is not known."""
+TRIPLETS_AT_ONCE = 4000
+"""So many are looked up at a time, in threads."""
 
 
 class TripletTable(NamedTuple):
@@ -98,22 +100,38 @@ def _combinations(n: int) -> Indices:
     return np.array(list(itertools.combinations(range(n), 3)), dtype=np.int64).reshape(-1, 3)
 
 
-def triplet_table(structure: Structure, plan: MomentPlan, pairs: PairTable) -> TripletTable:
+def triplet_table(
+    structure: Structure, plan: MomentPlan, pairs: PairTable, n_jobs: int | None = 1
+) -> TripletTable:
     """Return a row for each triplet of a plan and each disease that couples all of it.
 
     Triplets with a pair that has an unlearned parent are left out.
     """
-    matrix = structure.sparse_matrix()
-    a, b, c = (matrix[plan.triplets[:, column]] for column in (0, 1, 2))
-    rows, diseases = a.multiply(b).multiply(c).nonzero()
-    symptoms = plan.triplets[rows]
-    of_pairs = pairs.plan.rows_of(2, symptoms[:, [0, 1, 0, 2, 1, 2]].reshape(-1, 2))
-    ready = pairs.is_ready[of_pairs].reshape(-1, 3).all(axis=1)
-    diseases, symptoms = diseases[ready].astype(np.int64), symptoms[ready]
-    removed = couplings_of(parent_bits(structure), diseases, symptoms)
-    edges = edge_numbers(structure, diseases, symptoms)
-    couplings = as_couplings(structure, symptoms, removed)
-    return TripletTable(diseases, plan.rows_of(3, symptoms), edges, couplings)
+    matrix, parents = structure.sparse_matrix(), parent_bits(structure)
+    is_ready = pairs.is_ready[pairs.plan.rows_of(2, plan.pairs)]
+
+    def table_of(rows: Indices) -> TripletTable:
+        a, b, c = (matrix[plan.triplets[rows, column]] for column in (0, 1, 2))
+        of_rows, diseases = a.multiply(b).multiply(c).nonzero()
+        ready = is_ready[plan.triplet_rows[rows[of_rows]]].all(axis=1)
+        rows, diseases = rows[of_rows[ready]], diseases[ready].astype(np.int64)
+        symptoms = plan.triplets[rows]
+        couplings = as_couplings(structure, symptoms, couplings_of(parents, diseases, symptoms))
+        return TripletTable(diseases, rows, edge_numbers(structure, diseases, symptoms), couplings)
+
+    all_rows = np.arange(len(plan.triplets))
+    parts = np.array_split(all_rows, len(all_rows) // TRIPLETS_AT_ONCE + 1)
+    return _joined(in_threads(table_of, parts, n_jobs))
+
+
+def _joined(parts: list[TripletTable]) -> TripletTable:
+    """Return all rows of some tables."""
+    diseases, rows, edges = (np.concatenate(each) for each in list(zip(*parts, strict=True))[:3])
+    offsets, *removed = zip(*(part.removed for part in parts), strict=True)
+    n_removed = np.cumsum([0, *(each[-1] for each in offsets)])
+    ends = [each[1:] + start for each, start in zip(offsets, n_removed, strict=False)]
+    couplings = Couplings(np.concatenate([[0], *ends]), *map(np.concatenate, removed))
+    return TripletTable(diseases, rows, edges, couplings)
 
 
 def triplet_spreads(values: SetValues, rows: Indices) -> Floats:

@@ -139,7 +139,8 @@ class PairFit:
         if self._many is None:
             self._run_jointly()
         else:
-            self._step_jointly(self._many)
+            with one_blas_thread():
+                self._step_jointly(self._many)
 
     def _run_jointly(self) -> None:
         """Sweep until nothing changes: with few pairs time does not matter."""

@@ -162,7 +162,7 @@ class FittedPairs:
             )
         _check_same_records(self.moments, triplets)
         moments, triplets = (_in_fewer_groups(each, n_jobs) for each in (self.moments, triplets))
-        table = triplet_table(structure, triplets.plan, self.pairs.table)
+        table = triplet_table(structure, triplets.plan, self.pairs.table, n_jobs)
         third = LambdaFit(triplets, table, self.fixed)
         strengths = self.pairs.strengths.copy()
         whole = Influences(strengths, third.run(strengths))
@@ -269,9 +269,8 @@ class PooledFit:
             return leaks_from(structure, absent, priors, failures)
 
         raw = leaks_without(None, prior_values, raw)
-        found = [
-            leaks_without(*each) for each in zip(self.groups, group_priors, replicates, strict=True)
-        ]
+        each = list(zip(self.groups, group_priors, replicates, strict=True))
+        found = in_threads(lambda group: leaks_without(*group), each, self.n_jobs)
         errors = self._errors(raw, np.array(found))
         leaks = shrink_leaks(raw, errors, self.n_jobs) if shrink else unshrunk(raw, errors)
         estimate = _estimate(self, (priors, failures, leaks))

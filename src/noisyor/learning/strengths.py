@@ -10,8 +10,7 @@ before. Sums are made in parts that do not depend on the number of threads.
 """
 
 import itertools
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from noisyor.learning.strength_kernels import (
 )
 from noisyor.learning.sweep_kernels import FLOOR, PairState, sweep
 from noisyor.names import Indices
-from noisyor.parallel import n_threads, one_blas_thread
+from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Floats
 
 N_PARTS = 24
@@ -57,11 +56,7 @@ class ManyPairs:
     """All pairs of a large network, as rows with their diseases and as diseases with their rows."""
 
     def __init__(self, pairs: PairRows, counted: Floats, n_jobs: int | None) -> None:
-        self._pairs, self._counted = pairs, counted
-        # One pool for all steps: threads that begin anew for each would take as long as the work.
-        self._in_order: Callable[..., Iterable[Any]] = map
-        if (n := n_threads(n_jobs)) > 1:
-            self._in_order = ThreadPoolExecutor(n).map
+        self._pairs, self._counted, self._n_jobs = pairs, counted, n_jobs
         n = len(counted)
         ends = np.linspace(0, n, N_PARTS + 1).astype(np.int64).tolist()
         self._rows = list(itertools.pairwise(ends))
@@ -78,11 +73,11 @@ class ManyPairs:
 
     def _of_rows(self, kernel: Callable[..., Any], *known: Any) -> list[Any]:
         """Call a kernel for all rows, in threads."""
-        return list(self._in_order(lambda rows: kernel(*rows, *known), self._rows))
+        return in_threads(lambda rows: kernel(*rows, *known), self._rows, self._n_jobs)
 
     def _of_diseases(self, kernel: Callable[..., Any], *known: Any) -> None:
         """Call a kernel for all diseases, in threads."""
-        list(self._in_order(lambda diseases: kernel(diseases, *known), self._diseases))
+        in_threads(lambda diseases: kernel(diseases, *known), self._diseases, self._n_jobs)
 
     def ratios(self, strengths: Floats, weights: Floats) -> tuple[Floats, float]:
         """Return R_counted / R_fitted, and sum w (R_counted - R_fitted)^2."""
@@ -100,7 +95,7 @@ class ManyPairs:
         """Take a damped Gauss-Newton step, damped more as long as it does not improve the fit.
 
         The ratios are those of `ratios()`. A strength that is as small as it may be, and would
-        become smaller, stays.
+        become smaller, stays. To be called with one thread for BLAS (`one_blas_thread`).
         """
         precisions, changes = np.empty((2, len(ratios)))
         known = self._counted, ratios, weights, precisions, changes
@@ -110,8 +105,7 @@ class ManyPairs:
         is_free = ~is_fixed & ((strengths > FLOOR) | (gradient > 0))
         right = np.where(is_free, gradient, 0.0)
         while damping < MOST_DAMPING:
-            with one_blas_thread():
-                relative = self._solve(precisions, is_free, damping, right)
+            relative = self._solve(precisions, is_free, damping, right)
             moved = np.maximum(strengths * (1.0 + relative), FLOOR)
             moved = np.where(is_free, moved, strengths)
             left, after = self.ratios(moved, weights)

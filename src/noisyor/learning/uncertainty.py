@@ -7,7 +7,9 @@ posterior mean lies inside of the bounds by construction; its standard deviation
 error. Where the data say little, the result is near the mean of all, and is flagged.
 """
 
+import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +17,13 @@ import numpy as np
 from noisyor.learning.decompose import lambdas_of
 from noisyor.moments import Moments
 from noisyor.names import Indices
-from noisyor.parallel import in_threads
+from noisyor.parallel import in_threads, one_blas_thread
 from noisyor.parameters import MARGIN, Booleans, Floats
 
 MOST_FITTED = 2000
 """The distribution is fitted to so many observations at most."""
+FITTED_AT_ONCE = 300
+"""So many of them at a time: what is known of these stays in the caches."""
 OUTLIERS = 0.05
 """The share of the default distribution, wide, in the fitted one: a value far off is possible."""
 
@@ -131,7 +135,7 @@ def _shrink(
 ) -> Shrunk:  # fmt: skip
     """Return the posterior of each parameter; its values predict what is observed of it."""
     usable = np.flatnonzero(np.isfinite(observed) & np.isfinite(errors))
-    prior, common = _fit(family, predicted, observed[usable], errors[usable])
+    prior, common = _fit(family, predicted, observed[usable], errors[usable], n_jobs)
     mean, prior_spread = (float(each[0]) for each in _moments(prior[np.newaxis], family.grid))
     values, spreads = np.full(len(raw), mean), np.full(len(raw), prior_spread)
     is_common = np.full(len(raw), True)
@@ -169,24 +173,38 @@ def _moments(weights: Floats, points: Floats) -> tuple[Floats, Floats]:
 
 
 def _fit(
-    family: Family, predicted: Floats, observed: Floats, errors: Floats
+    family: Family, predicted: Floats, observed: Floats, errors: Floats, n_jobs: int | None
 ) -> tuple[Floats, Floats]:
     """Return the distribution that the observations come from, with and without outliers."""
     rows = np.linspace(0, len(observed) - 1, min(len(observed), MOST_FITTED)).astype(np.int64)
-    likelihood = _likelihood(predicted, observed[rows], errors[rows])
+    parts = np.array_split(rows, len(rows) // FITTED_AT_ONCE + 1)
+    likelihoods = in_threads(
+        lambda part: _likelihood(predicted, observed[part], errors[part]), parts, n_jobs
+    )
+    with one_blas_thread() if len(parts) > 1 else nullcontext():
+        return _fit_to(likelihoods, family, n_jobs)
+
+
+def _fit_to(likelihoods: list[Floats], family: Family, n_jobs: int | None) -> tuple[Floats, Floats]:
     mean, variance = family.mean, family.variance
     default = family.density(mean, variance)
     for _ in range(20):
         density = family.density(mean, variance)
         prior = (1.0 - OUTLIERS) * density + OUTLIERS * default
+        shares = in_threads(functools.partial(_shares, prior), likelihoods, n_jobs)
         # Observations that are outliers do not move the others' mean and variance.
-        usual = (1.0 - OUTLIERS) * density * ((1.0 / (likelihood @ prior)) @ likelihood)
+        usual = (1.0 - OUTLIERS) * density * sum(shares)
         # The default counts as ten parameters: few parameters do not make a distribution.
         total = usual + 10.0 * default
         total /= total.sum()
         mean = float(total @ family.scale)
         variance = float(total @ (family.scale - mean) ** 2)
     return prior, density
+
+
+def _shares(prior: Floats, likelihood: Floats) -> Floats:
+    """Return, for each grid point, the sum over observations of its likelihood over all points'."""
+    return np.asarray((1.0 / (likelihood @ prior)) @ likelihood)
 
 
 def _likelihood(predicted: Floats, observed: Floats, errors: Floats) -> Floats:

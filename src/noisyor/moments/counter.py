@@ -36,12 +36,16 @@ from noisyor.structure import Structure
 
 FEW_WORDS = 4096
 """So many are copied at once; a thread would take longer to begin."""
+COPIED_AT_ONCE = 8
+"""So many runs of rows a thread copies at a time; handing each over would take as long."""
 Progress = Callable[[int], None]
 """Called with the number of records counted since the last call."""
 
 
 Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 """The findings of records, one after the other: offsets of the records, and symptoms."""
+Run = tuple[int, slice, slice]
+"""A group, words of a block, and those of the group's plane where they go."""
 
 
 class MomentCounter:
@@ -80,9 +84,9 @@ class MomentCounter:
                 self._gathered.add_by_group(block, groups)
             else:
                 segments = list(row_segments(*origin, block.n_records, self._n_groups))
-                groups = np.repeat(*np.array([[s.group, s.stop - s.start] for s in segments]).T)
-                for segment in segments:
-                    self._add_segment(block, segment)
+                self._add_segments(block, segments)
+                if self._labelled is not None:
+                    groups = np.repeat(*np.array([[s.group, s.stop - s.start] for s in segments]).T)
             if self._labelled is not None:
                 self._labelled.add(block, self._labels_of(block), groups)
             if progress is not None:
@@ -98,16 +102,19 @@ class MomentCounter:
             self.check_labels()
         return self._labels.taken(slice(first, self._n_records))
 
-    def _add_segment(self, block: Block, segment: Segment) -> None:
-        first, last = segment.start // 64, words_for(segment.stop)
-        # A call costs as much as counting some tens of words.
-        if last - first < 64:
-            self._gathered.add_words(block, segment)
-        else:
+    def _add_segments(self, block: Block, segments: list[Segment]) -> None:
+        short = []
+        for segment in segments:
+            first, last = segment.start // 64, words_for(segment.stop)
+            # A call costs as much as counting some tens of words.
+            if last - first < 64:
+                short.append(segment)
+                continue
             valid = first_bits(segment.stop - segment.start, last - first)
             self._tally.add(
                 PlaneSlice(block.present, block.unknown, first, last, valid, segment.group)
             )
+        self._gathered.add_runs(block, short)
 
     def take(self) -> Moments:
         """Return all counts since the last call."""
@@ -202,29 +209,45 @@ class GatheredPlanes:
                 planes[group][:, : before.shape[1]] = before
         return planes[group]
 
-    def add_words(self, block: Block, segment: Segment) -> None:
-        """Add a run of rows, word by word; a thread copies them."""
-        group = segment.group
-        words = slice(segment.start // 64, words_for(segment.stop))
-        n_words = words.stop - words.start
-        if words_for(int(self._filled[group])) + n_words > self._most_words:
-            self.flush(group)
-        start = words_for(int(self._filled[group]))
-        target = slice(start, start + n_words)
+    def add_runs(self, block: Block, segments: list[Segment]) -> None:
+        """Add runs of rows, word by word; threads copy them, some at a time."""
+        waiting: list[Run] = []
+        for segment in segments:
+            group = segment.group
+            words = slice(segment.start // 64, words_for(segment.stop))
+            n_words = words.stop - words.start
+            if words_for(int(self._filled[group])) + n_words > self._most_words:
+                self._copy(block, waiting)
+                waiting = []
+                self.flush(group)
+            start = words_for(int(self._filled[group]))
+            target = slice(start, start + n_words)
+            waiting.append((group, words, target))
+            self._valid[group, target] = first_bits(segment.stop - segment.start, n_words)
+            self._filled[group] = 64 * target.stop
+            if len(waiting) == COPIED_AT_ONCE:
+                self._copy(block, waiting)
+                waiting = []
+        self._copy(block, waiting)
+
+    def _copy(self, block: Block, runs: list[Run]) -> None:
+        """Copy runs to the planes of their groups; a thread does, unless they are few."""
 
         def copy() -> None:
-            with self._locks[group]:
-                self._plane(self._present, group, target.stop)[:, target] = block.present[:, words]
-                if block.unknown is not None:
-                    plane = self._plane(self._unknown, group, target.stop)
-                    plane[:, target] = block.unknown[:, words]
+            for group, words, target in runs:
+                with self._locks[group]:
+                    plane = self._plane(self._present, group, target.stop)
+                    plane[:, target] = block.present[:, words]
+                    if block.unknown is not None:
+                        plane = self._plane(self._unknown, group, target.stop)
+                        plane[:, target] = block.unknown[:, words]
 
+        n_words = sum(words.stop - words.start for _, words, _ in runs)
         if n_words * self._n_symptoms < FEW_WORDS:
             copy()
         elif (copying := self._tally.start(copy)) is not None:
-            self._copies.setdefault(group, []).append(copying)
-        self._valid[group, target] = first_bits(segment.stop - segment.start, n_words)
-        self._filled[group] = 64 * target.stop
+            for group, _, _ in runs:
+                self._copies.setdefault(group, []).append(copying)
 
     def _wait_for_copies(self, group: int) -> None:
         for copying in self._copies.pop(group, []):

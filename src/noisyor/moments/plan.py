@@ -82,8 +82,10 @@ class MomentPlan(ArrowSaved, Immutable):
         self.triplets = _canonical([_rows(triplets, 3), *of_quartets], n_symptoms)
         of_triplets = [self.triplets[:, columns] for columns in ([0, 1], [0, 2], [1, 2])]
         self.pairs = _canonical([_rows(pairs, 2), *of_triplets], n_symptoms)
-        of_pairs = self.pairs.reshape(-1, 1)
-        self.symptoms = _canonical([_rows(symptoms, 1), of_pairs], n_symptoms)[:, 0]
+        is_counted = np.zeros(n_symptoms, dtype=np.bool_)
+        is_counted[_canonical([_rows(symptoms, 1)], n_symptoms)] = True
+        is_counted[self.pairs] = True
+        self.symptoms = np.flatnonzero(is_counted)
         rows = np.empty(n_symptoms, dtype=np.int64)
         rows[self.symptoms] = np.arange(len(self.symptoms))
         self.pair_rows = rows[self.pairs]
@@ -104,8 +106,6 @@ class MomentPlan(ArrowSaved, Immutable):
     @classmethod
     def coupled(cls, structure: Structure) -> Self:
         """Return the plan of all symptoms and all pairs that share a parent."""
-        import scipy.sparse
-
         degrees = np.diff(structure.child_offsets).astype(np.float64)
         most = min(float(degrees @ (degrees - 1)), float(structure.n_symptoms) ** 2) / 2
         announce(
@@ -114,10 +114,11 @@ class MomentPlan(ArrowSaved, Immutable):
             "leave out diseases that have nearly all symptoms, or symptoms",
         )
         matrix = structure.sparse_matrix()
-        shared = scipy.sparse.triu(matrix @ matrix.T, k=1, format="csr")
-        shared.sort_indices()
-        shared = shared.tocoo()
-        pairs = np.column_stack([shared.coords[0], shared.coords[1]])
+        # It is symmetric, and this way its indices are sorted, in a quarter of the time.
+        shared = (matrix @ matrix.T).tocsc()
+        first = np.repeat(np.arange(structure.n_symptoms), np.diff(shared.indptr))
+        is_pair = shared.indices > first
+        pairs = np.column_stack([first[is_pair], shared.indices[is_pair]])
         return cls(structure, symptoms=np.arange(structure.n_symptoms), pairs=pairs)
 
     @classmethod
@@ -260,8 +261,10 @@ def _canonical(parts: list[NDArray[Any]], n_symptoms: int) -> Indices:
     keys = _keys(rows, n_symptoms)
     if (keys[1:] > keys[:-1]).all():
         return np.ascontiguousarray(rows)
-    _, first = np.unique(keys, return_index=True)
-    return np.ascontiguousarray(rows[first])
+    order = np.argsort(keys)
+    keys = keys[order]
+    is_first = np.append(True, keys[1:] > keys[:-1])
+    return np.ascontiguousarray(rows[order[is_first]])
 
 
 def _keys(rows: Indices, n_symptoms: int) -> Indices:
