@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from noisyor.discovery.checking import check_settings, is_number
+from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
+from noisyor.discovery.contradictions import right_strengths
 from noisyor.discovery.fitting import Fitted, Fitter, carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
@@ -38,9 +39,7 @@ from noisyor.discovery.suggestions import (
     edges_to_add,
     edges_to_drop,
     log_choices,
-    most_errors,
     read_records,
-    weak_strength,
 )
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
@@ -49,6 +48,7 @@ from noisyor.learning import EMSettings, Estimate, fit
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import as_seed
+from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
 CRITERIA = ("bic", "held_out")
@@ -58,6 +58,8 @@ IDLE = 1.0
 """Log likelihood below which edges that came are dropped all at once."""
 MOST_DOUBTED = 10.0
 """So many times what an edge costs it must seem to be worth, or it is tried without it."""
+SURE = 4.0
+"""Standard errors from which on they need not be checked by the likelihood."""
 LEAST_REARRANGED = 2.0
 """What a rearrangement must gain at least: it is chosen from many."""
 Edges = Iterable[tuple[Name, Name]]
@@ -108,8 +110,8 @@ def repair(
     settings = RepairSettings() if settings is None else settings
     _check(structure, max_changes, criterion, settings)
     graph = structure if isinstance(structure, Structure) else structure.structure
-    kept, barred = (_named(edges, graph) for edges in (certain, forbidden))
-    _check_edges(graph, kept, barred)
+    kept, barred = (named_edges(edges, graph) for edges in (certain, forbidden))
+    check_edges(graph, kept, barred)
     findings = read_records(records, graph, options)
     search = _Search(findings, settings, kept, barred)
     start = None if isinstance(structure, Structure) else structure
@@ -148,6 +150,7 @@ class _Search:
             self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
         self._refused: set[tuple[Any, ...]] = set()
         self._doubtful: set[str] = set()
+        self._known_errors: dict[tuple[int, ...], float] = {}
         self._rearranged_with: set[tuple[int, int]] | None = None
         self._given: dict[str, set[str]] = {}
         self._n_choices = 1
@@ -226,7 +229,7 @@ class _Search:
         return (
             self._gaining(last, self._not_needed(present, structure), n_left)
             or self._rearranged(last, absent, n_left)
-            or self._gaining(last, compatible(self._contradicted(last, present)), n_left)
+            or self._contradicted(last, present, n_left)
         )
 
     def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
@@ -306,6 +309,7 @@ class _Search:
         if not changes or len(changes) > n_left or not is_better:
             return None
         self._refused.clear()
+        self._known_errors.clear()
         return step._replace(changes=tuple(changes))
 
     def _pruned(self, step: RepairStep) -> RepairStep:
@@ -348,27 +352,55 @@ class _Search:
         scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=self._settings.n_jobs)
         return scorer.present_edges(scorer.sums())
 
-    def _contradicted(self, last: RepairStep, present: EdgeScores) -> list[Suggestion]:
-        """Return edges that were given and that records contradict.
+    def _contradicted(
+        self, last: RepairStep, present: EdgeScores, n_left: float
+    ) -> RepairStep | None:
+        """Return a step without edges that were given and that records contradict, or none.
 
-        Where standard errors do not say it, or belong to diseases that are doubtful, the likelihood
-        itself is asked, with a strength that nearly all others have.
+        Tests may think too well of an edge. Those that only they speak for are tried one by one.
         """
-        structure, n = last.structure, self._n
-        drops = edges_to_drop(present, last.errors, structure, n, self._doubtful)
-        sure = {_key(row) for row in drops}
-        weak = weak_strength(present, n)
-        least = most_errors(structure.n_edges) ** 2 / 2.0
-        for row in edges_to_drop(present, last.errors, structure, n, n_errors=1.0):
-            if _key(row) in sure or not self._is_open(row):
-                continue
-            edge = structure.edge_index(row.disease, row.symptoms[0])
-            value = self._fitter.likelihood_with(last.network, edge, 1.0 - weak)
-            if value is not None and last.log_likelihood - value > least:
-                drops.append(row)
-            else:
-                self._refused.add(_key(row))
-        return drops
+        n = self._n
+        lost = np.fmin(present.gains, (present.strengths / last.errors) ** 2 / 2.0)
+        errors = self._errors(last, present, lost)
+        drops = edges_to_drop(present, errors, last.network, n, lost=lost)
+        drops = [each for each in drops if self._is_open(each)]
+        sure = [each for each in drops if each.gain_bic > 0.0]
+        tries = [sure, *([each] for each in drops if each.gain_bic <= 0.0)]
+        steps = (self._gaining(last, changes, n_left) for changes in tries if changes)
+        return next((step for step in steps if step is not None), None)
+
+    def _errors(self, last: RepairStep, present: EdgeScores, lost: Floats) -> Floats:
+        """Return standard errors of the failures of edges that BIC does not want.
+
+        Where they leave open whether an edge is as strong as the weakest right ones, or belong to
+        a disease that is doubtful, the likelihood itself is asked: with that strength it falls by
+        half the square of the distance, in standard errors. NaN: it does not say.
+        """
+        structure, n, errors = last.structure, self._n, last.errors.copy()
+        strengths = right_strengths(present, n)
+        if not len(strengths):
+            return errors
+        doubtful = np.array([name in self._doubtful for name in structure.diseases])
+        is_doubtful = doubtful[present.edges[:, 0]]
+        away = strengths[0] - present.strengths
+        is_open = (is_doubtful | (away < SURE * errors)) & (lost < 0.5 * np.log(n))
+        for edge in np.flatnonzero(is_open).tolist():
+            asked = float("nan")
+            if away[edge] > errors[edge]:
+                asked = self._asked(last, edge, float(strengths[0]))
+            if is_doubtful[edge] or np.isfinite(asked):
+                errors[edge] = asked
+        return errors
+
+    def _asked(self, last: RepairStep, edge: int, strength: float) -> float:
+        """Return the standard error of a failure by the likelihood with another strength."""
+        key = tuple(last.structure.edges[edge].tolist())
+        if key not in self._known_errors:
+            value = self._fitter.likelihood_with(last.network, edge, 1.0 - strength)
+            fall = np.nan if value is None else max(last.log_likelihood - value, 1e-9)
+            away = strength - 1.0 + last.network.failures[edge]
+            self._known_errors[key] = float(away / np.sqrt(2.0 * fall))
+        return self._known_errors[key]
 
     def _diseases(self, network: NoisyOrNetwork, findings: Findings) -> list[Suggestion]:
         """Return the disease whose absence shows most."""
@@ -459,32 +491,6 @@ def _check(
         raise ParameterError(
             f"max_changes must be a whole number from 0 on, not {quoted(max_changes)}."
         )
-
-
-def _named(edges: Any, structure: Structure) -> set[tuple[str, str]]:
-    """Return edges by names; those must be known."""
-    found = set()
-    if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise ParameterError(f"give edges as a list of (disease, symptom), not {quoted(edges)}.")
-    for edge in edges:
-        is_pair = not isinstance(edge, str) and isinstance(edge, Iterable)
-        pair = tuple(edge) if is_pair else ()
-        if len(pair) != 2:
-            raise ParameterError(f"{quoted(edge)} is not an edge: give (disease, symptom).")
-        i, j = structure.disease_index(pair[0]), structure.symptom_index(pair[1])
-        found.add((structure.diseases[i], structure.symptoms[j]))
-    return found
-
-
-def _check_edges(
-    structure: Structure, certain: set[tuple[str, str]], forbidden: set[tuple[str, str]]
-) -> None:
-    """Refuse edges that are certain and not there, or forbidden too."""
-    for disease, symptom in sorted(certain):
-        if not structure.has_edge(disease, symptom):
-            raise ParameterError(f"{disease} -> {symptom} is certain, but not in the structure.")
-    for disease, symptom in sorted(certain & forbidden):
-        raise ParameterError(f"{disease} -> {symptom} is certain and forbidden.")
 
 
 def _network_of(structure: NoisyOrNetwork | Estimate) -> NoisyOrNetwork:
