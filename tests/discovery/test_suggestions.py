@@ -15,6 +15,7 @@ from noisyor.discovery.suggestions import (
     additions_to_drop,
     changed,
     changes_between,
+    compatible,
     edges_to_drop,
     new_name,
 )
@@ -190,3 +191,15 @@ def test_changes_between_two_structures_lead_from_one_to_the_other():
     assert all(text.endswith(", given the other changes of this step.") for text in sentences)
     assert "does not seem to cause" in sentences[1]
     assert not any("nan" in text for text in sentences)
+
+
+def test_changes_that_share_a_name_wait():
+    nan = float("nan")
+
+    def add(disease, symptom, gain):
+        return Suggestion(ADD, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
+
+    changes = [add("a", "x", 1.0), add("a", "y", 3.0), add("b", "y", 2.0), add("c", "z", 1.0)]
+    assert [(each.disease, each.symptoms[0]) for each in compatible(changes)] == [
+        ("a", "y"), ("c", "z"),
+    ]  # fmt: skip

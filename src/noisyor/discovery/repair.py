@@ -5,40 +5,43 @@ get in each other's way: of those that share a disease or a symptom only the bes
 not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
 seem to be missing come first, since otherwise edges of other diseases would stand in for them.
 When no more come, what came for nothing goes; then edges are tried that only together are gained
-by (`rearranging`); at last those go that were given and that records contradict. Diseases that have
-changed their roles get each other's names.
+by (`rearranging`), and others in place of one that came; at last those go that were given and that
+records contradict. Diseases that have changed their roles get each other's names. What a step
+costs stands in `repair_steps`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Iterable
+from typing import Any, Unpack
 
 import numpy as np
 
 from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
 from noisyor.discovery.contradictions import right_strengths
-from noisyor.discovery.fitting import Fitted, Fitter, carried_over
+from noisyor.discovery.fitting import carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
     nearest_roles,
     shared_out,
+    taken_over,
     with_disease_of,
     with_edges,
     with_roles,
 )
 from noisyor.discovery.repair_path import RepairPath, RepairStep
+from noisyor.discovery.repair_steps import RepairSettings, Steps
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.discovery.suggestions import (
     ADD,
     DROP,
     Suggestion,
-    additions_to_drop,
     changed,
     changes_between,
+    compatible,
     diseases_to_add,
     doubtful_diseases,
     edges_to_add,
     edges_to_drop,
-    log_choices,
+    key_of,
     read_records,
 )
 from noisyor.errors import ParameterError, quoted
@@ -47,7 +50,6 @@ from noisyor.findings.reading import ReadOptions
 from noisyor.learning import EMSettings, Estimate, fit
 from noisyor.names import Name
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.sampling import as_seed
 from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
@@ -60,6 +62,8 @@ MOST_DOUBTED = 10.0
 """So many times what an edge costs it must seem to be worth, or it is tried without it."""
 SURE = 4.0
 """Standard errors from which on they need not be checked by the likelihood."""
+FEW_STEPS = 12
+"""Towards the maximum with all edges that may be missing: most of them go at once."""
 LEAST_REARRANGED = 2.0
 """What a rearrangement must gain at least: it is chosen from many."""
 Edges = Iterable[tuple[Name, Name]]
@@ -73,7 +77,7 @@ def repair(
     criterion: str = "bic",
     certain: Edges = (),
     forbidden: Edges = (),
-    settings: "RepairSettings | None" = None,
+    settings: RepairSettings | None = None,
     **options: Unpack[ReadOptions],
 ) -> RepairPath:
     """Mend a structure step by step; the steps are the result, to stop at any of them.
@@ -118,42 +122,8 @@ def repair(
     return search.run(graph, start, max_changes, criterion)
 
 
-class RepairSettings(NamedTuple):
-    """How `repair` works."""
-
-    held_out: float = 0.1
-    """The share of the records that are not learned from; 0: none."""
-    diseases: bool = True
-    """Also look for diseases that are missing."""
-    rng: Any = 0
-    n_jobs: int | None = None
-    progress: Callable[[int], None] | None = None
-    """Called with the number of records looked at since the last call."""
-
-
-class _Search:
+class _Search(Steps):
     """Looks for changes, and makes them."""
-
-    def __init__(
-        self, findings: Findings, settings: RepairSettings, kept: set[tuple[str, str]],
-        barred: set[tuple[str, str]],
-    ) -> None:  # fmt: skip
-        self._settings, self._kept, self._barred = settings, kept, barred
-        self._seed = as_seed(settings.rng) % 2**31
-        self._training, self._tested = split(findings, settings.held_out, self._seed)
-        self._n = self._training.n_records
-        self._marginals = self._training.count_present() / max(self._n, 1)
-        n_jobs, progress = settings.n_jobs, settings.progress
-        self._fitter = Fitter(self._training, seed=self._seed, n_jobs=n_jobs, progress=progress)
-        self._judge = None
-        if self._tested is not None:
-            self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
-        self._refused: set[tuple[Any, ...]] = set()
-        self._doubtful: set[str] = set()
-        self._known_errors: dict[tuple[int, ...], float] = {}
-        self._rearranged_with: set[tuple[int, int]] | None = None
-        self._given: dict[str, set[str]] = {}
-        self._n_choices = 1
 
     def run(
         self, structure: Structure, start: NoisyOrNetwork | Estimate | None,
@@ -194,16 +164,6 @@ class _Search:
         self._doubtful = doubtful_diseases(structure, start.flags)
         return self._step((), self._fitter.fit(_network_of(start)))
 
-    def _step(self, changes: Sequence[Suggestion], fitted: Fitted) -> RepairStep:
-        size = fitted.network.structure.n_parameters
-        bic = size * np.log(self._n) - 2.0 * fitted.log_likelihood
-        held_out = None
-        if self._judge is not None and self._tested is not None:
-            held_out = self._judge.log_likelihood(fitted.network) / self._tested.n_records
-        return RepairStep(
-            tuple(changes), fitted.network, fitted.log_likelihood, bic, held_out, fitted.errors
-        )
-
     def _next(self, last: RepairStep, n_left: float) -> RepairStep | None:
         """Return the next step, if there is one that is gained by.
 
@@ -229,6 +189,7 @@ class _Search:
         return (
             self._gaining(last, self._not_needed(present, structure), n_left)
             or self._rearranged(last, absent, n_left)
+            or self._exchanged(last, n_left)
             or self._contradicted(last, present, n_left)
         )
 
@@ -247,39 +208,6 @@ class _Search:
             return None
         network = NoisyOrNetwork(structure, old.priors[roles], old.failures[edges], old.leaks)
         return last._replace(changes=tuple(changes), network=network, errors=last.errors[edges])
-
-    def _cost(self, step: RepairStep) -> float:
-        """Return BIC, and twice the log of how many edges, or diseases, there were to choose from.
-
-        Otherwise the best of many false edges would often be gained by.
-        """
-        structure = step.structure
-        n_symptoms, cost = structure.n_symptoms, step.bic
-        for i, name in enumerate(structure.diseases):
-            symptoms = {structure.symptoms[j] for j in structure.children(i)}
-            if name in self._given:
-                n_new = len(symptoms - self._given[name])
-                cost += 2.0 * n_new * np.log(self._n_choices)
-            else:
-                cost += 2.0 * log_choices(len(symptoms), n_symptoms)
-        return float(cost)
-
-    def _not_needed(
-        self, present: EdgeScores, structure: Structure, factor: float = 1.0
-    ) -> list[Suggestion]:
-        """Return edges that came and are not worth it any more, or not so many times."""
-        came = self._came(structure)
-        is_added = np.array([edge in came for edge in map(tuple, present.edges.tolist())])
-        return additions_to_drop(present, is_added, structure, self._n, self._n_choices, factor)
-
-    def _came(self, structure: Structure) -> set[tuple[int, int]]:
-        """Return the edges of diseases that were given, that were not given themselves."""
-        return {
-            (i, j)
-            for i, j in structure.edges.tolist()
-            if structure.symptoms[j]
-            not in self._given.get(structure.diseases[i], {structure.symptoms[j]})
-        }
 
     def _rearranged(self, last: RepairStep, absent: EdgeScores, n_left: float) -> RepairStep | None:
         """Return a step of several edges that only together are gained by, or none.
@@ -302,7 +230,7 @@ class _Search:
         if not edges:
             return None
         start = with_edges(shared_out(last.network, came), edges)
-        step = self._pruned(self._step((), self._fitter.fit(start)))
+        step = self._pruned(self._step((), self._fitter.fit(start, FEW_STEPS)))
         step = self._restored(step, last)
         changes = changes_between(structure, step.structure)
         is_better = self._cost(step) < self._cost(last) - LEAST_REARRANGED
@@ -322,7 +250,7 @@ class _Search:
         while True:
             present = self._present(step)
             doubted = self._not_needed(present, step.structure, MOST_DOUBTED)
-            rows = [each for each in doubted if _key(each) not in needed and self._is_open(each)]
+            rows = [each for each in doubted if key_of(each) not in needed and self._is_open(each)]
             idle = [each for each in rows if -each.gain < IDLE]
             weak = compatible([each for each in rows if each.gain_bic > 0.0])
             chosen = idle or weak or sorted(rows, key=lambda each: -each.gain)[:1]
@@ -347,10 +275,49 @@ class _Search:
                 step = min(step, less, key=self._cost)
         return step
 
-    def _present(self, step: RepairStep) -> EdgeScores:
-        findings = self._training.with_structure(step.structure)
-        scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=self._settings.n_jobs)
-        return scorer.present_edges(scorer.sums())
+    def _exchanged(self, last: RepairStep, n_left: float) -> RepairStep | None:
+        """Return a step with others in place of an edge that came, or none.
+
+        An edge of a disease that has taken over the cases of near-duplicates may stand in for
+        several of theirs. Each that is not worth too much is left out, with cases shared out anew,
+        to see what is missing then.
+        """
+        structure = last.structure
+        came = self._came(structure)
+        if came == self._exchanged_with or not self._fitter.is_exact(structure):
+            return None
+        self._exchanged_with = came
+        shared = shared_out(last.network, came)
+        for edge in sorted(taken_over(structure, came)):
+            left = [other for other in structure.edges.tolist() if tuple(other) != edge]
+            less = Structure(structure.diseases, structure.symptoms, left)
+            start = carried_over(shared, less, {}, self._marginals)
+            step = self._step((), self._fitter.fit(start))
+            if self._cost(step) > self._cost(last) + MOST_DOUBTED * self._price:
+                continue
+            step = self._pruned(self._completed(step, edge))
+            changes = changes_between(structure, step.structure)
+            is_better = self._cost(step) < self._cost(last) - LEAST_REARRANGED
+            if changes and len(changes) <= n_left and is_better:
+                self._refused.clear()
+                self._known_errors.clear()
+                return step._replace(changes=tuple(changes))
+        return None
+
+    def _completed(self, step: RepairStep, without: tuple[int, int]) -> RepairStep:
+        """Add edges that tests ask for, but one, as long as they are gained by."""
+        names = step.structure.diseases[without[0]], (step.structure.symptoms[without[1]],)
+        while True:
+            findings = self._training.with_structure(step.structure)
+            n_jobs = self._settings.n_jobs
+            scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=n_jobs)
+            absent = scorer.absent_edges(scorer.sums())
+            added = edges_to_add(absent, step.structure, self._n, LEVEL)
+            others = [each for each in added if (each.disease, each.symptoms) != names]
+            more = self._gaining(step, compatible(others), np.inf, set())
+            if more is None:
+                return step
+            step = more
 
     def _contradicted(
         self, last: RepairStep, present: EdgeScores, n_left: float
@@ -408,69 +375,6 @@ class _Search:
             return []
         found = diseases_to_add(network, None, findings, self._settings.n_jobs)
         return sorted(found, key=lambda row: -row.gain)[:1]
-
-    def _gaining(
-        self,
-        last: RepairStep,
-        changes: list[Suggestion],
-        n_left: float,
-        refused: set[tuple[Any, ...]] | None = None,
-    ) -> RepairStep | None:
-        """Return a step with as many changes as are gained by together, or none."""
-        chosen = [each for each in changes if self._is_open(each)]
-        chosen = chosen[: int(min(n_left, len(chosen)))]
-        while chosen:
-            step = self._tried(last, chosen)
-            if self._cost(step) < self._cost(last):
-                return step
-            (self._refused if refused is None else refused).add(_key(chosen[-1]))
-            chosen = chosen[: len(chosen) // 2]
-        return None
-
-    def _tried(self, last: RepairStep, changes: list[Suggestion]) -> RepairStep:
-        structure = changed(last.structure, changes)
-        strengths = {
-            (each.disease, each.symptoms[0]): float(np.clip(each.strength, 0.02, 0.9))
-            for each in changes
-            if each.kind == ADD
-        }
-        start = carried_over(last.network, structure, strengths, self._marginals)
-        return self._step(changes, self._fitter.fit(start))
-
-    def _is_open(self, change: Suggestion) -> bool:
-        return self._is_allowed(change) and _key(change) not in self._refused
-
-    def _is_allowed(self, change: Suggestion) -> bool:
-        edges = {(change.disease, symptom) for symptom in change.symptoms}
-        return not edges & {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
-
-
-def _key(change: Suggestion) -> tuple[Any, ...]:
-    return change.kind, change.disease, change.symptoms
-
-
-def compatible(changes: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the best changes of which no two share a disease or a symptom, the best first."""
-    found, taken = [], set[tuple[str, str]]()
-    for change in sorted(changes, key=lambda each: -each.gain_bic):
-        names = {("symptom", name) for name in change.symptoms}
-        if change.disease:
-            names.add(("disease", change.disease))
-        if not names & taken:
-            found.append(change)
-        taken |= names
-    return found
-
-
-def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findings | None]:
-    """Return records to learn from, and some that are held out, chosen at random."""
-    n_out = round(share * findings.n_records)
-    if n_out < 1 or n_out >= findings.n_records:
-        return findings, None
-    order = np.random.default_rng([seed, 1]).permutation(findings.n_records)
-    array = findings.to_numpy()
-    rest, out = np.sort(order[n_out:]), np.sort(order[:n_out])
-    return tuple(Findings.from_numpy(array[rows], findings.structure) for rows in (rest, out))  # type: ignore[return-value]
 
 
 def _check(

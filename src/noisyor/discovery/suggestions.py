@@ -366,6 +366,24 @@ def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
     return Structure(diseases, structure.symptoms, np.array(list(edges)).reshape(-1, 2))
 
 
+def key_of(change: Suggestion) -> tuple[Any, ...]:
+    """Return what tells a change from others."""
+    return change.kind, change.disease, change.symptoms
+
+
+def compatible(changes: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return the best changes of which no two share a disease or a symptom, the best first."""
+    found, taken = [], set[tuple[str, str]]()
+    for change in sorted(changes, key=lambda each: -each.gain_bic):
+        names = {("symptom", name) for name in change.symptoms}
+        if change.disease:
+            names.add(("disease", change.disease))
+        if not names & taken:
+            found.append(change)
+        taken |= names
+    return found
+
+
 def changes_between(before: Structure, after: Structure) -> list[Suggestion]:
     """Return the edges that came and went between two structures of the same diseases."""
     nan = float("nan")
