@@ -8,6 +8,7 @@ from noisyor.discovery.rearranging import (
     likenesses,
     nearest_roles,
     shared_out,
+    taken_over,
     with_disease_of,
     with_edges,
     with_roles,
@@ -59,6 +60,12 @@ def test_cases_are_shared_out_with_the_one_that_an_edge_may_belong_to():
     own = grown.structure.edge_index(1, 3)
     assert found.failures[own] == grown.failures[own]
     np.testing.assert_array_equal(shared_out(grown, set()).failures, grown.failures)
+
+
+def test_an_edge_may_belong_to_a_near_duplicate_with_this_symptom():
+    grown = with_edges(NETWORK, {(0, 3): 0.25, (2, 3): 0.25}).structure
+    assert taken_over(grown, {(0, 3), (2, 3)}) == [(0, 3)]
+    assert taken_over(grown, set()) == []
 
 
 def test_a_disease_becomes_what_it_was():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import network_on
-from noisyor import Findings, NoisyOrLearner, Structure
+from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import suggest
 from noisyor.discovery.scores import EdgeScores
 from noisyor.discovery.suggestions import (
@@ -15,9 +15,9 @@ from noisyor.discovery.suggestions import (
     additions_to_drop,
     changed,
     changes_between,
+    compatible,
     edges_to_drop,
     new_name,
-    weak_strength,
 )
 from noisyor.errors import ParameterError
 from noisyor.learning.misfits import q_values
@@ -155,18 +155,13 @@ def _present(strengths, gains):
 def test_an_edge_goes_only_if_records_contradict_it():
     """Of weak networks, records say less than they would if all else was known."""
     structure = Structure.from_matrix(np.ones((1, 4)))
+    network = NoisyOrNetwork(structure, [0.1], [0.5, 0.6, 0.997, 0.997], [0.01] * 4)
     present = _present(np.array([0.5, 0.4, 0.003, 0.003]), np.array([90.0, 80.0, 0.0, 0.0]))
     errors = np.array([0.05, 0.05, 0.01, 0.2])
-    [dropped] = edges_to_drop(present, errors, structure, 10_000)
+    [dropped] = edges_to_drop(present, errors, network, 10_000)
     assert dropped.symptoms == (structure.symptoms[2],)
-    assert not edges_to_drop(present, errors, structure, 10_000, {structure.diseases[0]})
-
-
-def test_where_true_edges_are_weak_an_edge_must_be_weaker():
-    present = _present(np.array([0.05, 0.06, 0.4, 0.01]), np.array([20.0, 20.0, 90.0, 0.0]))
-    assert weak_strength(present, 10_000) == pytest.approx(0.05, abs=0.005)
-    nothing = _present(np.array([0.05, 0.06]), np.zeros(2))
-    assert weak_strength(nothing, 10_000) == 0.0
+    assert not edges_to_drop(present, errors, network, 10_000, {structure.diseases[0]})
+    assert not edges_to_drop(present, errors, network, 10_000, lost=np.full(4, 9.0))
 
 
 def test_what_was_added_goes_below_the_price_of_adding():
@@ -196,3 +191,15 @@ def test_changes_between_two_structures_lead_from_one_to_the_other():
     assert all(text.endswith(", given the other changes of this step.") for text in sentences)
     assert "does not seem to cause" in sentences[1]
     assert not any("nan" in text for text in sentences)
+
+
+def test_changes_that_share_a_name_wait():
+    nan = float("nan")
+
+    def add(disease, symptom, gain):
+        return Suggestion(ADD, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
+
+    changes = [add("a", "x", 1.0), add("a", "y", 3.0), add("b", "y", 2.0), add("c", "z", 1.0)]
+    assert [(each.disease, each.symptoms[0]) for each in compatible(changes)] == [
+        ("a", "y"), ("c", "z"),
+    ]  # fmt: skip

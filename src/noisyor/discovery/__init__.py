@@ -4,8 +4,9 @@ from noisyor.discovery.discover import Discovery, DiscoverySettings, discover
 from noisyor.discovery.matching import Matching, match_causes
 from noisyor.discovery.q_matrix import validate_q_matrix
 from noisyor.discovery.quartets import Certificate, certify
-from noisyor.discovery.repair import RepairSettings, repair
+from noisyor.discovery.repair import repair
 from noisyor.discovery.repair_path import RepairPath, RepairStep
+from noisyor.discovery.repair_steps import RepairSettings
 from noisyor.discovery.suggestions import Suggestion, Suggestions, suggest
 
 __all__ = [

@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.discovery.checking import check_settings
+from noisyor.discovery.contradictions import bic_of_adding
 from noisyor.discovery.dense_em import MOST_CAUSES, CauseMatrix, DenseEM, DenseRecords
 from noisyor.discovery.many_causes import SampledCauses
 from noisyor.discovery.pair_factors import MAX_ITER, PairRatios, causes_of, factorise, residuals
 from noisyor.discovery.quartet_start import QuartetStart
 from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
-from noisyor.discovery.suggestions import bic_of_adding, new_name
+from noisyor.discovery.suggestions import new_name
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings

@@ -21,7 +21,7 @@ from noisyor.structure import Structure
 
 EM_STEPS, MOST_STEPS = 3, 30
 """Steps of EM, and in all."""
-SETTLED, NEARLY = 0.05, 0.3
+SETTLED, NEARLY = 0.2, 0.3
 """Log likelihood that may be left to gain; where it is only compared with a bound."""
 LEAST_SHARE = 0.05
 """Of the weak priors: they are for few records, and would hold back what changes."""
@@ -48,14 +48,14 @@ class Fitter:
         self._seed, self._n_jobs = seed, n_jobs
         self._progress = progress or (lambda _: None)
 
-    def fit(self, start: NoisyOrNetwork) -> Fitted:
-        """Climb to the maximum near a start."""
+    def fit(self, start: NoisyOrNetwork, max_iter: int = MOST_STEPS) -> Fitted:
+        """Climb to the maximum near a start; with few steps, towards it."""
         structure = start.structure
         start = start.with_parameters(inside(start.parameters))
         if structure.n_parameters <= MOST_TOGETHER:
             expectation = self._expectation(structure)
             if expectation.is_affordable:
-                return self._climb(expectation, start)
+                return self._climb(expectation, start, max_iter)
         estimate = self._refined(start)
         # Sampling may lead a little astray: what is returned is not below the start.
         errors = estimate.standard_errors.failures
@@ -82,7 +82,8 @@ class Fitter:
         values = np.full(structure.n_edges, np.nan)
         values[edge] = failure
         fixed = Beliefs(structure, failures=values)
-        run, priors = self._run(expectation, start.with_fixed(fixed), fixed, NEARLY)
+        limits = Limits(MOST_STEPS, 0.0)
+        run, priors = self._run(expectation, start.with_fixed(fixed), fixed, limits, NEARLY)
         value = run.values[-1] - priors.log_density(run.network, ~fixed.mask.vector)
         return value if run.is_settled else None
 
@@ -122,19 +123,19 @@ class Fitter:
         findings = self.findings.with_structure(structure)
         return ExactExpectation(findings, may_cut=True, n_jobs=self._n_jobs)
 
-    def _climb(self, expectation: ExactExpectation, start: NoisyOrNetwork) -> Fitted:
+    def _climb(self, expectation: ExactExpectation, start: NoisyOrNetwork, max_iter: int) -> Fitted:
         fixed = Beliefs(start.structure)
-        run, priors = self._run(expectation, start, fixed, SETTLED)
+        run, priors = self._run(expectation, start, fixed, Limits(max_iter, 0.0), SETTLED)
         value = run.values[-1] - priors.log_density(run.network, ~fixed.mask.vector)
         return Fitted(run.network, value, _errors(expectation, run.network, priors))
 
     def _run(
-        self, expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Beliefs, settled: float
-    ) -> tuple[Run, BetaPriors]:
+        self, expectation: ExactExpectation, start: NoisyOrNetwork, fixed: Beliefs, limits: Limits,
+        settled: float,
+    ) -> tuple[Run, BetaPriors]:  # fmt: skip
         expectation.cut(start)
         priors = BetaPriors.weak(start, LEAST_SHARE)
         likelihood = PenalisedLikelihood(expectation, priors, fixed, self._progress)
-        limits = Limits(MOST_STEPS, 0.0)
         return climb_penalised(likelihood, start, limits, EM_STEPS, settled=settled), priors
 
 

@@ -89,6 +89,12 @@ def shared_out(network: NoisyOrNetwork, came: Collection[Edge]) -> NoisyOrNetwor
     return NoisyOrNetwork(structure, priors, failures, network.leaks)
 
 
+def taken_over(structure: Structure, came: Collection[Edge]) -> list[Edge]:
+    """Return the edges of those that came that may belong to a near-duplicate."""
+    children = [set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
+    return [edge for edge in came if _owner(children, edge, came) >= 0]
+
+
 def _owner(children: list[set[int]], edge: Edge, came: Collection[Edge]) -> int:
     """Return the near-duplicate that an edge may belong to, or -1."""
     taker, symptom = edge

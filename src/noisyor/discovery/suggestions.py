@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
 
 from noisyor.discovery.checking import check_level
+from noisyor.discovery.contradictions import CONTRADICTED, bic_of_adding, contradicted
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.errors import ParameterError
@@ -29,11 +29,6 @@ from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
 ADD, DROP, ADD_DISEASE = "add edge", "drop edge", "add disease"
-WEAK, WEAKEST = 0.2, 0.02
-"""An edge goes only if records contradict one that is stronger than the first, and than nearly all
-(this quantile of them) that they confirm: where they say nothing, what is known otherwise stays."""
-CONTRADICTED = 0.05
-"""The chance that records contradict any edge of a right structure."""
 MOST_PAIRED = 500
 """With more symptoms, only pairs that share a disease are looked at for missing ones."""
 MOST_CHECKED = 20
@@ -192,7 +187,7 @@ def suggest(
     if len(present.edges):
         errors = Fitter(findings, seed=seed, n_jobs=n_jobs).failure_errors(network)
         doubtful = doubtful_diseases(network.structure, flags)
-        rows += edges_to_drop(present, errors, network.structure, n, doubtful)
+        rows += edges_to_drop(present, errors, network, n, doubtful)
     if diseases:
         found = diseases_to_add(network, flags, findings, n_jobs)
         added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
@@ -225,11 +220,6 @@ def read_records(records: Any, structure: Structure, options: ReadOptions) -> Fi
 # --- edges ---
 
 
-def bic_of_adding(gains: Floats, n_records: int, n_choices: int) -> Floats:
-    """Return what BIC gains, halved, by a parameter that is chosen from many."""
-    return np.asarray(gains - 0.5 * np.log(n_records) - np.log(max(n_choices, 1)))
-
-
 def edges_to_add(
     absent: EdgeScores, structure: Structure, n_records: int, level: float
 ) -> list[Suggestion]:
@@ -255,22 +245,23 @@ def _added(
 
 
 def edges_to_drop(
-    present: EdgeScores, errors: Floats, structure: Structure, n_records: int,
-    doubtful: Collection[str] = (), n_errors: float | None = None,
+    present: EdgeScores, errors: Floats, network: NoisyOrNetwork, n_records: int,
+    doubtful: Collection[str] = (), lost: Floats | None = None,
 ) -> list[Suggestion]:  # fmt: skip
-    """Return the edges that BIC does not want, and that records contradict to be strong.
+    """Return the edges that BIC does not want, and that records contradict.
 
-    `errors` are the standard errors of the failures, with all that other parameters take up; an
-    edge may be stronger by `n_errors` of them (None: as many as leave nearly no right edge out).
-    Edges of diseases that are `doubtful` stay: these may stand where others should.
+    `errors` are the standard errors of the failures, with all that other parameters take up; `lost`
+    is by how much the log likelihood falls without each edge (None: as tests say). Edges of
+    diseases that are `doubtful` stay: these may stand where others should.
     """
-    is_sure = np.array([name not in doubtful for name in structure.diseases])
+    structure = network.structure
+    is_doubtful = np.array([name in doubtful for name in structure.diseases])
+    known = np.where(is_doubtful[present.edges[:, 0]], np.nan, errors)
+    rates = contradicted(
+        present, known, network, n_records, present.gains if lost is None else lost
+    )
     by_bic = 0.5 * np.log(n_records) - present.gains
-    with np.errstate(invalid="ignore"):
-        most = likely_most(present.strengths, errors, n_errors)
-        is_weak = most < weak_strength(present, n_records)
-    chosen = np.flatnonzero((by_bic > 0.0) & is_weak & is_sure[present.edges[:, 0]])
-    return _dropped(present, structure, by_bic, chosen)
+    return _dropped(present, structure, by_bic, np.flatnonzero(rates <= CONTRADICTED))
 
 
 def additions_to_drop(
@@ -306,26 +297,6 @@ def doubtful_diseases(structure: Structure, flags: Parameters | None) -> set[str
         return set()
     is_doubtful = (flags.priors & (Flag.DOUBTFUL & ~Flag.UNCERTIFIED)) != 0
     return {structure.diseases[i] for i in np.flatnonzero(is_doubtful)}
-
-
-def likely_most(strengths: Floats, errors: Floats, n_errors: float | None = None) -> Floats:
-    """Return the largest strengths that records do not contradict, of many edges (Bonferroni)."""
-    if n_errors is None:
-        n_errors = most_errors(len(errors))
-    return np.asarray(strengths + n_errors * errors)
-
-
-def most_errors(n_edges: int) -> float:
-    """Return how many standard errors off no edge of a right structure is, or hardly ever."""
-    return float(ndtri(1.0 - CONTRADICTED / max(n_edges, 1)))
-
-
-def weak_strength(present: EdgeScores, n_records: int) -> float:
-    """Return how strong nearly all edges are that records confirm; at most `WEAK`, 0 if none."""
-    is_confirmed = bic_of_adding(present.gains, n_records, len(present.gains)) > 0.0
-    if not is_confirmed.any():
-        return 0.0
-    return min(WEAK, float(np.quantile(present.strengths[is_confirmed], WEAKEST)))
 
 
 # --- diseases ---
@@ -393,6 +364,24 @@ def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
         else:
             edges.pop((structure.disease_index(change.disease), symptoms[0]), None)
     return Structure(diseases, structure.symptoms, np.array(list(edges)).reshape(-1, 2))
+
+
+def key_of(change: Suggestion) -> tuple[Any, ...]:
+    """Return what tells a change from others."""
+    return change.kind, change.disease, change.symptoms
+
+
+def compatible(changes: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return the best changes of which no two share a disease or a symptom, the best first."""
+    found, taken = [], set[tuple[str, str]]()
+    for change in sorted(changes, key=lambda each: -each.gain_bic):
+        names = {("symptom", name) for name in change.symptoms}
+        if change.disease:
+            names.add(("disease", change.disease))
+        if not names & taken:
+            found.append(change)
+        taken |= names
+    return found
 
 
 def changes_between(before: Structure, after: Structure) -> list[Suggestion]:

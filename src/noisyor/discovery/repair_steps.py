@@ -1,0 +1,160 @@
+"""Steps of a repair: what changes of a structure bring, and what they cost."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noisyor.discovery.fitting import Fitted, Fitter, carried_over
+from noisyor.discovery.repair_path import RepairStep
+from noisyor.discovery.scores import EdgeScores, PairScorer
+from noisyor.discovery.suggestions import (
+    ADD,
+    DROP,
+    Suggestion,
+    additions_to_drop,
+    changed,
+    key_of,
+    log_choices,
+)
+from noisyor.findings import Findings
+from noisyor.network.sampling import as_seed
+from noisyor.structure import Structure
+
+
+class RepairSettings(NamedTuple):
+    """How `repair` works."""
+
+    held_out: float = 0.1
+    """The share of the records that are not learned from; 0: none."""
+    diseases: bool = True
+    """Also look for diseases that are missing."""
+    rng: Any = 0
+    n_jobs: int | None = None
+    progress: Callable[[int], None] | None = None
+    """Called with the number of records looked at since the last call."""
+
+
+class Steps:
+    """Makes changes, fits anew, and says what is gained."""
+
+    def __init__(
+        self, findings: Findings, settings: RepairSettings, kept: set[tuple[str, str]],
+        barred: set[tuple[str, str]],
+    ) -> None:  # fmt: skip
+        self._settings, self._kept, self._barred = settings, kept, barred
+        self._seed = as_seed(settings.rng) % 2**31
+        self._training, self._tested = split(findings, settings.held_out, self._seed)
+        self._n = self._training.n_records
+        self._marginals = self._training.count_present() / max(self._n, 1)
+        n_jobs, progress = settings.n_jobs, settings.progress
+        self._fitter = Fitter(self._training, seed=self._seed, n_jobs=n_jobs, progress=progress)
+        self._judge = None
+        if self._tested is not None:
+            self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
+        self._refused: set[tuple[Any, ...]] = set()
+        self._doubtful: set[str] = set()
+        self._known_errors: dict[tuple[int, ...], float] = {}
+        self._rearranged_with: set[tuple[int, int]] | None = None
+        self._exchanged_with: set[tuple[int, int]] = set()
+        self._given: dict[str, set[str]] = {}
+        self._n_choices = 1
+
+    def _step(self, changes: Sequence[Suggestion], fitted: Fitted) -> RepairStep:
+        size = fitted.network.structure.n_parameters
+        bic = size * np.log(self._n) - 2.0 * fitted.log_likelihood
+        held_out = None
+        if self._judge is not None and self._tested is not None:
+            held_out = self._judge.log_likelihood(fitted.network) / self._tested.n_records
+        return RepairStep(
+            tuple(changes), fitted.network, fitted.log_likelihood, bic, held_out, fitted.errors
+        )
+
+    def _cost(self, step: RepairStep) -> float:
+        """Return BIC, and twice the log of how many edges, or diseases, there were to choose from.
+
+        Otherwise the best of many false edges would often be gained by.
+        """
+        structure = step.structure
+        n_symptoms, cost = structure.n_symptoms, step.bic
+        for i, name in enumerate(structure.diseases):
+            symptoms = {structure.symptoms[j] for j in structure.children(i)}
+            if name in self._given:
+                n_new = len(symptoms - self._given[name])
+                cost += 2.0 * n_new * np.log(self._n_choices)
+            else:
+                cost += 2.0 * log_choices(len(symptoms), n_symptoms)
+        return float(cost)
+
+    @property
+    def _price(self) -> float:
+        """What an edge that comes costs, as `_cost` has it."""
+        return float(np.log(self._n) + 2.0 * np.log(self._n_choices))
+
+    def _not_needed(
+        self, present: EdgeScores, structure: Structure, factor: float = 1.0
+    ) -> list[Suggestion]:
+        """Return edges that came and are not worth it any more, or not so many times."""
+        came = self._came(structure)
+        is_added = np.array([edge in came for edge in map(tuple, present.edges.tolist())])
+        return additions_to_drop(present, is_added, structure, self._n, self._n_choices, factor)
+
+    def _came(self, structure: Structure) -> set[tuple[int, int]]:
+        """Return the edges of diseases that were given, that were not given themselves."""
+        return {
+            (i, j)
+            for i, j in structure.edges.tolist()
+            if structure.symptoms[j]
+            not in self._given.get(structure.diseases[i], {structure.symptoms[j]})
+        }
+
+    def _present(self, step: RepairStep) -> EdgeScores:
+        findings = self._training.with_structure(step.structure)
+        scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=self._settings.n_jobs)
+        return scorer.present_edges(scorer.sums())
+
+    def _gaining(
+        self,
+        last: RepairStep,
+        changes: list[Suggestion],
+        n_left: float,
+        refused: set[tuple[Any, ...]] | None = None,
+    ) -> RepairStep | None:
+        """Return a step with as many changes as are gained by together, or none."""
+        chosen = [each for each in changes if self._is_open(each)]
+        chosen = chosen[: int(min(n_left, len(chosen)))]
+        while chosen:
+            step = self._tried(last, chosen)
+            if self._cost(step) < self._cost(last):
+                return step
+            (self._refused if refused is None else refused).add(key_of(chosen[-1]))
+            chosen = chosen[: len(chosen) // 2]
+        return None
+
+    def _tried(self, last: RepairStep, changes: list[Suggestion]) -> RepairStep:
+        structure = changed(last.structure, changes)
+        strengths = {
+            (each.disease, each.symptoms[0]): float(np.clip(each.strength, 0.02, 0.9))
+            for each in changes
+            if each.kind == ADD
+        }
+        start = carried_over(last.network, structure, strengths, self._marginals)
+        return self._step(changes, self._fitter.fit(start))
+
+    def _is_open(self, change: Suggestion) -> bool:
+        return self._is_allowed(change) and key_of(change) not in self._refused
+
+    def _is_allowed(self, change: Suggestion) -> bool:
+        edges = {(change.disease, symptom) for symptom in change.symptoms}
+        return not edges & {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
+
+
+def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findings | None]:
+    """Return records to learn from, and some that are held out, chosen at random."""
+    n_out = round(share * findings.n_records)
+    if n_out < 1 or n_out >= findings.n_records:
+        return findings, None
+    order = np.random.default_rng([seed, 1]).permutation(findings.n_records)
+    array = findings.to_numpy()
+    rest, out = np.sort(order[n_out:]), np.sort(order[:n_out])
+    return tuple(Findings.from_numpy(array[rows], findings.structure) for rows in (rest, out))  # type: ignore[return-value]
