@@ -144,7 +144,14 @@ def sampling_kernel(*, is_near: bool, is_first: bool) -> Any:
                     gather_negligible(net, lane, workspace, counts, few, few_at)
                 is_screened = is_screened or must_screen
                 fits = expect_record(
-                    net, records, record, n_findings, sweeps.n_sweeps, random, lane, workspace,
+                    net,
+                    records,
+                    record,
+                    n_findings,
+                    sweeps.n_sweeps,
+                    random,
+                    lane,
+                    workspace,
                     counts,
                 )
                 store_bits(workspace.on, records.states, record, lane)
@@ -241,9 +248,7 @@ def screen(net, records, record, n_findings, negligible, lane, workspace):
         workspace.candidates[word] = 0
     wait_for_lanes()
     for disease in range(lane, len(net.odds), LANES):
-        is_candidate = (
-            has_bit(workspace.on, disease) or not workspace.odds[disease] < negligible
-        )
+        is_candidate = has_bit(workspace.on, disease) or not workspace.odds[disease] < negligible
         is_absent = label_of(records, record, disease) == -1
         if is_candidate or is_absent:
             workspace.odds[disease] = 0.0
@@ -276,9 +281,7 @@ def gather_negligible(net, lane, workspace, counts, few, few_at):
 
 
 @device_function
-def expect_record(
-    net, records, record, n_findings, n_sweeps, random, lane, workspace, counts
-):
+def expect_record(net, records, record, n_findings, n_sweeps, random, lane, workspace, counts):
     """Add what a record with these candidates is expected to contain; False if it does not fit."""
     n_chosen = states.list_chosen(lane, workspace)
     if n_chosen <= MOST_ENUMERATED:
