@@ -10,12 +10,12 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, float64, int32, uint32, uint64
+from numba import cuda, float64, uint32, uint64
 
 from noisyor.em import card_state_kernels as states
 from noisyor.em.candidate_kernels import HUGE, MOST_ENUMERATED
 from noisyor.em.card_workspace_kernels import (
-    CardWorkspace,
+    edges_of,
     has_bit,
     label_of,
     load_bits,
@@ -24,6 +24,7 @@ from noisyor.em.card_workspace_kernels import (
     store_bits,
     turn,
     turn_bit,
+    workspace_in,
 )
 from noisyor.em.sampling_kernels import NOTHING
 from noisyor.gpu.lane_kernels import (
@@ -73,7 +74,6 @@ class FarWorkspaces(NamedTuple):
     """Workspaces in the card's memory: a row for each group."""
 
     floats: Any
-    integers: Any
     words: Any
 
 
@@ -87,33 +87,16 @@ def sampling_kernel(*, is_near: bool, is_first: bool) -> Any:
     @global_function(MOST_REGISTERS)
     def sample_records(net, records, turns, sweeps, sizes, far, counts, few):
         """Sample records, each in its turn; `few` has sums for each block of records."""
-        lane, group = cuda.threadIdx.x % LANES, cuda.threadIdx.x // LANES
+        lane, group = cuda.threadIdx.x & (LANES - 1), cuda.threadIdx.x // LANES
         if is_near:
-            first = group * sizes.n_bytes
-            all_floats = cuda.shared.array(0, float64)
-            all_integers = cuda.shared.array(0, int32)
-            all_words = cuda.shared.array(0, uint32)
-            floats = all_floats[first >> 3 : (first >> 3) + sizes.n_floats]
-            at = (first >> 2) + 2 * sizes.n_floats
-            integers = all_integers[at : at + sizes.n_integers]
-            at += sizes.n_integers
-            words = all_words[at : at + sizes.n_words]
+            at = group * (sizes.n_bytes >> 3)
+            floats = cuda.shared.array(0, float64)[at : at + sizes.n_floats]
+            at = 2 * (at + sizes.n_floats)
+            words = cuda.shared.array(0, uint32)[at : at + sizes.n_words]
         else:
             number = cuda.grid(1) // LANES
-            floats, integers = far.floats[number], far.integers[number]
-            words = far.words[number]
-        f, e, n = sizes.findings, sizes.entries, sizes.disease_words
-        m, k = sizes.symptom_words, MOST_ENUMERATED
-        workspace = CardWorkspace(
-            floats[:k], floats[k : 2 * k], floats[2 * k : 2 * k + f],
-            floats[2 * k + f : 2 * k + 2 * f], floats[2 * k + 2 * f : 2 * k + 3 * f],
-            floats[2 * k + 3 * f : 2 * k + 3 * f + e], floats[2 * k + 2 * f :],
-            integers[:k], integers[k : 2 * k], integers[2 * k : 3 * k + 1],
-            integers[3 * k + 1 : 3 * k + 1 + f], integers[3 * k + 1 + f : 3 * k + 1 + f + e],
-            integers[3 * k + 1 + f + e : 3 * k + 1 + f + 2 * e],
-            integers[3 * k + 1 + f + 2 * e :],
-            words[:m], words[m : m + n], words[m + n : m + 2 * n],
-        )  # fmt: skip
+            floats, words = far.floats[number], far.words[number]
+        workspace = workspace_in(floats, words, sizes)
         random = cuda.local.array(1, uint64)
         while True:
             taken = 0
@@ -129,7 +112,7 @@ def sampling_kernel(*, is_near: bool, is_first: bool) -> Any:
                     break
                 record, is_screened = turns.left[taken] >> 1, turns.left[taken] & 1 == 1
             n_findings = records.offsets[record + 1] - records.offsets[record]
-            fits = n_findings <= f
+            fits = n_findings <= sizes.findings
             if fits:
                 block = turns.blocks[record]
                 is_start = not turns.is_started[block] and not is_screened
@@ -205,8 +188,8 @@ def find_odds(net, records, record, n_findings, lane, workspace):
         symptom = records.listed[first + x]
         w = workspace.w[x]
         h = workspace.absent[x] * w
-        last = net.parent_offsets[symptom + 1]
-        for index in range(net.parent_offsets[symptom] + lane, last, LANES):
+        last = np.int64(net.parent_offsets[symptom + 1])
+        for index in range(np.int64(net.parent_offsets[symptom]) + lane, last, LANES):
             workspace.odds[net.parent_diseases[index]] *= net.inverse_failures[index] * w - h
         wait_for_lanes()
     for disease in range(lane, len(net.odds), LANES):
@@ -321,7 +304,7 @@ def probability_of(net, disease, is_on, label, lane, workspace):
     if label != 0:
         return 1.0 if label == 1 else 0.0
     product, log_odds = 1.0, 0.0
-    for edge in range(net.child_offsets[disease] + lane, net.child_offsets[disease + 1], LANES):
+    for edge in edges_of(net, disease, lane):
         x = slot_of(net.edge_symptoms[edge], workspace)
         if x >= 0:
             f, absent = net.failures[edge], workspace.absent[x]
@@ -341,7 +324,7 @@ def probability_of(net, disease, is_on, label, lane, workspace):
 @device_function
 def gather(net, disease, chance, is_on, lane, workspace, counts):
     """Add what a disease is expected to have caused: P(present) (1 - f) / P(finding present)."""
-    for edge in range(net.child_offsets[disease] + lane, net.child_offsets[disease + 1], LANES):
+    for edge in edges_of(net, disease, lane):
         x = slot_of(net.edge_symptoms[edge], workspace)
         if x >= 0:
             absent = workspace.absent[x]

@@ -8,7 +8,7 @@ have the same probability in all states: sums are made for the findings of the o
 import numpy as np
 
 from noisyor.em.candidate_kernels import CERTAIN, HUGE, MOST_ENUMERATED
-from noisyor.em.card_workspace_kernels import label_of, lowest_of, slot_of
+from noisyor.em.card_workspace_kernels import edges_of, entries_of, label_of, lowest_of, slot_of
 from noisyor.em.state_kernels import SURE
 from noisyor.gpu.lane_kernels import (
     LANES,
@@ -63,7 +63,7 @@ def expect_states(net, records, record, n_findings, n_chosen, lane, workspace, c
     for word in range(lane, len(workspace.on), LANES):
         bits = np.uint32(0)
         for index in range(n_chosen):
-            disease = workspace.chosen[index]
+            disease = np.int64(workspace.chosen[index])
             if disease >> 5 == word and (best >> index) & 1 == 1:
                 bits |= np.uint32(1) << np.uint32(disease & 31)
         workspace.on[word] = bits
@@ -79,11 +79,11 @@ def list_entries(net, records, record, n_chosen, lane, workspace):
     """
     n_entries = 0
     for index in range(n_chosen):
-        disease, explained = workspace.chosen[index], 0.0
+        disease, explained = np.int64(workspace.chosen[index]), 0.0
         if lane == 0:
             workspace.entry_offsets[index] = n_entries
-        last = net.child_offsets[disease + 1]
-        for start in range(net.child_offsets[disease], last, LANES):
+        last = np.int64(net.child_offsets[disease + 1])
+        for start in range(np.int64(net.child_offsets[disease]), last, LANES):
             edge, x, is_entry = start + lane, -1, False
             if edge < last:
                 x = slot_of(net.edge_symptoms[edge], workspace)
@@ -160,8 +160,7 @@ def flip(net, index, turned_on, lane, workspace):
 def change_of(net, index, turned_on, is_kept, lane, workspace):
     """Return this lane's part of the change of the log probability of a candidate's findings."""
     change, ratio = 0.0, 1.0
-    last = workspace.entry_offsets[index + 1]
-    for entry in range(workspace.entry_offsets[index] + lane, last, LANES):
+    for entry in entries_of(index, lane, workspace):
         x = workspace.entry_findings[entry]
         f = net.failures[workspace.entry_edges[entry]]
         absent = workspace.absent[x] * f if turned_on else workspace.absent[x] / f
@@ -187,9 +186,9 @@ def begin_sums(n_findings, n_chosen, n_doubted, lane, workspace):
     wait_for_lanes()
     n_touched = 0
     for number in range(n_doubted):
-        index = workspace.in_doubt[number]
-        last = workspace.entry_offsets[index + 1]
-        for start in range(workspace.entry_offsets[index], last, LANES):
+        index = np.int64(workspace.in_doubt[number])
+        last = np.int64(workspace.entry_offsets[index + 1])
+        for start in range(np.int64(workspace.entry_offsets[index]), last, LANES):
             entry, x, is_new = start + lane, 0, False
             if entry < last:
                 x = workspace.entry_findings[entry]
@@ -217,7 +216,7 @@ def sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace):
     reference, best, best_weight = log_weight, on, NOTHING_YET
     for number in range(1 << n_doubted):
         if number > 0:
-            index = workspace.in_doubt[lowest_of(number)]
+            index = np.int64(workspace.in_doubt[lowest_of(number)])
             on ^= 1 << index
             turned_on = (on >> index) & 1 == 1
             log_weight += workspace.log_odds[index] if turned_on else -workspace.log_odds[index]
@@ -244,12 +243,11 @@ def add_state(on, n_doubted, n_touched, weight, lane, workspace):
         x = workspace.touched[number]
         workspace.inverses[x] += weight * workspace.w[x]
     for number in range(n_doubted):
-        index = workspace.in_doubt[number]
+        index = np.int64(workspace.in_doubt[number])
         if (on >> index) & 1 == 1:
             if lane == 0:
                 workspace.probabilities[index] += weight
-            last = workspace.entry_offsets[index + 1]
-            for entry in range(workspace.entry_offsets[index] + lane, last, LANES):
+            for entry in entries_of(index, lane, workspace):
                 x = workspace.entry_findings[entry]
                 workspace.with_disease[entry] += weight * workspace.w[x]
     wait_for_lanes()
@@ -261,11 +259,10 @@ def scale_sums(n_doubted, n_touched, scale, lane, workspace):
     for number in range(lane, n_touched, LANES):
         workspace.inverses[workspace.touched[number]] *= scale
     for number in range(n_doubted):
-        index = workspace.in_doubt[number]
+        index = np.int64(workspace.in_doubt[number])
         if lane == 0:
             workspace.probabilities[index] *= scale
-        last = workspace.entry_offsets[index + 1]
-        for entry in range(workspace.entry_offsets[index] + lane, last, LANES):
+        for entry in entries_of(index, lane, workspace):
             workspace.with_disease[entry] *= scale
     wait_for_lanes()
 
@@ -284,12 +281,11 @@ def gather_sums(
             has_unknown = True
     has_unknown = lanes_where(has_unknown) != 0
     for index in range(n_chosen):
-        disease, is_doubted = workspace.chosen[index], (in_doubt >> index) & 1 == 1
+        disease, is_doubted = np.int64(workspace.chosen[index]), (in_doubt >> index) & 1 == 1
         probability = workspace.probabilities[index] / total if is_doubted else 1.0
         if lane == 0:
             add_at_once(counts.cases, disease, probability)
-        last = workspace.entry_offsets[index + 1]
-        for entry in range(workspace.entry_offsets[index] + lane, last, LANES):
+        for entry in entries_of(index, lane, workspace):
             edge = workspace.entry_edges[entry]
             if is_doubted:
                 chance = workspace.with_disease[entry] / total
@@ -297,8 +293,7 @@ def gather_sums(
                 chance = workspace.inverses[workspace.entry_findings[entry]]
             add_at_once(counts.caused, edge, (1.0 - net.failures[edge]) * chance)
         if has_unknown:
-            last = net.child_offsets[disease + 1]
-            for edge in range(net.child_offsets[disease] + lane, last, LANES):
+            for edge in edges_of(net, disease, lane):
                 x = slot_of(net.edge_symptoms[edge], workspace)
                 if x >= 0 and workspace.absent[x] == 0.0:
                     add_at_once(counts.unknown, edge, probability)

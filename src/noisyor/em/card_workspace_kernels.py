@@ -46,7 +46,6 @@ class Sizes(NamedTuple):
     symptom_words: int
     disease_words: int
     n_floats: int
-    n_integers: int
     n_words: int
     n_bytes: int
 
@@ -55,12 +54,10 @@ class Sizes(NamedTuple):
         """Return the sizes for so many findings, and entries of candidates among them."""
         symptom_words, disease_words = (n_symptoms + 31) // 32, 2 * ((n_diseases + 63) // 64)
         n_floats = 2 * MOST_ENUMERATED + 2 * findings + max(n_diseases, findings + entries)
-        n_integers = 3 * MOST_ENUMERATED + 1 + findings + 2 * entries + symptom_words
-        n_words = symptom_words + 2 * disease_words
-        n_bytes = 8 * (n_floats + (n_integers + n_words + 1) // 2)
-        return cls(
-            findings, entries, symptom_words, disease_words, n_floats, n_integers, n_words, n_bytes
-        )
+        n_words = 3 * MOST_ENUMERATED + 1 + findings + 2 * entries
+        n_words += 2 * symptom_words + 2 * disease_words
+        n_bytes = 8 * (n_floats + (n_words + 1) // 2)
+        return cls(findings, entries, symptom_words, disease_words, n_floats, n_words, n_bytes)
 
 
 class CardWorkspace(NamedTuple):
@@ -98,6 +95,26 @@ class CardWorkspace(NamedTuple):
     on: Any
     """Diseases that the record has for the moment."""
     candidates: Any
+
+
+@device_function
+def workspace_in(floats, words, sizes):
+    """Return a workspace in some memory.
+
+    Integers are words of 32 bits without a sign: where one cannot be negative, an index into an
+    array need not be looked at whether it counts from the end.
+    """
+    k, f, e = MOST_ENUMERATED, sizes.findings, sizes.entries
+    m, n = sizes.symptom_words, sizes.disease_words
+    sums, lists, bits = 2 * k + 2 * f, 3 * k + 1, 3 * k + 1 + f + 2 * e
+    return CardWorkspace(
+        floats[:k], floats[k : 2 * k], floats[2 * k : 2 * k + f], floats[2 * k + f : sums],
+        floats[sums : sums + f], floats[sums + f : sums + f + e], floats[sums:],
+        words[:k], words[k : 2 * k], words[2 * k : lists],
+        words[lists : lists + f], words[lists + f : lists + f + e], words[lists + f + e : bits],
+        words[bits : bits + m], words[bits + m : bits + 2 * m],
+        words[bits + 2 * m : bits + 2 * m + n], words[bits + 2 * m + n : bits + 2 * m + 2 * n],
+    )  # fmt: skip
 
 
 @device_function
@@ -155,16 +172,30 @@ def label_of(records, record, disease):
 @device_function
 def slot_of(symptom, workspace):
     """Return the index of a symptom among the record's findings, -1 where it is absent."""
-    bits, bit = np.int64(workspace.bits[symptom >> 5]), np.int64(1) << (symptom & 31)
+    bits, bit = np.int64(workspace.bits[symptom >> 5]), np.int64(1) << np.int64(symptom & 31)
     if bits & bit == 0:
         return -1
-    return workspace.ranks[symptom >> 5] + popcount(bits & (bit - 1))
+    return np.int64(workspace.ranks[symptom >> 5]) + np.int64(popcount(bits & (bit - 1)))
+
+
+@device_function
+def edges_of(net, disease, lane):
+    """Return the edges of a disease that are a lane's."""
+    last = np.int64(net.child_offsets[disease + 1])
+    return range(np.int64(net.child_offsets[disease]) + lane, last, LANES)
+
+
+@device_function
+def entries_of(index, lane, workspace):
+    """Return the entries of a candidate that are a lane's."""
+    last = np.int64(workspace.entry_offsets[index + 1])
+    return range(np.int64(workspace.entry_offsets[index]) + lane, last, LANES)
 
 
 @device_function
 def turn(net, disease, is_on, lane, workspace):
     """Put a disease that was just turned on or off into the findings' probabilities."""
-    for edge in range(net.child_offsets[disease] + lane, net.child_offsets[disease + 1], LANES):
+    for edge in edges_of(net, disease, lane):
         x = slot_of(net.edge_symptoms[edge], workspace)
         if x >= 0 and workspace.absent[x] > 0.0:
             f, absent = net.failures[edge], workspace.absent[x]

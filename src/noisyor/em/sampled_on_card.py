@@ -52,11 +52,11 @@ class KeptThere:
         sizes = _joined([np.diff(offsets) for offsets, _, _ in listed], np.int64)
         has_unknown = bool((sampler.known < sampler.starts[-1]).any())
         is_unknown = [unknown for _, _, unknown in listed if has_unknown]
-        numbers = np.arange(len(sampler.blocks), dtype=np.int32)
+        numbers = np.arange(len(sampler.blocks), dtype=np.uint32)
         self.blocks = on_card(np.repeat(numbers, np.diff(sampler.starts)))
         self.records = CardRecords(
             on_card(np.concatenate([[0], np.cumsum(sizes)])),
-            on_card(_joined([symptoms for _, symptoms, _ in listed], np.int32)),
+            on_card(_joined([symptoms.view(np.uint32) for _, symptoms, _ in listed], np.uint32)),
             on_card(_joined(is_unknown, np.bool_)),
             sampler.first_record, on_card(sampler.states), on_card(sampler.candidates),
             *map(on_card, sampler.clamped),
@@ -69,7 +69,6 @@ class KeptThere:
         n_groups = n_far * GROUPS
         self.far_workspaces = FarWorkspaces(
             zeros_on_card((n_groups, self.far.n_floats), np.float64),
-            zeros_on_card((n_groups, self.far.n_integers), np.int32),
             zeros_on_card((n_groups, self.far.n_words), np.uint32),
         )
         self.counters = zeros_on_card(4, np.int64)
@@ -81,8 +80,8 @@ class KeptThere:
         """Return a network on the card, where the one before was."""
         from noisyor.em.card_workspace_kernels import CardNetwork
 
-        def short(values: NDArray[Any]) -> NDArray[np.int32]:
-            return values.astype(np.int32)
+        def short(values: NDArray[Any]) -> NDArray[np.uint32]:
+            return values.astype(np.uint32)
 
         found = CardNetwork(
             net.failures, net.leaks, short(net.child_offsets), short(net.edge_symptoms),
