@@ -2,13 +2,16 @@
 
 States follow each other as on the processor; lanes share the findings of the candidate that is
 flipped. Candidates that are present whatever the others are stay on, and findings of these alone
-have the same probability in all states: sums are made for the findings of the others.
+have the same probability in all states: sums are made for the findings of the others. Of a finding
+x with w = 1 / P(x present | D), the sum of w over all states so far is known at any time. That over
+the states with a candidate is what it grew by while the candidate was on: minus the sum when that
+was turned on, plus the sum when it was turned off.
 """
 
 import numpy as np
 
-from noisyor.em.candidate_kernels import CERTAIN, HUGE, MOST_ENUMERATED
-from noisyor.em.card_workspace_kernels import edges_of, entries_of, label_of, lowest_of, slot_of
+from noisyor.em.candidate_kernels import CERTAIN, MOST_ENUMERATED
+from noisyor.em.card_workspace_kernels import after, edges_of, label_of, lowest_of, slot_of
 from noisyor.em.state_kernels import SURE
 from noisyor.gpu.lane_kernels import (
     LANES,
@@ -31,10 +34,10 @@ def list_chosen(lane, workspace):
     """Write down the candidates where they are few; return how many there are."""
     n_chosen = 0
     for word in range(len(workspace.candidates)):
-        left = np.int64(workspace.candidates[word])
+        left = np.int64(workspace.candidates[np.uint32(word)])
         while left != 0:
-            if lane == 0 and n_chosen < MOST_ENUMERATED:
-                workspace.chosen[n_chosen] = 32 * word + lowest_of(left)
+            if lane.number == 0 and n_chosen < MOST_ENUMERATED:
+                workspace.chosen[np.uint32(n_chosen)] = 32 * word + lowest_of(left)
             n_chosen += 1
             left &= left - 1
     wait_for_lanes()
@@ -54,19 +57,16 @@ def expect_states(net, records, record, n_findings, n_chosen, lane, workspace, c
     reset_absent(net, records, first, n_findings, lane, workspace)
     n_touched = begin_sums(n_findings, n_chosen, n_doubted, lane, workspace)
     best, total = sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace)
-    # Findings of none in doubt have the same probability in all states.
-    for x in range(lane, n_findings, LANES):
-        inverse = workspace.inverses[x]
-        workspace.inverses[x] = workspace.w[x] if inverse < 0.0 else inverse / total
-    wait_for_lanes()
     gather_sums(net, records, first, n_findings, n_chosen, in_doubt, total, lane, workspace, counts)
-    for word in range(lane, len(workspace.on), LANES):
+    number = lane.number
+    while number < len(workspace.on):
         bits = np.uint32(0)
         for index in range(n_chosen):
-            disease = np.int64(workspace.chosen[index])
-            if disease >> 5 == word and (best >> index) & 1 == 1:
+            disease = workspace.chosen[np.uint32(index)]
+            if disease >> 5 == number and (best >> index) & 1 == 1:
                 bits |= np.uint32(1) << np.uint32(disease & 31)
-        workspace.on[word] = bits
+        workspace.on[number] = bits
+        number = after(number, lane)
     wait_for_lanes()
     return True
 
@@ -78,99 +78,103 @@ def list_entries(net, records, record, n_chosen, lane, workspace):
     The log odds of candidates are those without these.
     """
     n_entries = 0
-    for index in range(n_chosen):
-        disease, explained = np.int64(workspace.chosen[index]), 0.0
-        if lane == 0:
+    for number in range(n_chosen):
+        index = np.uint32(number)
+        disease, explained = workspace.chosen[index], 0.0
+        if lane.number == 0:
             workspace.entry_offsets[index] = n_entries
         last = np.int64(net.child_offsets[disease + 1])
         for start in range(np.int64(net.child_offsets[disease]), last, LANES):
-            edge, x, is_entry = start + lane, -1, False
-            if edge < last:
-                x = slot_of(net.edge_symptoms[edge], workspace)
-                if x >= 0:
-                    explained += net.log_failures[edge]
-                    is_entry = workspace.absent[x] > 0.0
+            slot, is_entry = -1, False
+            if start + lane.number < last:
+                slot = slot_of(net.edge_symptoms[np.uint32(start + lane.number)], workspace)
+                if slot >= 0:
+                    explained += net.log_failures[np.uint32(start + lane.number)]
+                    is_entry = workspace.absent[np.uint32(slot)] > 0.0
             there = lanes_where(is_entry)
-            at = n_entries + popcount(there & ((np.int64(1) << lane) - 1))
+            at = n_entries + popcount(there & ((np.int64(1) << np.int64(lane.number)) - 1))
             if is_entry and at < len(workspace.entry_edges):
-                workspace.entry_edges[at], workspace.entry_findings[at] = edge, x
+                workspace.entry_edges[np.uint32(at)] = start + lane.number
+                workspace.entry_findings[np.uint32(at)] = slot
             n_entries += popcount(there)
         explained = sum_of_lanes(explained)
-        if lane == 0:
+        if lane.number == 0:
             label = label_of(records, record, disease)
             workspace.log_odds[index] = net.log_odds[disease] + CERTAIN * label - explained
-    if lane == 0:
-        workspace.entry_offsets[n_chosen] = n_entries
+    if lane.number == 0:
+        workspace.entry_offsets[np.uint32(n_chosen)] = n_entries
     wait_for_lanes()
     return n_entries
 
 
 @device_function
+def entries_of(index, lane, workspace):
+    """Return the first of the entries of a candidate that are a lane's, and where they end."""
+    first = np.uint32(workspace.entry_offsets[index] + lane.number)
+    return first, workspace.entry_offsets[index + 1]
+
+
+@device_function
+def n_entries_of(index, workspace):
+    """Return how many present findings a candidate has: what a flip of it costs."""
+    last = np.int64(workspace.entry_offsets[index + 1])
+    return last - np.int64(workspace.entry_offsets[index])
+
+
+@device_function
 def reset_absent(net, records, first, n_findings, lane, workspace):
     """Let the findings' probabilities be those without any disease."""
-    for x in range(lane, n_findings, LANES):
+    x = lane.number
+    while x < n_findings:
         if workspace.absent[x] > 0.0:
             absent = 1.0 - net.leaks[records.listed[first + x]]
             workspace.absent[x], workspace.w[x] = absent, 1.0 / (1.0 - absent)
+        x = after(x, lane)
     wait_for_lanes()
 
 
 @device_function
 def find_doubted(net, n_chosen, lane, workspace):
-    """Return the candidates that may be on or off, a bit each, and list those with few findings
-    first.
+    """Return the candidates that may be on or off, a bit each; list them, few findings first.
 
     The odds of each are smallest where all others are on.
     """
     for index in range(n_chosen):
-        flip(net, index, True, lane, workspace)
+        entry, last = entries_of(np.uint32(index), lane, workspace)
+        while entry < last:
+            x = workspace.entry_findings[entry]
+            workspace.absent[x] *= net.failures[workspace.entry_edges[entry]]
+            entry = after(entry, lane)
+        wait_for_lanes()
     in_doubt, n_found = 0, 0
-    for index in range(n_chosen):
-        least = workspace.log_odds[index] - sum_of_lanes(
-            change_of(net, index, False, False, lane, workspace)
-        )
-        if least < SURE:
-            in_doubt |= 1 << index
-            if lane == 0:
-                at, n = n_found, n_entries_of(index, workspace)
-                while at > 0 and n_entries_of(workspace.in_doubt[at - 1], workspace) > n:
-                    workspace.in_doubt[at] = workspace.in_doubt[at - 1]
-                    at -= 1
-                workspace.in_doubt[at] = index
+    for number in range(n_chosen):
+        index, change = np.uint32(number), 0.0
+        entry, last = entries_of(index, lane, workspace)
+        while entry < last:
+            absent = workspace.absent[workspace.entry_findings[entry]]
+            without = absent / net.failures[workspace.entry_edges[entry]]
+            change += log((1.0 - without) / (1.0 - absent))
+            entry = after(entry, lane)
+        if workspace.log_odds[index] - sum_of_lanes(change) < SURE:
+            in_doubt |= 1 << number
+            if lane.number == 0:
+                put_in_order(index, n_found, workspace)
             n_found += 1
     wait_for_lanes()
     return in_doubt
 
 
 @device_function
-def n_entries_of(index, workspace):
-    """Return how many present findings a candidate has: what a flip of it costs."""
-    return workspace.entry_offsets[index + 1] - workspace.entry_offsets[index]
-
-
-@device_function
-def flip(net, index, turned_on, lane, workspace):
-    """Turn a candidate on or off; return this lane's part of the change of the log probability."""
-    change = change_of(net, index, turned_on, True, lane, workspace)
-    wait_for_lanes()
-    return change
-
-
-@device_function
-def change_of(net, index, turned_on, is_kept, lane, workspace):
-    """Return this lane's part of the change of the log probability of a candidate's findings."""
-    change, ratio = 0.0, 1.0
-    for entry in entries_of(index, lane, workspace):
-        x = workspace.entry_findings[entry]
-        f = net.failures[workspace.entry_edges[entry]]
-        absent = workspace.absent[x] * f if turned_on else workspace.absent[x] / f
-        ratio *= (1.0 - absent) * workspace.w[x]
-        if is_kept:
-            workspace.absent[x], workspace.w[x] = absent, 1.0 / (1.0 - absent)
-        if ratio > HUGE or ratio < 1.0 / HUGE:
-            change += log(ratio)
-            ratio = 1.0
-    return change + log(ratio)
+def put_in_order(index, n_found, workspace):
+    """Put a candidate among those in doubt, before those with more findings."""
+    at = np.int64(n_found)
+    while at > 0:
+        other = workspace.in_doubt[np.uint32(at - 1)]
+        if n_entries_of(other, workspace) <= n_entries_of(index, workspace):
+            break
+        workspace.in_doubt[np.uint32(at)] = other
+        at -= 1
+    workspace.in_doubt[np.uint32(at)] = index
 
 
 @device_function
@@ -179,26 +183,30 @@ def begin_sums(n_findings, n_chosen, n_doubted, lane, workspace):
 
     Of the others `inverses` is negative.
     """
-    for x in range(lane, n_findings, LANES):
-        workspace.inverses[x] = -1.0
-    for index in range(lane, n_chosen, LANES):
-        workspace.probabilities[index] = 0.0
+    number = lane.number
+    while number < n_findings:
+        workspace.inverses[number] = -1.0
+        number = after(number, lane)
+    number = lane.number
+    while number < n_chosen:
+        workspace.probabilities[number] = 0.0
+        number = after(number, lane)
     wait_for_lanes()
     n_touched = 0
     for number in range(n_doubted):
-        index = np.int64(workspace.in_doubt[number])
+        index = workspace.in_doubt[np.uint32(number)]
         last = np.int64(workspace.entry_offsets[index + 1])
         for start in range(np.int64(workspace.entry_offsets[index]), last, LANES):
-            entry, x, is_new = start + lane, 0, False
-            if entry < last:
-                x = workspace.entry_findings[entry]
-                workspace.with_disease[entry] = 0.0
+            x, is_new = np.uint32(0), False
+            if start + lane.number < last:
+                x = workspace.entry_findings[np.uint32(start + lane.number)]
+                workspace.with_disease[np.uint32(start + lane.number)] = 0.0
                 is_new = workspace.inverses[x] < 0.0
             there = lanes_where(is_new)
             if is_new:
                 workspace.inverses[x] = 0.0
-                before = popcount(there & ((np.int64(1) << lane) - 1))
-                workspace.touched[n_touched + before] = x
+                before = popcount(there & ((np.int64(1) << np.int64(lane.number)) - 1))
+                workspace.touched[np.uint32(n_touched + before)] = x
             n_touched += popcount(there)
         wait_for_lanes()
     return n_touched
@@ -206,21 +214,31 @@ def begin_sums(n_findings, n_chosen, n_doubted, lane, workspace):
 
 @device_function
 def sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace):
-    """Sum over all states, one flip after the other (Gray code); return the best, and their sum."""
-    log_weight, total = 0.0, 0.0
-    on = ((1 << n_chosen) - 1) ^ in_doubt
-    for index in range(n_chosen):
-        if (on >> index) & 1 == 1:
-            change = sum_of_lanes(flip(net, index, True, lane, workspace))
-            log_weight += workspace.log_odds[index] + change
-    reference, best, best_weight = log_weight, on, NOTHING_YET
-    for number in range(1 << n_doubted):
-        if number > 0:
-            index = np.int64(workspace.in_doubt[lowest_of(number)])
-            on ^= 1 << index
-            turned_on = (on >> index) & 1 == 1
+    """Sum over all states, one flip after the other (Gray code); return the best, and their sum.
+
+    First those are turned on that are not in doubt, then in all states the others.
+    """
+    n_sure = n_chosen - n_doubted
+    sure, on = ((1 << n_chosen) - 1) ^ in_doubt, 0
+    log_weight, reference, total, best, best_weight = 0.0, 0.0, 0.0, 0, NOTHING_YET
+    for number in range(n_sure + (1 << n_doubted)):
+        is_state = number >= n_sure
+        if number != n_sure:
+            if is_state:
+                index = workspace.in_doubt[lowest_of(number - n_sure)]
+            else:
+                index = lowest_of(sure)
+                sure &= sure - 1
+            on ^= 1 << np.int64(index)
+            turned_on = (on >> np.int64(index)) & 1 == 1
             log_weight += workspace.log_odds[index] if turned_on else -workspace.log_odds[index]
-            log_weight += sum_of_lanes(flip(net, index, turned_on, lane, workspace))
+            change = flip(net, index, turned_on, is_state, total, lane, workspace)
+            log_weight += sum_of_lanes(change)
+            wait_for_lanes()
+        if number == n_sure:
+            reference = log_weight
+        if not is_state:
+            continue
         if log_weight > best_weight:
             best, best_weight = on, log_weight
         if log_weight > reference + 20.0:
@@ -232,38 +250,53 @@ def sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace):
         weight = exp(log_weight - reference)
         if weight >= 1e-12 * total:
             total += weight
-            add_state(on, n_doubted, n_touched, weight, lane, workspace)
+            at = lane.number
+            while at < n_touched:
+                x = workspace.touched[at]
+                workspace.inverses[x] += weight * workspace.w[x]
+                at = after(at, lane)
+            wait_for_lanes()
     return best, total
 
 
 @device_function
-def add_state(on, n_doubted, n_touched, weight, lane, workspace):
-    """Add a state, given as bits of the candidates, to the sums."""
-    for number in range(lane, n_touched, LANES):
-        x = workspace.touched[number]
-        workspace.inverses[x] += weight * workspace.w[x]
-    for number in range(n_doubted):
-        index = np.int64(workspace.in_doubt[number])
-        if (on >> index) & 1 == 1:
-            if lane == 0:
-                workspace.probabilities[index] += weight
-            for entry in entries_of(index, lane, workspace):
-                x = workspace.entry_findings[entry]
-                workspace.with_disease[entry] += weight * workspace.w[x]
-    wait_for_lanes()
+def flip(net, index, turned_on, is_summed, total, lane, workspace):
+    """Turn a candidate on or off; return this lane's part of the change of the log probability.
+
+    While it is on, the sums over states with it grow as those over all states.
+    """
+    change, sign = 0.0, -1.0 if turned_on else 1.0
+    if is_summed and lane.number == 0:
+        workspace.probabilities[index] += sign * total
+    entry, last = entries_of(index, lane, workspace)
+    while entry < last:
+        x = workspace.entry_findings[entry]
+        f, absent = net.failures[workspace.entry_edges[entry]], workspace.absent[x]
+        absent = absent * f if turned_on else absent / f
+        present = 1.0 - absent
+        change += log(present * workspace.w[x])
+        workspace.absent[x], workspace.w[x] = absent, 1.0 / present
+        if is_summed:
+            workspace.with_disease[entry] += sign * workspace.inverses[x]
+        entry = after(entry, lane)
+    return change
 
 
 @device_function
 def scale_sums(n_doubted, n_touched, scale, lane, workspace):
     """Multiply all sums."""
-    for number in range(lane, n_touched, LANES):
+    number = lane.number
+    while number < n_touched:
         workspace.inverses[workspace.touched[number]] *= scale
+        number = after(number, lane)
     for number in range(n_doubted):
-        index = np.int64(workspace.in_doubt[number])
-        if lane == 0:
+        index = workspace.in_doubt[np.uint32(number)]
+        if lane.number == 0:
             workspace.probabilities[index] *= scale
-        for entry in entries_of(index, lane, workspace):
+        entry, last = entries_of(index, lane, workspace)
+        while entry < last:
             workspace.with_disease[entry] *= scale
+            entry = after(entry, lane)
     wait_for_lanes()
 
 
@@ -271,29 +304,47 @@ def scale_sums(n_doubted, n_touched, scale, lane, workspace):
 def gather_sums(
     net, records, first, n_findings, n_chosen, in_doubt, total, lane, workspace, counts
 ):
-    """Add the expected counts over all states of the candidates."""
+    """Add the expected counts over all states of the candidates.
+
+    The last state has the last of those in doubt on, and no other: its sums end here.
+    """
     has_unknown = False
-    for x in range(lane, n_findings, LANES):
+    x = lane.number
+    while x < n_findings:
         if workspace.absent[x] > 0.0:
-            symptom = records.listed[first + x]
-            add_at_once(counts.leaked, symptom, net.leaks[symptom] * workspace.inverses[x])
+            symptom, inverse = records.listed[first + x], workspace.inverses[x]
+            inverse = workspace.w[x] if inverse < 0.0 else inverse / total
+            workspace.inverses[x] = inverse
+            add_at_once(counts.leaked, symptom, net.leaks[symptom] * inverse)
         else:
             has_unknown = True
+        x = after(x, lane)
     has_unknown = lanes_where(has_unknown) != 0
-    for index in range(n_chosen):
-        disease, is_doubted = np.int64(workspace.chosen[index]), (in_doubt >> index) & 1 == 1
-        probability = workspace.probabilities[index] / total if is_doubted else 1.0
-        if lane == 0:
+    last_on = -1
+    if in_doubt != 0:
+        last_on = np.int64(workspace.in_doubt[np.uint32(popcount(in_doubt) - 1)])
+    wait_for_lanes()
+    for number in range(n_chosen):
+        index = np.uint32(number)
+        disease, is_doubted = workspace.chosen[index], (in_doubt >> number) & 1 == 1
+        more = 1.0 if not is_doubted or number == last_on else 0.0
+        probability = more
+        if is_doubted:
+            probability += workspace.probabilities[index] / total
+        if lane.number == 0:
             add_at_once(counts.cases, disease, probability)
-        for entry in entries_of(index, lane, workspace):
+        entry, last = entries_of(index, lane, workspace)
+        while entry < last:
             edge = workspace.entry_edges[entry]
+            chance = more * workspace.inverses[workspace.entry_findings[entry]]
             if is_doubted:
-                chance = workspace.with_disease[entry] / total
-            else:
-                chance = workspace.inverses[workspace.entry_findings[entry]]
+                chance += workspace.with_disease[entry] / total
             add_at_once(counts.caused, edge, (1.0 - net.failures[edge]) * chance)
+            entry = after(entry, lane)
         if has_unknown:
-            for edge in edges_of(net, disease, lane):
-                x = slot_of(net.edge_symptoms[edge], workspace)
-                if x >= 0 and workspace.absent[x] == 0.0:
-                    add_at_once(counts.unknown, edge, probability)
+            at, last = edges_of(net, disease, lane)
+            while at < last:
+                slot = slot_of(net.edge_symptoms[at], workspace)
+                if slot >= 0 and workspace.absent[np.uint32(slot)] == 0.0:
+                    add_at_once(counts.unknown, at, probability)
+                at = after(at, lane)

@@ -1,11 +1,32 @@
-"""The workspace of a group of lanes on the card, for the record that it works on."""
+"""What groups of lanes on the card work on: networks, records, and the record that is open.
+
+Integers have no sign and 32 bits: an index that cannot be negative need not be looked at whether it
+counts from the end.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from noisyor.em.candidate_kernels import MOST_ENUMERATED
-from noisyor.gpu.lane_kernels import LANES, device_function, popcount, wait_for_lanes
+from noisyor.gpu.lane_kernels import (
+    add_at_once,
+    device_function,
+    popcount,
+    set_at_once,
+    wait_for_lanes,
+)
+
+
+class Lane(NamedTuple):
+    """One of a group of threads, which takes every so many of what they share.
+
+    The step is unknown to the compiler, which would otherwise write loops several times in a row:
+    they are short, but the kernels become too long to be kept near.
+    """
+
+    number: Any
+    step: Any
 
 
 class CardNetwork(NamedTuple):
@@ -43,6 +64,8 @@ class Sizes(NamedTuple):
 
     findings: int
     entries: int
+    touched: int
+    """Findings for which sums are made: all, or none."""
     symptom_words: int
     disease_words: int
     n_floats: int
@@ -50,14 +73,18 @@ class Sizes(NamedTuple):
     n_bytes: int
 
     @classmethod
-    def of(cls, findings: int, entries: int, n_diseases: int, n_symptoms: int) -> "Sizes":
-        """Return the sizes for so many findings, and entries of candidates among them."""
-        symptom_words, disease_words = (n_symptoms + 31) // 32, 2 * ((n_diseases + 63) // 64)
-        n_floats = 2 * MOST_ENUMERATED + 2 * findings + max(n_diseases, findings + entries)
-        n_words = 3 * MOST_ENUMERATED + 1 + findings + 2 * entries
+    def of(cls, findings: int, entries: int, n_odds: int, structure: Any) -> "Sizes":
+        """Return the sizes for so many findings, entries of candidates among them, and odds."""
+        symptom_words = (structure.n_symptoms + 31) // 32
+        disease_words = 2 * ((structure.n_diseases + 63) // 64)
+        touched = findings if entries else 0
+        n_floats = 2 * MOST_ENUMERATED + 2 * findings + max(n_odds, touched + entries)
+        n_words = 3 * MOST_ENUMERATED + 1 + touched + 2 * entries
         n_words += 2 * symptom_words + 2 * disease_words
         n_bytes = 8 * (n_floats + (n_words + 1) // 2)
-        return cls(findings, entries, symptom_words, disease_words, n_floats, n_words, n_bytes)
+        return cls(
+            findings, entries, touched, symptom_words, disease_words, n_floats, n_words, n_bytes
+        )
 
 
 class CardWorkspace(NamedTuple):
@@ -76,7 +103,7 @@ class CardWorkspace(NamedTuple):
     with_disease: Any
     """E[d / P(finding present | D)] of each entry of such candidates."""
     odds: Any
-    """Of each disease. It lies where `inverses` and `with_disease` lie, which are needed later."""
+    """Of each disease. They lie where `inverses` and `with_disease` lie: none needs both."""
     chosen: Any
     """The record's candidates, where these are few."""
     in_doubt: Any
@@ -99,28 +126,27 @@ class CardWorkspace(NamedTuple):
 
 @device_function
 def workspace_in(floats, words, sizes):
-    """Return a workspace in some memory.
-
-    Integers are words of 32 bits without a sign: where one cannot be negative, an index into an
-    array need not be looked at whether it counts from the end.
-    """
-    k, f, e = MOST_ENUMERATED, sizes.findings, sizes.entries
+    """Return a workspace in some memory."""
+    k, f, t, e = MOST_ENUMERATED, sizes.findings, sizes.touched, sizes.entries
     m, n = sizes.symptom_words, sizes.disease_words
-    sums, lists, bits = 2 * k + 2 * f, 3 * k + 1, 3 * k + 1 + f + 2 * e
+    sums, lists, bits = 2 * k + 2 * f, 3 * k + 1, 3 * k + 1 + t + 2 * e
     return CardWorkspace(
         floats[:k], floats[k : 2 * k], floats[2 * k : 2 * k + f], floats[2 * k + f : sums],
-        floats[sums : sums + f], floats[sums + f : sums + f + e], floats[sums:],
+        floats[sums : sums + t], floats[sums + t : sums + t + e], floats[sums:],
         words[:k], words[k : 2 * k], words[2 * k : lists],
-        words[lists : lists + f], words[lists + f : lists + f + e], words[lists + f + e : bits],
+        words[lists : lists + t], words[lists + t : lists + t + e], words[lists + t + e : bits],
         words[bits : bits + m], words[bits + m : bits + 2 * m],
         words[bits + 2 * m : bits + 2 * m + n], words[bits + 2 * m + n : bits + 2 * m + 2 * n],
     )  # fmt: skip
 
 
+# --- bits ---
+
+
 @device_function
 def lowest_of(word):
     """Return the number of the lowest set bit."""
-    return popcount((word & -word) - 1)
+    return np.uint32(popcount((word & -word) - 1))
 
 
 @device_function
@@ -132,7 +158,7 @@ def has_bit(words, element):
 @device_function
 def turn_bit(words, element, value, lane):
     """Put an element into a set of bits, or take it out; all others may read then."""
-    if lane == 0:
+    if lane.number == 0:
         bit = np.uint32(1) << np.uint32(element & 31)
         if value:
             words[element >> 5] |= bit
@@ -144,18 +170,22 @@ def turn_bit(words, element, value, lane):
 @device_function
 def load_bits(rows, record, words, lane):
     """Copy a record's row of bits into words of 32."""
-    for word in range(lane, rows.shape[1], LANES):
+    word = lane.number
+    while word < rows.shape[1]:
         bits = rows[record, word]
         words[2 * word] = bits & np.uint64(0xFFFFFFFF)
         words[2 * word + 1] = bits >> np.uint64(32)
+        word = after(word, lane)
 
 
 @device_function
 def store_bits(words, rows, record, lane):
     """Copy words of 32 bits into a record's row."""
-    for word in range(lane, rows.shape[1], LANES):
+    word = lane.number
+    while word < rows.shape[1]:
         high = np.uint64(words[2 * word + 1]) << np.uint64(32)
         rows[record, word] = high | np.uint64(words[2 * word])
+        word = after(word, lane)
 
 
 @device_function
@@ -169,6 +199,41 @@ def label_of(records, record, disease):
     return 1 if records.on[record, disease >> 6] & bit != np.uint64(0) else -1
 
 
+# --- the open record ---
+
+
+@device_function
+def open_record(net, records, record, n_findings, lane, workspace):
+    """Open a record with the diseases that it has."""
+    first = records.offsets[record]
+    number = lane.number
+    while number < len(workspace.bits):
+        workspace.bits[number] = 0
+        number = after(number, lane)
+    load_bits(records.states, record, workspace.on, lane)
+    load_bits(records.candidates, record, workspace.candidates, lane)
+    wait_for_lanes()
+    x = lane.number
+    while x < n_findings:
+        symptom = records.listed[first + x]
+        word = symptom >> 5
+        set_at_once(workspace.bits, word, 1 << (symptom & 31))
+        if x == 0 or records.listed[first + np.uint32(x - 1)] >> 5 != word:
+            workspace.ranks[word] = x
+        absent = 1.0 - net.leaks[symptom]
+        if len(records.is_unknown) and records.is_unknown[first + x]:
+            absent = 0.0
+        workspace.absent[x] = absent
+        workspace.w[x] = 1.0 / (1.0 - absent)
+        x = after(x, lane)
+    wait_for_lanes()
+    for word in range(len(workspace.on)):
+        left = np.int64(workspace.on[np.uint32(word)])
+        while left != 0:
+            turn(net, np.uint32(32 * word + lowest_of(left)), True, lane, workspace)
+            left &= left - 1
+
+
 @device_function
 def slot_of(symptom, workspace):
     """Return the index of a symptom among the record's findings, -1 where it is absent."""
@@ -179,27 +244,47 @@ def slot_of(symptom, workspace):
 
 
 @device_function
-def edges_of(net, disease, lane):
-    """Return the edges of a disease that are a lane's."""
-    last = np.int64(net.child_offsets[disease + 1])
-    return range(np.int64(net.child_offsets[disease]) + lane, last, LANES)
+def after(number, lane):
+    """Return the next number that is a lane's."""
+    return np.uint32(number + lane.step)
 
 
 @device_function
-def entries_of(index, lane, workspace):
-    """Return the entries of a candidate that are a lane's."""
-    last = np.int64(workspace.entry_offsets[index + 1])
-    return range(np.int64(workspace.entry_offsets[index]) + lane, last, LANES)
+def edges_of(net, disease, lane):
+    """Return the first of the edges of a disease that are a lane's, and where they end."""
+    first = np.uint32(net.child_offsets[disease] + lane.number)
+    return first, net.child_offsets[disease + 1]
 
 
 @device_function
 def turn(net, disease, is_on, lane, workspace):
     """Put a disease that was just turned on or off into the findings' probabilities."""
-    for edge in edges_of(net, disease, lane):
-        x = slot_of(net.edge_symptoms[edge], workspace)
-        if x >= 0 and workspace.absent[x] > 0.0:
+    edge, last = edges_of(net, disease, lane)
+    while edge < last:
+        slot = slot_of(net.edge_symptoms[edge], workspace)
+        if slot >= 0:
+            x = np.uint32(slot)
             f, absent = net.failures[edge], workspace.absent[x]
-            absent = absent * f if is_on else absent / f
-            workspace.absent[x] = absent
-            workspace.w[x] = 1.0 / (1.0 - absent)
+            if absent > 0.0:
+                absent = absent * f if is_on else absent / f
+                workspace.absent[x] = absent
+                workspace.w[x] = 1.0 / (1.0 - absent)
+        edge = after(edge, lane)
     wait_for_lanes()
+
+
+@device_function
+def gather(net, disease, chance, is_on, lane, workspace, counts):
+    """Add what a disease is expected to have caused: P(present) (1 - f) / P(finding present)."""
+    edge, last = edges_of(net, disease, lane)
+    while edge < last:
+        slot = slot_of(net.edge_symptoms[edge], workspace)
+        if slot >= 0:
+            absent = workspace.absent[np.uint32(slot)]
+            if absent == 0.0:
+                add_at_once(counts.unknown, edge, chance)
+            else:
+                f = net.failures[edge]
+                with_disease = absent if is_on else absent * f
+                add_at_once(counts.caused, edge, chance * (1.0 - f) / (1.0 - with_disease))
+        edge = after(edge, lane)

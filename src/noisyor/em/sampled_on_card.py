@@ -4,7 +4,7 @@ Records, their candidates and the diseases they have for the moment stay on the 
 round. What is sampled depends on a record's number and a seed alone, so both find the same.
 """
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class KeptThere:
         numbers = np.arange(len(sampler.blocks), dtype=np.uint32)
         self.blocks = on_card(np.repeat(numbers, np.diff(sampler.starts)))
         self.records = CardRecords(
-            on_card(np.concatenate([[0], np.cumsum(sizes)])),
+            on_card(np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)),
             on_card(_joined([symptoms.view(np.uint32) for _, symptoms, _ in listed], np.uint32)),
             on_card(_joined(is_unknown, np.bool_)),
             sampler.first_record, on_card(sampler.states), on_card(sampler.candidates),
@@ -64,15 +64,16 @@ class KeptThere:
         self.few = on_card(np.array(sampler.negligible_cases).ravel())
         """Cases of diseases that are not candidates, by block."""
         self.is_started = on_card(sampler.is_started)
-        self.near, self.far = _sizes(structure, int(sizes.max(initial=1)))
+        self.passes = _passes(structure, int(sizes.max(initial=1)))
         self.n_far = n_far
-        n_groups = n_far * GROUPS
+        n_groups, far = n_far * GROUPS, [each.far for each in self.passes]
         self.far_workspaces = FarWorkspaces(
-            zeros_on_card((n_groups, self.far.n_floats), np.float64),
-            zeros_on_card((n_groups, self.far.n_words), np.uint32),
+            zeros_on_card((n_groups, max(each.n_floats for each in far)), np.float64),
+            zeros_on_card((n_groups, max(each.n_words for each in far)), np.uint32),
         )
-        self.counters = zeros_on_card(4, np.int64)
-        self.left = zeros_on_card(len(sizes), np.int64)
+        n_passes = 2 * len(self.passes)
+        self.taken, self.n_waiting = (zeros_on_card(n_passes, np.int64) for _ in range(2))
+        self.waiting = zeros_on_card((n_passes, len(sizes)), np.uint32)
         self.counts = ExpectedCounts(*map(on_card, ExpectedCounts.zeros(structure)))
         self._network: Any = None
 
@@ -101,36 +102,56 @@ class KeptThere:
         from noisyor.gpu.fill_kernels import fill_zeros
         from noisyor.gpu.lane_kernels import LANES
 
-        for each in (*self.counts, self.counters):
-            fill_zeros[n_multiprocessors(), LANES](each)
-        n_few = n_blocks * len(net.odds)
+        n_few, n_processors = n_blocks * len(net.odds), n_multiprocessors()
+        for each in (*self.counts, self.taken, self.n_waiting):
+            fill_zeros[n_processors, LANES](each)
         if sweeps.must_screen:
-            fill_zeros[n_multiprocessors(), LANES](self.few[:n_few])
-        turns = Turns(n_records, self.blocks, self.is_started, self.counters, self.left)
-        shared = (self.network(net), self.records, turns, sweeps)
+            fill_zeros[n_processors, LANES](self.few[:n_few])
+        turns = Turns(
+            n_records,
+            LANES,
+            self.blocks,
+            self.is_started,
+            self.taken,
+            self.n_waiting,
+            self.waiting,
+        )
+        given = (self.network(net), self.records, turns, sweeps)
         rest = (self.far_workspaces, self.counts, self.few)
-        n_near = min(GROUPS, MOST_BYTES // self.near.n_bytes)
-        if n_near:
-            grid = NEAR_BLOCKS * n_multiprocessors(), n_near * LANES
-            kernel = sampling_kernel(is_near=True, is_first=True)
-            kernel[*grid, 0, n_near * self.near.n_bytes](*shared, self.near, *rest)
-        kernel = sampling_kernel(is_near=False, is_first=not n_near)
-        kernel[self.n_far, GROUPS * LANES](*shared, self.far, *rest)
-        add_negligible[n_multiprocessors(), LANES](self.few, n_blocks, self.counts.cases)
+        for number, (near, far) in enumerate(self.passes):
+            is_near = near.n_bytes <= MOST_BYTES // GROUPS
+            if is_near:
+                grid = NEAR_BLOCKS * n_processors, GROUPS * LANES, 0, GROUPS * near.n_bytes
+                sampling_kernel(number, True, True)[grid](*given, near, *rest)
+            if not is_near or near != far:
+                grid = self.n_far, GROUPS * LANES
+                sampling_kernel(number, False, not is_near)[grid](*given, far, *rest)
+        add_negligible[n_processors, LANES](self.few, n_blocks, self.counts.cases)
 
 
-def _sizes(structure: Structure, most_findings: int) -> tuple[Any, Any]:
-    """Return how much is in a workspace that is near, and in one that has room for all."""
+class Pass(NamedTuple):
+    """How much is in a workspace that is near, and in one that has room for all records."""
+
+    near: Any
+    far: Any
+
+
+def _passes(structure: Structure, most_findings: int) -> list[Pass]:
+    """Return the passes over the records: screening, summing up, drawing."""
     from noisyor.em.card_workspace_kernels import Sizes
 
-    n, m = structure.n_diseases, structure.n_symptoms
     n_children = np.sort(np.diff(structure.child_offsets))[-MOST_ENUMERATED:]
-    most_entries = int(np.minimum(n_children, most_findings).sum())
-    far = near = Sizes.of(most_findings, max(most_entries, 1), n, m)
-    while near.n_bytes > NEAR_BYTES and near.findings > 1:
-        findings = near.findings - max(near.findings // 16, 1)
-        near = Sizes.of(findings, min(max(most_entries, 1), 3 * findings // 2), n, m)
-    return near, far
+    most_entries = max(int(np.minimum(n_children, most_findings).sum()), 1)
+    found = []
+    for has_entries, n_odds in ((0, structure.n_diseases), (1, 0), (0, 0)):
+        near = far = Sizes.of(most_findings, has_entries * most_entries, n_odds, structure)
+        findings, limit = most_findings, NEAR_BYTES if has_entries else MOST_BYTES // GROUPS
+        while near.n_bytes > limit and findings > 1:
+            findings -= max(findings // 16, 1)
+            entries = has_entries * min(most_entries, 1 + 3 * findings // 2)
+            near = Sizes.of(findings, entries, n_odds, structure)
+        found.append(Pass(near, far))
+    return found
 
 
 class CardSampler(RecordSampler):
