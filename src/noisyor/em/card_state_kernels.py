@@ -139,8 +139,8 @@ def find_doubted(net, n_chosen, lane, workspace):
 
     The odds of each are smallest where all others are on.
     """
-    for index in range(n_chosen):
-        entry, last = entries_of(np.uint32(index), lane, workspace)
+    for number in range(n_chosen):
+        entry, last = entries_of(np.uint32(number), lane, workspace)
         while entry < last:
             x = workspace.entry_findings[entry]
             workspace.absent[x] *= net.failures[workspace.entry_edges[entry]]
@@ -219,8 +219,8 @@ def sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace):
     First those are turned on that are not in doubt, then in all states the others.
     """
     n_sure = n_chosen - n_doubted
-    sure, on = ((1 << n_chosen) - 1) ^ in_doubt, 0
-    log_weight, reference, total, best, best_weight = 0.0, 0.0, 0.0, 0, NOTHING_YET
+    sure, on = ((1 << n_chosen) - 1) ^ in_doubt, np.int64(0)
+    log_weight, reference, total, best, best_weight = 0.0, 0.0, 0.0, np.int64(0), NOTHING_YET
     for number in range(n_sure + (1 << n_doubted)):
         is_state = number >= n_sure
         if number != n_sure:
@@ -229,8 +229,9 @@ def sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace):
             else:
                 index = lowest_of(sure)
                 sure &= sure - 1
-            on ^= 1 << np.int64(index)
-            turned_on = (on >> np.int64(index)) & 1 == 1
+            bit = np.int64(1) << np.int64(index)
+            on ^= bit
+            turned_on = on & bit != 0
             log_weight += workspace.log_odds[index] if turned_on else -workspace.log_odds[index]
             change = flip(net, index, turned_on, is_state, total, lane, workspace)
             log_weight += sum_of_lanes(change)
@@ -320,7 +321,7 @@ def gather_sums(
             has_unknown = True
         x = after(x, lane)
     has_unknown = lanes_where(has_unknown) != 0
-    last_on = -1
+    last_on = np.int64(-1)
     if in_doubt != 0:
         last_on = np.int64(workspace.in_doubt[np.uint32(popcount(in_doubt) - 1)])
     wait_for_lanes()

@@ -98,11 +98,12 @@ class KeptThere:
 
     def sample(self, net: FlatNetwork, n_blocks: int, n_records: int, sweeps: Sweeps) -> None:
         """Sample the diseases of the first records; set the counts."""
-        from noisyor.em.card_kernels import Turns, add_negligible, sampling_kernel
+        from noisyor.em.card_kernels import SCREENING, Turns, add_negligible, sampling_kernel
         from noisyor.gpu.fill_kernels import fill_zeros
         from noisyor.gpu.lane_kernels import LANES
 
         n_few, n_processors = n_blocks * len(net.odds), n_multiprocessors()
+        is_screened = sweeps.must_screen or sweeps.is_start
         for each in (*self.counts, self.taken, self.n_waiting):
             fill_zeros[n_processors, LANES](each)
         if sweeps.must_screen:
@@ -119,10 +120,12 @@ class KeptThere:
         given = (self.network(net), self.records, turns, sweeps)
         rest = (self.far_workspaces, self.counts, self.few)
         for number, (near, far) in enumerate(self.passes):
+            if number == SCREENING and not is_screened:
+                continue
             is_near = near.n_bytes <= MOST_BYTES // GROUPS
             if is_near:
-                grid = NEAR_BLOCKS * n_processors, GROUPS * LANES, 0, GROUPS * near.n_bytes
-                sampling_kernel(number, True, True)[grid](*given, near, *rest)
+                shape = NEAR_BLOCKS * n_processors, GROUPS * LANES, 0, GROUPS * near.n_bytes
+                sampling_kernel(number, True, True)[shape](*given, near, *rest)
             if not is_near or near != far:
                 grid = self.n_far, GROUPS * LANES
                 sampling_kernel(number, False, not is_near)[grid](*given, far, *rest)
@@ -174,9 +177,10 @@ class CardSampler(RecordSampler):
             return super().expect(
                 network, n_blocks, must_screen=must_screen, n_sweeps=n_sweeps, seed=seed
             )
-        sweeps = Sweeps(self.least_odds, False, must_screen, n_sweeps, seed)
+        is_start = not self.is_started[:n_blocks].all()
+        sweeps = Sweeps(self.least_odds, is_start, must_screen, n_sweeps, seed)
         there.sample(flatten(network), n_blocks, int(self.starts[n_blocks]), sweeps)
-        if not self.is_started[:n_blocks].all():
+        if is_start:
             self.is_started[:n_blocks] = True
             there.is_started.copy_to_device(self.is_started)
         self._is_newer_there = True
