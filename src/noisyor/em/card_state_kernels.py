@@ -57,7 +57,8 @@ def expect_states(net, records, record, n_findings, n_chosen, lane, workspace, c
     reset_absent(net, records, first, n_findings, lane, workspace)
     n_touched = begin_sums(n_findings, n_chosen, n_doubted, lane, workspace)
     best, total = sum_states(net, n_chosen, in_doubt, n_doubted, n_touched, lane, workspace)
-    gather_sums(net, records, first, n_findings, n_chosen, in_doubt, total, lane, workspace, counts)
+    scale_sums(n_doubted, n_touched, 1.0 / total, lane, workspace)
+    gather_sums(net, records, record, n_chosen, in_doubt, lane, workspace, counts)
     number = lane.number
     while number < len(workspace.on):
         bits = np.uint32(0)
@@ -302,19 +303,18 @@ def scale_sums(n_doubted, n_touched, scale, lane, workspace):
 
 
 @device_function
-def gather_sums(
-    net, records, first, n_findings, n_chosen, in_doubt, total, lane, workspace, counts
-):
+def gather_sums(net, records, record, n_chosen, in_doubt, lane, workspace, counts):
     """Add the expected counts over all states of the candidates.
 
     The last state has the last of those in doubt on, and no other: its sums end here.
     """
-    has_unknown = False
+    first, has_unknown = records.offsets[record], False
+    n_findings = records.offsets[record + 1] - first
     x = lane.number
     while x < n_findings:
         if workspace.absent[x] > 0.0:
             symptom, inverse = records.listed[first + x], workspace.inverses[x]
-            inverse = workspace.w[x] if inverse < 0.0 else inverse / total
+            inverse = workspace.w[x] if inverse < 0.0 else inverse
             workspace.inverses[x] = inverse
             add_at_once(counts.leaked, symptom, net.leaks[symptom] * inverse)
         else:
@@ -331,7 +331,7 @@ def gather_sums(
         more = 1.0 if not is_doubted or number == last_on else 0.0
         probability = more
         if is_doubted:
-            probability += workspace.probabilities[index] / total
+            probability += workspace.probabilities[index]
         if lane.number == 0:
             add_at_once(counts.cases, disease, probability)
         entry, last = entries_of(index, lane, workspace)
@@ -339,7 +339,7 @@ def gather_sums(
             edge = workspace.entry_edges[entry]
             chance = more * workspace.inverses[workspace.entry_findings[entry]]
             if is_doubted:
-                chance += workspace.with_disease[entry] / total
+                chance += workspace.with_disease[entry]
             add_at_once(counts.caused, edge, (1.0 - net.failures[edge]) * chance)
             entry = after(entry, lane)
         if has_unknown:
