@@ -292,6 +292,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "em/sampled_on_card.py": "tests/gpu/simulated/test_sampling.py",
     "experiments/gpu.py": "tests/gpu/simulated/test_experiment.py",
     "gpu/arrays.py": "tests/gpu/simulated, where numba simulates a card",
+    "gpu/simulated_lanes.py": "tests/gpu/simulated, where numba simulates a card",
     "gpu/translating.py": "tests/gpu/simulated, where numba simulates a card",
     "moments/tally_on_card.py": "tests/gpu/simulated/test_counting.py",
 }

@@ -12,6 +12,7 @@ from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.miss_rates import MissRates
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import one_blas_thread
 from noisyor.parameters import Parameters
 
 Floats = NDArray[np.float64]
@@ -200,21 +201,22 @@ def disease_errors(
     of_prior[rates] = size[rates] * (mean[rates] / f[rates] ** 2 + (1.0 - mean[rates]) * of_present)
     priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
     following = np.empty(structure.n_edges)
-    for disease in range(structure.n_diseases):
-        edges = structure.edges_of(disease)
-        m = edges.stop - edges.start + 1
-        matrix = information.matrices[first : first + m * m].reshape(m, m).copy()
-        first += m * m
-        matrix += np.tril(matrix, -1).T
-        matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
-        n_known = totals.n_records + cases.priors[disease]
-        matrix[-1, -1] += n_known / (p[disease] * (1.0 - p[disease]))
-        is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
-        covariance = _inverse(without(is_fixed, matrix))
-        with np.errstate(invalid="ignore"):
-            found = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
-            following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
-        failures[edges], priors[disease] = found[:-1], found[-1]
+    with one_blas_thread():
+        for disease in range(structure.n_diseases):
+            edges = structure.edges_of(disease)
+            m = edges.stop - edges.start + 1
+            matrix = information.matrices[first : first + m * m].reshape(m, m).copy()
+            first += m * m
+            matrix += np.tril(matrix, -1).T
+            matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
+            n_known = totals.n_records + cases.priors[disease]
+            matrix[-1, -1] += n_known / (p[disease] * (1.0 - p[disease]))
+            is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
+            covariance = _inverse(without(is_fixed, matrix))
+            with np.errstate(invalid="ignore"):
+                found = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
+                following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
+            failures[edges], priors[disease] = found[:-1], found[-1]
     leaks = information.leaks + totals.known / (1.0 - network.leaks) ** 2
     leaks = leaks + cases.leaks / (network.leaks * (1.0 - network.leaks))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -206,7 +206,7 @@ def _rounds(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
         name: kind(network.structure, findings.blocks)
         for name, kind in (("card, s", CardSampler), ("processor, s", RecordSampler))
     }
-    n_blocks = len(findings.blocks)
+    n_blocks = len(samplers["card, s"].blocks)  # smaller ones than those of the findings
     found: Quantities = {}
     totals = []
     for name, sampler in samplers.items():

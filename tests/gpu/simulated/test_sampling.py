@@ -8,11 +8,17 @@ from numba import cuda
 
 from conftest import with_unknown
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
-from noisyor.em import sampled_on_card, stochastic
+from noisyor.em import (
+    card_kernels,
+    card_screening_kernels,
+    card_state_kernels,
+    sampled_on_card,
+    stochastic,
+)
 from noisyor.em.sampled import RecordSampler
 from noisyor.em.sampled_on_card import CardSampler
 from noisyor.errors import NoisyOrWarning
-from noisyor.gpu import is_simulated
+from noisyor.gpu import is_simulated, lane_kernels
 from noisyor.learning import refined
 
 
@@ -160,16 +166,17 @@ def test_a_card_without_room_has_fewer_threads_or_leaves_it_to_the_processor(mon
     real, asked = sampled_on_card.zeros_on_card, []
 
     def zeros(shape, dtype):
-        asked.append(shape[1])
-        if shape[1] > most:
-            raise MemoryError("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        if dtype is np.float64:  # workspaces
+            asked.append(shape[0])
+            if shape[0] > most:
+                raise MemoryError("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
         return real(shape, dtype)
 
     monkeypatch.setattr(sampled_on_card, "zeros_on_card", zeros)
     here, there = samplers(network.structure, findings.blocks, 1e-2)
-    most = 2
+    most = 1
     assert_same(here.expect(network, 1, **round_), there.expect(network, 1, **round_))
-    assert {8, 4, 2} == set(asked)
+    assert {4, 2, 1} == set(asked)
     most = 0
     here, there = samplers(network.structure, findings.blocks, 1e-2)
     with pytest.warns(NoisyOrWarning, match="memory does not suffice.*on the processor"):
@@ -179,11 +186,41 @@ def test_a_card_without_room_has_fewer_threads_or_leaves_it_to_the_processor(mon
 
 
 def test_errors_of_the_card_are_not_taken_for_a_lack_of_memory(monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("unspecified launch failure")
 
-    monkeypatch.setattr(cuda, "device_array", fail)
+    monkeypatch.setattr(cuda, "to_device", fail)
     network = random_network(np.random.default_rng(5))
     there = CardSampler(network.structure, network.sample(5, rng=0).blocks)
     with pytest.raises(RuntimeError, match="launch failure"):
         there.expect(network, 1, must_screen=True, n_sweeps=1, seed=0)
+
+
+@pytest.mark.parametrize("room", ["near", "far", "some far"])
+def test_records_that_do_not_fit_near_are_sampled_far(monkeypatch, room):
+    sizes = {"near": 13_000, "far": 0, "some far": 900}
+    monkeypatch.setattr(sampled_on_card, "NEAR_BYTES", sizes[room])
+    monkeypatch.setattr(sampled_on_card, "MOST_BYTES", sizes[room])
+    rng = np.random.default_rng(6)
+    network = random_network(rng, 14, 20)
+    findings = random_findings(network, rng, 12)
+    for least_odds in (1e-2, 1e-12):
+        here, there = samplers(network.structure, findings.blocks, least_odds)
+        for number in range(2):
+            round_ = {"must_screen": number == 0, "n_sweeps": 1, "seed": number}
+            assert_same(here.expect(network, 1, **round_), there.expect(network, 1, **round_))
+        assert_same_states(here, there)
+
+
+@pytest.mark.skipif(not is_simulated(), reason="a real card has its own number of lanes")
+def test_several_lanes_find_what_one_finds(monkeypatch):
+    for module in (card_kernels, card_screening_kernels, card_state_kernels, lane_kernels):
+        monkeypatch.setattr(module, "LANES", 3)
+    rng = np.random.default_rng(7)
+    network = random_network(rng, 14, 9)
+    findings = random_findings(network, rng, 2, 0.1)
+    for least_odds in (1e-2, 1e-12):
+        here, there = samplers(network.structure, findings.blocks, least_odds)
+        round_ = {"must_screen": True, "n_sweeps": 1, "seed": 1}
+        assert_same(here.expect(network, 1, **round_), there.expect(network, 1, **round_))
+        assert_same_states(here, there)
