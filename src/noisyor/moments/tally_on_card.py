@@ -270,10 +270,6 @@ class CardTally:
     def _no_records(self) -> NDArray[np.int64]:
         return np.zeros(self._n_groups, dtype=np.int64)
 
-    def start(self, work: Callable[[], None]) -> None:
-        """Do something before the next slices."""
-        work()
-
     def add(self, part: PlaneSlice) -> None:
         """Count a part, whose arrays must not change any more."""
         for piece in _cut(part, self._n_words):
