@@ -42,6 +42,8 @@ from noisyor.parallel import n_threads, one_by_one
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
 
+FEW_CELLS = 1 << 21
+"""Cells a batch where columns are few: each batch takes a dozen calls, whatever its size."""
 DECODED_CELLS = 1 << 24
 """Cells that threads decode ahead, all together: some hundred megabytes."""
 
@@ -153,7 +155,8 @@ class ParquetFile(Table):
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
         # The Parquet library takes some 20 bytes a cell while it decodes.
-        rows = max(1, min(BATCH_ROWS, (1 << 25) // max(1, len(columns))))
+        n_columns = max(1, len(columns))
+        rows = max(1, min(max(BATCH_ROWS, FEW_CELLS // n_columns), (1 << 25) // n_columns))
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
         options = {"read_dictionary": texts, "pre_buffer": False}
 
@@ -164,9 +167,9 @@ class ParquetFile(Table):
                     yield batch
 
         with damage_named(self.name, "Parquet"), self._open() as file:
-            parts = list(self._parts(DECODED_CELLS // 16 // max(1, len(columns))))
+            parts = list(self._parts(DECODED_CELLS // 16 // n_columns))
             most_rows = max(map(self._n_rows_of, parts), default=0)
-            n_parts_ahead = DECODED_CELLS // max(1, most_rows * len(columns))
+            n_parts_ahead = DECODED_CELLS // max(1, most_rows * n_columns)
             if len(parts) < 2 or n_parts_ahead < 4:
                 yield from decoded(self._groups, file.metadata)
                 return

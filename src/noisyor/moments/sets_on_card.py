@@ -16,7 +16,7 @@ TILE = 256
 """Symptoms that stand near each other: sets of the same tiles are counted together."""
 LANES = 32 if not is_simulated() else 2
 WARPS = 8 if not is_simulated() else 2
-SETS_OF_WARP = {1: 8, 2: 8, 3: 8, 4: 4}
+SETS_OF_WARP = {1: 8, 2: 16, 3: 4, 4: 4}
 """By order: how many sets a warp counts at a time."""
 MOST_WORDS = 992
 """Words of a run: counts of a run, of which two share a number, stay below 65,536."""
