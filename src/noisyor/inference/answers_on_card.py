@@ -3,14 +3,14 @@
 It solves what it can and says what that was; the rest is for the processor.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import give_notice
 from noisyor.gpu import Work, is_full, is_simulated, n_multiprocessors, prefers_card
-from noisyor.gpu.arrays import from_card, on_card, zeros_on_card
+from noisyor.gpu.arrays import copy_in_threads, on_card, zeros_on_card
 from noisyor.inference.flat import FlatNetwork, Records, flat_network
 from noisyor.inference.record_kernels import EXACT, Answers, Workspace
 from noisyor.network import NoisyOrNetwork
@@ -23,6 +23,8 @@ LEAST_OPERATIONS = 3.0 * 2.0**MOST_PRESENT * MOST_PRESENT
 """What a record may take on the processor so that none of these is refused there."""
 BLOCKS_OF_MULTIPROCESSOR = 8
 THREADS = 128 if not is_simulated() else 2
+RECORDS_TOGETHER = 2048
+"""Records that are solved at a time, while what was found of those before is brought here."""
 DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 1e-7
 """What a record takes: for each disease on one core; on a card, expected of an H200."""
 
@@ -54,9 +56,12 @@ class CardSolver:
     """Solves records of a network on the card."""
 
     def __init__(self, network: NoisyOrNetwork) -> None:
-        self._net = flat_network(network)
+        from numba import cuda
+
+        self._net, self._stream = flat_network(network), cuda.stream()
         self._there: Any = None
         self._space: Any = None
+        self._batches: list[Batch] = []
         self._may_fit = True
 
     def solve(self, records: Records, max_operations: float, answers: Answers) -> NDArray[np.bool_]:
@@ -68,11 +73,11 @@ class CardSolver:
         if max_operations < LEAST_OPERATIONS or not is_done.any() or not self._has_room():
             return np.zeros(len(n_present), dtype=np.bool_)
         chosen = np.flatnonzero(is_done)
-        found = self._solve(records, chosen)
+        found = self._solve(records, chosen, answers.probabilities)
         is_done[chosen] = is_solved = found.is_solved.astype(np.bool_)
+        answers.probabilities[chosen[~is_solved]] = np.nan
         solved, rows = chosen[is_solved], np.flatnonzero(is_solved)
         errors = found.roundings[rows] * 2.0**-53
-        answers.probabilities[solved] = found.probabilities[rows]
         answers.log_evidences[solved] = answers.log_uppers[solved] = found.log_evidences[rows]
         answers.errors[solved], answers.methods[solved] = errors, EXACT
         if len(answers.lower):
@@ -81,25 +86,31 @@ class CardSolver:
             answers.upper[solved] = np.minimum(answers.probabilities[solved] + margin, 1.0)
         return is_done
 
-    def _solve(self, records: Records, chosen: NDArray[np.int64]) -> Any:
-        """Return what the card finds of the chosen records."""
-        from noisyor.inference.card_kernels import Constants, SolvedRecords, solving_kernel
+    def _solve(
+        self, records: Records, chosen: NDArray[np.int64], probabilities: NDArray[np.float64]
+    ) -> "Found":
+        """Fill in probabilities of the chosen records; return what else the card finds of them."""
+        from noisyor.inference.card_kernels import Constants, solving_kernel
 
         net = self._net
         constants = Constants(
             float(net.log_silent.sum()),
             8.0 + float(np.max(-net.log_absent, initial=0.0)) * len(net.leaks),
         )
-        n = len(chosen)
-        solved = SolvedRecords(
-            zeros_on_card((n, len(net.priors)), np.float64), zeros_on_card(n, np.float64),
-            zeros_on_card(n, np.float64), zeros_on_card(n, np.bool_),
-        )  # fmt: skip
-        solving_kernel()[len(self._space.n_several), THREADS](
-            self._there, Records(*(on_card(each) for each in records)), on_card(chosen), constants,
-            self._space, solved,
-        )  # fmt: skip
-        return SolvedRecords(*(from_card(each) for each in solved))
+        there = Records(*(on_card(each) for each in records))
+        found = Found.of(len(chosen))
+        for number, first in enumerate(range(0, len(chosen), RECORDS_TOGETHER)):
+            part = slice(first, min(first + RECORDS_TOGETHER, len(chosen)))
+            batch = self._batches[number % len(self._batches)]
+            batch.finish()  # if it is still under way
+            solving_kernel()[len(self._space.n_several), THREADS, self._stream](
+                self._there, there, on_card(chosen[part], self._stream), constants, self._space,
+                batch.there,
+            )  # fmt: skip
+            batch.bring(self._stream, chosen[part], probabilities, found.rows(part))
+        for batch in self._batches:
+            batch.finish()
+        return found
 
     def _has_room(self) -> bool:
         """Return True if the card has the network and the room to work; with less, fewer work."""
@@ -107,6 +118,7 @@ class CardSolver:
         while self._space is None and self._may_fit:
             try:
                 self._there = FlatNetwork(*map(on_card, self._net))
+                self._batches = [Batch(len(self._net.priors)) for _ in range(3)]
                 self._space = new_space(self._net, n_blocks)
             except Exception as error:
                 if not is_full(error):
@@ -119,6 +131,69 @@ class CardSolver:
                         "on the processor."
                     )
         return self._may_fit
+
+
+class Found(NamedTuple):
+    """What is found of records besides probabilities."""
+
+    log_evidences: NDArray[np.float64]
+    roundings: NDArray[np.float64]
+    is_solved: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, n_records: int) -> "Found":
+        """Return room for so many records."""
+        return cls(np.empty(n_records), np.empty(n_records), np.empty(n_records, np.bool_))
+
+    def rows(self, part: slice) -> "Found":
+        """Return some of the records."""
+        return Found(self.log_evidences[part], self.roundings[part], self.is_solved[part])
+
+
+class Batch:
+    """Records that are solved together, on their way here."""
+
+    def __init__(self, n_diseases: int) -> None:
+        from numba import cuda
+
+        from noisyor.inference.card_kernels import SolvedRecords
+
+        shapes = [(RECORDS_TOGETHER, n_diseases), *3 * [(RECORDS_TOGETHER,)]]
+        kinds = 3 * [np.float64] + [np.bool_]
+        sizes = list(zip(shapes, kinds, strict=True))
+        self.there = SolvedRecords(*(cuda.device_array(*each) for each in sizes))
+        self._here = SolvedRecords(*(cuda.pinned_array(*each) for each in sizes))
+        self._stream, self._is_solved, self._is_here = cuda.stream(), cuda.event(), cuda.event()
+        self._rows: tuple[NDArray[np.int64], NDArray[np.float64], Found] | None = None
+
+    def bring(
+        self, stream: Any, records: NDArray[np.int64], probabilities: NDArray[np.float64],
+        found: Found,
+    ) -> None:  # fmt: skip
+        """Begin to bring here what is found of records, once a stream has solved them."""
+        self._is_solved.record(stream)
+        self._is_solved.wait(self._stream)
+        n = len(records)
+        for here, there in zip(self._here, self.there, strict=True):
+            there[:n].copy_to_host(here[:n], stream=self._stream)
+        self._is_here.record(self._stream)
+        self._rows = records, probabilities, found
+
+    def finish(self) -> None:
+        """Wait until it is here, and write it where it stays."""
+        if self._rows is None:
+            return
+        (records, probabilities, found), self._rows = self._rows, None
+        self._is_here.synchronize()
+        n = len(records)
+        here = self._here.probabilities[:n]
+        for target, source in zip(found, self._here[1:], strict=True):
+            target[:] = source[:n]
+        first, last = int(records[0]), int(records[-1]) + 1
+        if last - first == n:  # they stand together, as mostly all do
+            copy_in_threads(probabilities[first:last], here)
+        else:
+            probabilities[records] = here
 
 
 def new_space(net: FlatNetwork, n_blocks: int) -> Any:
