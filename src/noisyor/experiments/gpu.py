@@ -27,7 +27,7 @@ from noisyor.inference.posterior import iter_posteriors
 from noisyor.learner import NoisyOrLearner
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.moments.groups import N_GROUPS
-from noisyor.moments.sets_on_card import CardCounts, CardPlane, CardSets, WordRun
+from noisyor.moments.sets_on_card import CardCounts, CardPlane, CardSets, WordRun, cut_runs
 from noisyor.moments.tally import PlaneSlice
 from noisyor.moments.tally_on_card import Buffer
 from noisyor.network import NoisyOrNetwork
@@ -127,7 +127,7 @@ def sets_per_second(order: int, n_records: int, n_sets: int = 1 << 16) -> float:
     rng = np.random.default_rng(0)
     words = on_card(rng.integers(0, 1 << 63, (8, n_words), dtype=np.uint64))
     runs = [WordRun(first, min(first + 128, n_words), 0) for first in range(0, n_words, 128)]
-    plane = CardPlane(words, None, words[0], runs)
+    plane = CardPlane(words, None, words[0], on_card(cut_runs(runs)))
     n_counts = 4 if order == 3 else 1
     targets = np.arange(n_counts * n_sets).reshape(n_sets, n_counts)
     sets = CardSets(np.tile(np.arange(order), (n_sets, 1)), targets)

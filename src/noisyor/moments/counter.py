@@ -84,8 +84,7 @@ class MomentCounter:
 
     def _add_segment(self, block: Block, segment: Segment) -> None:
         first, last = segment.start // 64, words_for(segment.stop)
-        # A call costs as much as counting some tens of words.
-        if last - first < 64:
+        if last - first < self._tally.SHORTEST:
             self._gathered.add_words(block, segment)
         else:
             valid = first_bits(segment.stop - segment.start, last - first)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisyor.gpu import is_simulated, n_multiprocessors
+from noisyor.gpu import is_simulated
 from noisyor.gpu.arrays import from_card, on_card, zeros_on_card
 from noisyor.moments.moments import Margins, shapes_of
 from noisyor.moments.plan import MomentPlan
@@ -18,12 +18,12 @@ LANES = 32 if not is_simulated() else 2
 WARPS = 8 if not is_simulated() else 2
 SETS_OF_WARP = {1: 8, 2: 16, 3: 4, 4: 4}
 """By order: how many sets a warp counts at a time."""
+FEWEST_RUNS, WORDS = 32, 32
+"""Runs of a plane, if they need not be shorter than so many words."""
 MOST_WORDS = 992
 """Words of a run: counts of a run, of which two share a number, stay below 65,536."""
 THREADS = 512 if not is_simulated() else 4
 """Of a block that counts with margins."""
-SHORTEST = 16
-"""Words of a run there, at least: a block of threads must begin and end it."""
 MARGINS = [
     [
         sum(1 << k for k in subset)
@@ -43,6 +43,24 @@ class WordRun(NamedTuple):
     group: int
 
 
+def cut_runs(runs: list[WordRun]) -> NDArray[np.int32]:
+    """Return runs as rows, cut where they are long or few, so that all of the card has work.
+
+    >>> cut_runs([WordRun(0, 1000, 7)])[:2].tolist()
+    [[0, 32, 7], [32, 64, 7]]
+    """
+    parts = -(-FEWEST_RUNS // max(len(runs), 1))
+    return np.array(
+        [
+            (first, min(first + length, run.last), run.group)
+            for run in runs
+            for length in [min(-(-(run.last - run.first) // (parts * WORDS)) * WORDS, MOST_WORDS)]
+            for first in range(run.first, run.last, length)
+        ],
+        np.int32,
+    ).reshape(-1, 3)
+
+
 class CardPlane(NamedTuple):
     """Records on the card: a row per symptom, a word per 64 records."""
 
@@ -51,7 +69,8 @@ class CardPlane(NamedTuple):
     """None where all findings are known."""
     valid: Any
     """Which bits are records."""
-    runs: list[WordRun]
+    runs: Any
+    """Rows of three: the first word of a run, the one past its last, and its group."""
 
 
 class CardSets:
@@ -70,13 +89,10 @@ class CardSets:
 
     def count(self, plane: CardPlane, counts: Any, pair_counts: Any, stream: Any = 0) -> None:
         """Add the counts over the records of a plane, those of pairs of triplets apart."""
-        wanted = -(-16 * n_multiprocessors() // self._n_blocks)
-        runs = _shortened(plane.runs, wanted, LANES, MOST_WORDS)
         n_symptoms, n_words = plane.present.shape
-        self._kernel[(self._n_blocks, len(runs)), WARPS * LANES, stream](
-            plane.present.reshape(n_symptoms * n_words), np.int64(n_words),
-            on_card(np.array(runs, np.int32), stream), self._sets, self._targets, counts,
-            pair_counts,
+        self._kernel[(self._n_blocks, len(plane.runs)), WARPS * LANES, stream](
+            plane.present.reshape(n_symptoms * n_words), np.int64(n_words), plane.runs, self._sets,
+            self._targets, counts, pair_counts,
         )  # fmt: skip
 
 
@@ -139,29 +155,9 @@ class MarginSets:
 
     def count(self, plane: CardPlane, counts: Any, stream: Any = 0) -> None:
         """Add the counts over the records of a plane."""
-        wanted = -(-16 * n_multiprocessors() // self.n_chunks)
-        runs = on_card(np.array(_shortened(plane.runs, wanted, SHORTEST), np.int32), stream)
-        self._kernel[(self.n_chunks, len(runs)), THREADS, stream](
-            plane.present, plane.unknown, plane.valid, runs, *self._arrays, counts
+        self._kernel[(self.n_chunks, len(plane.runs)), THREADS, stream](
+            plane.present, plane.unknown, plane.valid, plane.runs, *self._arrays, counts
         )
-
-
-def _shortened(
-    runs: list[WordRun], wanted: int, shortest: int, longest: int | None = None
-) -> list[WordRun]:
-    """Cut runs where there are few, so that all of the card has work.
-
-    >>> [tuple(run) for run in _shortened([WordRun(0, 100, 7)], 3, 32)]
-    [(0, 64, 7), (64, 100, 7)]
-    """
-    parts = -(-wanted // max(len(runs), 1))
-    most = longest or max((run.last - run.first for run in runs), default=1)
-    return [
-        run._replace(first=first, last=min(first + length, run.last))
-        for run in runs
-        for length in [min(-(-(run.last - run.first) // (parts * shortest)) * shortest, most)]
-        for first in range(run.first, run.last, length)
-    ]
 
 
 class CardCounts:

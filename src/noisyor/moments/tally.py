@@ -47,6 +47,10 @@ class Tally:
     there are several copies of their counts, which are added up in the end.
     """
 
+    SHORTEST = 64
+    """Words of a slice that is better counted where it is, not gathered with others before: a call
+    costs as much as counting some tens of words."""
+
     def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> None:
         self._plan = plan
         self._n_groups = n_groups

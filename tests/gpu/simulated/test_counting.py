@@ -115,11 +115,12 @@ def test_pairs_that_several_triplets_have_are_counted_once(seed):
 
 
 def test_long_runs_are_cut_so_that_two_counts_fit_a_number():
-    runs = [sets_on_card.WordRun(0, 5000, 3), sets_on_card.WordRun(5000, 5001, 4)]
-    cut = sets_on_card._shortened(runs, 1, 32, sets_on_card.MOST_WORDS)
-    assert max(run.last - run.first for run in cut) * 64 < 1 << 16
-    assert [run.first for run in cut[1:]] == [run.last for run in cut[:-1]]
-    assert (cut[0].first, cut[-1].last, cut[-1].group) == (0, 5001, 4)
+    runs = [sets_on_card.WordRun(k * 5000, (k + 1) * 5000, k) for k in range(40)]
+    cut = sets_on_card.cut_runs([*runs, sets_on_card.WordRun(200_000, 200_001, 4)])
+    assert (cut[:, 1] - cut[:, 0]).max() * 64 < 1 << 16
+    assert cut[1:, 0].tolist() == cut[:-1, 1].tolist()
+    assert (cut[0, 0], *cut[-1]) == (0, 200_000, 200_001, 4)
+    assert (cut[:-1, 2] == cut[:-1, 0] // 5000).all()
 
 
 def test_counts_are_brought_here_before_they_overflow(monkeypatch):
