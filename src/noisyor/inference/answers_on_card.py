@@ -17,14 +17,16 @@ from noisyor.network import NoisyOrNetwork
 
 MOST_PRESENT = 10
 """Records with more present findings are for the processor."""
-MOST_SEVERAL = 256
-"""So are those with more diseases that could explain several of them."""
+MOST_CELLS = 1 << 18
+"""So are those with more than this: states, times diseases that could explain several findings."""
 LEAST_OPERATIONS = 3.0 * 2.0**MOST_PRESENT * MOST_PRESENT
 """What a record may take on the processor so that none of these is refused there."""
-BLOCKS_OF_MULTIPROCESSOR = 8
-THREADS = 128 if not is_simulated() else 2
-RECORDS_TOGETHER = 2048
-"""Records that are solved at a time, while what was found of those before is brought here."""
+BLOCKS_OF_MULTIPROCESSOR = 18
+"""As many as its registers are enough for: a record waits for memory most of the time..."""
+THREADS = 32 if not is_simulated() else 2
+"""... and its threads for each other, unless they are one warp."""
+RECORDS_TOGETHER, BYTES_TOGETHER = 8192, 1 << 26
+"""What is solved at a time at most, while what was found of those before is brought here."""
 DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 1e-7
 """What a record takes: for each disease on one core; on a card, expected of an H200."""
 
@@ -66,14 +68,12 @@ class CardSolver:
 
     def solve(self, records: Records, max_operations: float, answers: Answers) -> NDArray[np.bool_]:
         """Fill in the answers of records that the card can solve; return which these are."""
-        n_present = np.add.reduceat(
-            np.append(records.is_present, False).astype(np.int64), records.offsets[:-1]
-        ) * (np.diff(records.offsets) > 0)
+        n_present = _sums_by_record(records.is_present, records)
         is_done = np.asarray(n_present <= MOST_PRESENT)
         if max_operations < LEAST_OPERATIONS or not is_done.any() or not self._has_room():
             return np.zeros(len(n_present), dtype=np.bool_)
         chosen = np.flatnonzero(is_done)
-        found = self._solve(records, chosen, answers.probabilities)
+        found = self._solve(records, chosen, n_present[chosen], answers.probabilities)
         is_done[chosen] = is_solved = found.is_solved.astype(np.bool_)
         answers.probabilities[chosen[~is_solved]] = np.nan
         solved, rows = chosen[is_solved], np.flatnonzero(is_solved)
@@ -86,8 +86,17 @@ class CardSolver:
             answers.upper[solved] = np.minimum(answers.probabilities[solved] + margin, 1.0)
         return is_done
 
+    def _costs(self, records: Records) -> NDArray[np.int64]:
+        """Return about what records take: the diseases that could explain their findings."""
+        n_parents = np.diff(self._net.parent_offsets)[records.symptoms] * records.is_present
+        return _sums_by_record(n_parents, records)
+
     def _solve(
-        self, records: Records, chosen: NDArray[np.int64], probabilities: NDArray[np.float64]
+        self,
+        records: Records,
+        chosen: NDArray[np.int64],
+        n_present: NDArray[np.int64],
+        probabilities: NDArray[np.float64],
     ) -> "Found":
         """Fill in probabilities of the chosen records; return what else the card finds of them."""
         from noisyor.inference.card_kernels import Constants, solving_kernel
@@ -99,13 +108,18 @@ class CardSolver:
         )
         there = Records(*(on_card(each) for each in records))
         found = Found.of(len(chosen))
-        for number, first in enumerate(range(0, len(chosen), RECORDS_TOGETHER)):
-            part = slice(first, min(first + RECORDS_TOGETHER, len(chosen)))
+        costs, width = self._costs(records), 1 << int(n_present.max())
+        together = self._batches[0].n_records
+        for number, first in enumerate(range(0, len(chosen), together)):
+            part = slice(first, min(first + together, len(chosen)))
             batch = self._batches[number % len(self._batches)]
             batch.finish()  # if it is still under way
-            solving_kernel()[len(self._space.n_several), THREADS, self._stream](
-                self._there, there, on_card(chosen[part], self._stream), constants, self._space,
-                batch.there,
+            # What takes longest comes first: all others can be solved meanwhile.
+            order = np.argsort(-costs[chosen[part]], kind="stable")
+            near_bytes = 8 * (2 * width + THREADS)
+            solving_kernel()[len(self._space.masks), THREADS, self._stream, near_bytes](
+                self._there, there, on_card(chosen[part], self._stream),
+                on_card(order, self._stream), width, constants, self._space, batch.there,
             )  # fmt: skip
             batch.bring(self._stream, chosen[part], probabilities, found.rows(part))
         for batch in self._batches:
@@ -118,7 +132,7 @@ class CardSolver:
         while self._space is None and self._may_fit:
             try:
                 self._there = FlatNetwork(*map(on_card, self._net))
-                self._batches = [Batch(len(self._net.priors)) for _ in range(3)]
+                self._batches = [Batch(len(self._net.priors)) for _ in range(2)]
                 self._space = new_space(self._net, n_blocks)
             except Exception as error:
                 if not is_full(error):
@@ -131,6 +145,12 @@ class CardSolver:
                         "on the processor."
                     )
         return self._may_fit
+
+
+def _sums_by_record(values: NDArray[Any], records: Records) -> NDArray[np.int64]:
+    """Return the sum of something over the findings that are listed of each record."""
+    totals = np.append(0, np.cumsum(values, dtype=np.int64))
+    return np.diff(totals[records.offsets])
 
 
 class Found(NamedTuple):
@@ -158,7 +178,8 @@ class Batch:
 
         from noisyor.inference.card_kernels import SolvedRecords
 
-        shapes = [(RECORDS_TOGETHER, n_diseases), *3 * [(RECORDS_TOGETHER,)]]
+        self.n_records = max(1, min(RECORDS_TOGETHER, BYTES_TOGETHER // (8 * n_diseases)))
+        shapes = [(self.n_records, n_diseases), *3 * [(self.n_records,)]]
         kinds = 3 * [np.float64] + [np.bool_]
         sizes = list(zip(shapes, kinds, strict=True))
         self.there = SolvedRecords(*(cuda.device_array(*each) for each in sizes))
@@ -213,7 +234,7 @@ def new_space(net: FlatNetwork, n_blocks: int) -> Any:
     )  # fmt: skip
     return Space(
         workspace, rows(n, dtype=np.int32), rows(k, n), rows(k, dtype=np.int32),
-        rows(min(MOST_SEVERAL, n), dtype=np.int32), zeros_on_card(n_blocks, np.int64),
-        rows(k, 2), rows(min(MOST_SEVERAL, n), 1 << k), rows(k, 2, most_parents),
+        rows(n, dtype=np.int32), rows(k, 2), rows(min(MOST_CELLS, n << k)),
+        rows(k, 2, most_parents),
         zeros_on_card(n_blocks * THREADS, np.float64),
     )  # fmt: skip
