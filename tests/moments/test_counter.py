@@ -1,14 +1,11 @@
 """The counter: groups of records, counts taken, forgotten, and begun anew."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numba
 import numpy as np
 import pytest
 
 from conftest import random_records
 from noisyor import Findings, MomentPlan, Structure, count_moments
-from noisyor.moments import gathering
 from noisyor.moments.counter import MomentCounter, aligned
 
 STRUCTURE = Structure.from_matrix(np.ones((1, 5)))
@@ -89,26 +86,3 @@ def test_planes_of_groups_grow_with_their_records(rng, n_records):
     findings = findings_of(rng, n_records)
     whole = sum(count_moments(findings, PLAN, n_groups=7).present[1].astype(int))
     assert whole.tolist() == count_moments(findings, PLAN, n_groups=1).present[1][0].tolist()
-
-
-@pytest.mark.parametrize("n_groups", [1, 7])
-@pytest.mark.parametrize("has_ids", [False, True])
-def test_what_threads_gather_is_all_counted(rng, monkeypatch, n_groups, has_ids):
-    structure = Structure.from_matrix(np.ones((1, 40)))
-    plan = MomentPlan.coupled(structure)
-    rows = random_records(rng, 20_000, 40, 0.05)
-    ids = rng.permutation(len(rows)) if has_ids else None
-    findings = Findings.from_numpy(rows, structure, record_ids=ids)
-    expected = count_moments(findings, plan, n_groups=n_groups, n_jobs=1)
-    by_columns = sum(expected.present[0].astype(int))
-    assert by_columns.tolist() == (rows == 1).sum(axis=0).tolist()
-    monkeypatch.setattr(gathering, "FEW_WORDS", 0)
-    submitted = []
-    submit = ThreadPoolExecutor.submit
-    monkeypatch.setattr(
-        gathering.ThreadPoolExecutor,
-        "submit",
-        lambda *each: submitted.append(each) or submit(*each),
-    )
-    assert count_moments(findings, plan, n_groups=n_groups, n_jobs=3) == expected
-    assert submitted

@@ -27,8 +27,8 @@ THREADS = 32 if not is_simulated() else 2
 """... and its threads for each other, unless they are one warp."""
 RECORDS_TOGETHER, BYTES_TOGETHER = 8192, 1 << 26
 """What is solved at a time at most, while what was found of those before is brought here."""
-DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 1e-7
-"""What a record takes: for each disease on one core; on a card, expected of an H200."""
+DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 3e-6
+"""What a record takes: for each disease on one core; on an H200."""
 
 
 def card_for(
@@ -97,7 +97,7 @@ class CardSolver:
         chosen: NDArray[np.int64],
         n_present: NDArray[np.int64],
         probabilities: NDArray[np.float64],
-    ) -> "Found":
+    ) -> "SolvedNumbers":
         """Fill in probabilities of the chosen records; return what else the card finds of them."""
         from noisyor.inference.card_kernels import Constants, solving_kernel
 
@@ -107,7 +107,7 @@ class CardSolver:
             8.0 + float(np.max(-net.log_absent, initial=0.0)) * len(net.leaks),
         )
         there = Records(*(on_card(each) for each in records))
-        found = Found.of(len(chosen))
+        found = SolvedNumbers.of(len(chosen))
         costs, width = self._costs(records), 1 << int(n_present.max())
         together = self._batches[0].n_records
         for number, first in enumerate(range(0, len(chosen), together)):
@@ -153,7 +153,7 @@ def _sums_by_record(values: NDArray[Any], records: Records) -> NDArray[np.int64]
     return np.diff(totals[records.offsets])
 
 
-class Found(NamedTuple):
+class SolvedNumbers(NamedTuple):
     """What is found of records besides probabilities."""
 
     log_evidences: NDArray[np.float64]
@@ -161,13 +161,13 @@ class Found(NamedTuple):
     is_solved: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, n_records: int) -> "Found":
+    def of(cls, n_records: int) -> "SolvedNumbers":
         """Return room for so many records."""
         return cls(np.empty(n_records), np.empty(n_records), np.empty(n_records, np.bool_))
 
-    def rows(self, part: slice) -> "Found":
+    def rows(self, part: slice) -> "SolvedNumbers":
         """Return some of the records."""
-        return Found(self.log_evidences[part], self.roundings[part], self.is_solved[part])
+        return SolvedNumbers(self.log_evidences[part], self.roundings[part], self.is_solved[part])
 
 
 class Batch:
@@ -185,11 +185,11 @@ class Batch:
         self.there = SolvedRecords(*(cuda.device_array(*each) for each in sizes))
         self._here = SolvedRecords(*(cuda.pinned_array(*each) for each in sizes))
         self._stream, self._is_solved, self._is_here = cuda.stream(), cuda.event(), cuda.event()
-        self._rows: tuple[NDArray[np.int64], NDArray[np.float64], Found] | None = None
+        self._rows: tuple[NDArray[np.int64], NDArray[np.float64], SolvedNumbers] | None = None
 
     def bring(
         self, stream: Any, records: NDArray[np.int64], probabilities: NDArray[np.float64],
-        found: Found,
+        found: SolvedNumbers,
     ) -> None:  # fmt: skip
         """Begin to bring here what is found of records, once a stream has solved them."""
         self._is_solved.record(stream)

@@ -24,9 +24,9 @@ of a large card while their sets are counted."""
 FEWEST_WORDS = 16
 MOST_COUNTED = 1 << 32
 """Counts on the card have 32 bits: before so many records they are brought here."""
-CORE_RATE, CARD_RATE = 1e11, 1.6e13
+CORE_RATE, CARD_RATE = 1e11, 4e13
 """Sets x records a second, of one core and of an H200 (`noisyor reproduce gpu`)..."""
-SENDING_SECONDS, FETCHING_SECONDS = 5e-11, 2.5e-7
+SENDING_SECONDS, FETCHING_SECONDS = 5e-11, 1.3e-7
 """... for which a finding is sent, and a set is arranged and its counts are brought back."""
 
 
