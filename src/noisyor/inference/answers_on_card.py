@@ -27,7 +27,7 @@ THREADS = 32 if not is_simulated() else 2
 """... and its threads for each other, unless they are one warp."""
 RECORDS_TOGETHER, BYTES_TOGETHER = 8192, 1 << 26
 """What is solved at a time at most, while what was found of those before is brought here."""
-DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 3e-6
+DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 2e-6
 """What a record takes: for each disease on one core; on an H200."""
 
 
