@@ -294,6 +294,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gpu/arrays.py": "tests/gpu/simulated, where numba simulates a card",
     "gpu/simulated_lanes.py": "tests/gpu/simulated, where numba simulates a card",
     "gpu/translating.py": "tests/gpu/simulated, where numba simulates a card",
+    "moments/sets_on_card.py": "tests/gpu/simulated/test_counting.py",
     "moments/tally_on_card.py": "tests/gpu/simulated/test_counting.py",
 }
 

@@ -3,7 +3,7 @@
 import functools
 import os
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from numbers import Integral
@@ -85,21 +85,30 @@ def in_threads(
 
 
 def one_by_one(
-    work: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_jobs: int | None = None,
+    n_waiting: int | None = None,
 ) -> Iterator[Result]:
     """Give the results of work on each item, in their order, of which few are kept at a time.
+
+    Items may be made as they are needed. No work is begun while more than `n_waiting` results
+    wait to be taken; None: as many as there are threads.
 
     >>> list(one_by_one(abs, [-1, 2, -3], n_jobs=2))
     [1, 2, 3]
     """
-    n_workers = min(n_threads(n_jobs), len(items))
+    n_workers = n_threads(n_jobs)
+    if isinstance(items, Sized):
+        n_workers = min(n_workers, len(items))
     if n_workers < 2:
         yield from map(work, items)
         return
+    most = n_workers + (n_workers if n_waiting is None else n_waiting)
     pending = deque[Future[Result]]()
     with _pool_of(n_workers) as pool:
         for item in items:
-            if len(pending) > 2 * n_workers:
+            if len(pending) > most:
                 yield pending.popleft().result()
             pending.append(pool.submit(work, item))
         while pending:

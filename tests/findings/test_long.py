@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findings.long_rows import STRUCTURE, check_against_naive, long_table, random_long_rows
-from noisyor import Findings, NoisyOrError, NoisyOrWarning
+from noisyor import Findings, NoisyOrError, NoisyOrWarning, parallel
+from noisyor.io import tables
 
 SEEDS = st.integers(0, 2**32)
 
@@ -22,6 +23,21 @@ def test_grouped_rows_agree_with_naive(seed, n_records, piece, with_states):
     reader = long_table(rows).to_reader(max_chunksize=piece)
     findings = Findings.read(reader, STRUCTURE, block_records=64)
     check_against_naive(findings, rows)
+
+
+@pytest.mark.parametrize("group_rows", [7, 64, 300])
+@pytest.mark.parametrize("decoded_cells", [1, 4_000, 1 << 24])
+def test_row_groups_that_threads_decode(tmp_path, monkeypatch, rng, group_rows, decoded_cells):
+    monkeypatch.setattr(tables, "DECODED_CELLS", decoded_cells)
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 4)
+    rows = random_long_rows(rng, 1000, ["present", "absent", "unknown"])
+    pq.write_table(long_table(rows), tmp_path / "records.parquet", row_group_size=group_rows)
+    findings = Findings.read(tmp_path / "records.parquet", STRUCTURE, block_records=64)
+    check_against_naive(findings, rows)
+    rows[1500] = (*rows[1500][:1], "z", "present")
+    pq.write_table(long_table(rows), tmp_path / "records.parquet", row_group_size=group_rows)
+    with pytest.raises(NoisyOrError, match=r"row 1501, .* no symptom 'z'"):
+        Findings.read(tmp_path / "records.parquet", STRUCTURE, block_records=64)
 
 
 def test_integer_ids_and_symptom_indices(tmp_path):

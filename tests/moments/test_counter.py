@@ -6,9 +6,7 @@ import pytest
 
 from conftest import random_records
 from noisyor import Findings, MomentPlan, Structure, count_moments
-from noisyor.moments import counter as counter_module
 from noisyor.moments.counter import MomentCounter, aligned
-from noisyor.moments.tally import Tally
 
 STRUCTURE = Structure.from_matrix(np.ones((1, 5)))
 PLAN = MomentPlan.all_pairs(STRUCTURE)
@@ -88,16 +86,3 @@ def test_planes_of_groups_grow_with_their_records(rng, n_records):
     findings = findings_of(rng, n_records)
     whole = sum(count_moments(findings, PLAN, n_groups=7).present[1].astype(int))
     assert whole.tolist() == count_moments(findings, PLAN, n_groups=1).present[1][0].tolist()
-
-
-def test_short_runs_that_threads_copy_are_all_counted(rng, monkeypatch):
-    structure = Structure.from_matrix(np.ones((1, 40)))
-    plan = MomentPlan.coupled(structure)
-    findings = Findings.from_numpy(random_records(rng, 6000, 40, 0.05), structure)
-    expected = count_moments(findings, plan, n_groups=7, n_jobs=1)
-    monkeypatch.setattr(counter_module, "FEW_WORDS", 0)
-    started = []
-    start = Tally.start
-    monkeypatch.setattr(Tally, "start", lambda *each: started.append(start(*each)) or started[-1])
-    assert count_moments(findings, plan, n_groups=7, n_jobs=3) == expected
-    assert any(each is not None for each in started)

@@ -38,7 +38,11 @@ from noisyor.io.columns import (
 )
 from noisyor.io.tables import need_columns, open_table
 from noisyor.names import NameMatcher
+from noisyor.parallel import n_threads, one_by_one
 from noisyor.structure import Structure
+
+MOST_BUILT = 8
+"""Blocks whose bits are set at a time, each by a thread."""
 
 
 def long_streams(
@@ -205,15 +209,18 @@ def indexed_rows(
             names = _names_of(batch.column(1), matcher)
             words = _looked_up(names, matcher, words)
             symptoms, is_unknown = _symptom_indices(names, matcher, words)
-            if is_unknown.any() and not form.ignore_unknown:
+            if is_unknown is not None and is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])
                 _unknown_symptom(names[at].as_py(), row + at, long, matcher)
-            states = np.full(batch.num_rows, PRESENT, dtype=np.int8)
+            states, n_absent = np.full(batch.num_rows, PRESENT, dtype=np.int8), 0
             if long.state is not None:
                 states = batch.column(2).to_numpy(zero_copy_only=False)
+                n_absent = int((states == ABSENT).sum())
             noted = _names_noted(names, symptoms, words)
-            n_nameless = int((symptoms < 0).sum()) - sum(noted[0].values())
-            notes.rows(batch.num_rows, *noted, n_nameless, int((states == ABSENT).sum()))
+            n_nameless = 0
+            if is_unknown is not None:
+                n_nameless = int((symptoms < 0).sum()) - sum(noted[0].values())
+            notes.rows(batch.num_rows, *noted, n_nameless, n_absent)
             if batch.num_rows:
                 yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows
@@ -245,6 +252,11 @@ class _Words(NamedTuple):
     other_letters: dict[str, str]
     """Symptoms that are written in other letters than the structure has."""
 
+    @property
+    def are_all_symptoms(self) -> bool:
+        """Whether each of the texts is a symptom."""
+        return bool((self.index_of[:-1] >= 0).all())
+
 
 def _looked_up(column: Any, matcher: NameMatcher, before: _Words | None) -> _Words | None:
     """Return the texts of a column, if it has some: those of the batch before are mostly equal."""
@@ -265,16 +277,19 @@ def _looked_up(column: Any, matcher: NameMatcher, before: _Words | None) -> _Wor
 
 def _symptom_indices(
     column: Any, matcher: NameMatcher, words: _Words | None
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
     """Return the index of each symptom, given by name or index, below 0 where there is none.
 
-    Also returns which rows have a symptom that is not among the names.
+    Also returns which rows have a symptom that is not among the names; None: all rows have a
+    symptom that is, as in most files.
     """
     if words is None:
         numbers = column.fill_null(-1).to_numpy(zero_copy_only=False)
         is_outside = (numbers < 0) | (numbers >= len(matcher.names))
         is_unknown = is_outside & column.is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_outside, -1, numbers).astype(np.int32), is_unknown
+    if not column.null_count and words.are_all_symptoms:
+        return words.index_of[column.indices.to_numpy(zero_copy_only=False)], None
     of_rows = column.indices.fill_null(len(words.index_of) - 1).to_numpy(zero_copy_only=False)
     indices = words.index_of[of_rows]
     return np.where(indices < 0, -1, indices).astype(np.int32), indices == -1
@@ -303,20 +318,80 @@ def _names_noted(
 # --- rows become records ---
 
 
-class Assembler:
-    """Turns rows, grouped by record, into blocks."""
+class _RowRun(NamedTuple):
+    """Consecutive rows of one block."""
+
+    symptoms: NDArray[np.int32]
+    states: NDArray[np.int8]
+    starts: NDArray[np.bool_]
+    """Whether a row begins a record..."""
+    first_record: int
+    """... of which this is the number, in the block, of the first that begins here."""
+
+
+class _OpenBlock:
+    """The rows of a block: as many records as it can take."""
 
     def __init__(self, structure: Structure, form: RecordFormat) -> None:
-        self._form = form
-        self._builder = BlockBuilder(
-            structure, form.block_records, unmentioned_unknown=form.unmentioned == "unknown"
-        )
+        self._structure, self._form = structure, form
+        self._runs: list[_RowRun] = []
+        self._ids: list[Any] = []
+        self._n_records = 0
+
+    @property
+    def room(self) -> int:
+        """How many more records it can take."""
+        return self._form.block_records - self._n_records
+
+    def add(
+        self,
+        symptoms: NDArray[np.int32],
+        states: NDArray[np.int8],
+        starts: NDArray[np.bool_],
+        ids: Any,
+    ) -> None:
+        """Add rows, in which so many records begin as there are ids."""
+        self._runs.append(_RowRun(symptoms, states, starts, self._n_records))
+        self._ids.append(ids)
+        self._n_records += len(ids)
+
+    def builder(self) -> BlockBuilder:
+        """Return the records as bits, and room for more."""
+        is_unknown = self._form.unmentioned == "unknown"
+        found = BlockBuilder(self._structure, self._form.block_records, is_unknown)
+        for run in self._runs:
+            records = run.first_record - 1 + np.cumsum(run.starts)
+            for state in PRESENT, ABSENT, UNKNOWN:
+                is_it = run.states == state
+                if is_it.any():
+                    # Most files have only present findings: these need no copies.
+                    chosen = slice(None) if is_it.all() else is_it
+                    found.mark(state, run.symptoms[chosen], records[chosen])
+        for ids in self._ids:
+            found.close_records(len(ids), ids)
+        return found
+
+    def block(self) -> Block:
+        """Return the block."""
+        return self.builder().take_block()
+
+
+class Assembler:
+    """Turns rows, grouped by record, into blocks; threads set the bits of several at a time."""
+
+    def __init__(self, structure: Structure, form: RecordFormat) -> None:
+        self._structure, self._form = structure, form
+        self._open = _OpenBlock(structure, form)
         self._n_seen = 0
         self._seen: list[Any] = []
         self._id_type: Any = None
 
     def add(self, batches: Iterable[Rows]) -> Iterator[Block]:
         """Add a sequence of files in which an id means one record; give the full blocks."""
+        n_jobs = min(n_threads(None), MOST_BUILT)
+        return one_by_one(_OpenBlock.block, self._full_blocks(batches), n_jobs, n_waiting=0)
+
+    def _full_blocks(self, batches: Iterable[Rows]) -> Iterator[_OpenBlock]:
         previous = None
         for rows in batches:
             self._id_type = rows.ids.type
@@ -324,30 +399,24 @@ class Assembler:
             previous = rows.ids[-1]
             yield from self._add_rows(rows, starts)
 
-    def _add_rows(self, rows: Rows, starts: NDArray[np.bool_]) -> Iterator[Block]:
+    def _add_rows(self, rows: Rows, starts: NDArray[np.bool_]) -> Iterator[_OpenBlock]:
         """Put rows into the open block, and those of records that do not fit into the next.
 
         A full block is handed out only when a further record starts: until then the next rows
         may belong to its last record.
         """
-        builder = self._builder
         start_rows = np.flatnonzero(starts)
         begin, done = 0, 0
         while begin < len(starts):
-            if starts[begin] and not builder.room:
-                yield builder.take_block()
-            fitting = start_rows[done : done + builder.room]
+            if starts[begin] and not self._open.room:
+                yield self._open
+                self._open = _OpenBlock(self._structure, self._form)
+            fitting = start_rows[done : done + self._open.room]
             done += len(fitting)
             end = int(start_rows[done]) if done < len(start_rows) else len(starts)
-            records = builder.filled - 1 + np.cumsum(starts[begin:end])
-            for state in PRESENT, ABSENT, UNKNOWN:
-                is_it = rows.states[begin:end] == state
-                if is_it.any():
-                    # Most files have only present findings: these need no copies.
-                    chosen = slice(None) if is_it.all() else is_it
-                    builder.mark(state, rows.symptoms[begin:end][chosen], records[chosen])
             ids = rows.ids.take(pa.array(fitting))
-            builder.close_records(len(ids), ids)
+            part = slice(begin, end)
+            self._open.add(rows.symptoms[part], rows.states[part], starts[part], ids)
             self._n_seen += len(ids)
             if self._form.all_records is not None:
                 self._seen.append(ids)
@@ -355,9 +424,10 @@ class Assembler:
 
     def finish(self) -> Iterator[Block]:
         """Add the records that have no row; give the remaining blocks."""
+        builder = self._open.builder()
         if self._form.all_records is not None:
             ids = _without_rows(self._form, self._seen)
-            yield from self._builder.empty_records(len(ids), ids)
+            yield from builder.empty_records(len(ids), ids)
         elif self._form.n_records is not None:
             n_empty = self._form.n_records - self._n_seen
             if n_empty < 0:
@@ -366,8 +436,8 @@ class Assembler:
                     f"{self._n_seen:,} records."
                 )
             ids = None if self._id_type is None else pa.nulls(n_empty, self._id_type)
-            yield from self._builder.empty_records(n_empty, ids)
-        yield from self._builder.last_block()
+            yield from builder.empty_records(n_empty, ids)
+        yield from builder.last_block()
 
 
 def _without_rows(form: RecordFormat, seen: list[Any]) -> Any:

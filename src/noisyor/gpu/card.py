@@ -4,6 +4,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import warnings
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -74,7 +75,10 @@ def why_no_card() -> str | None:
     """Return what is missing for work on a card, in words; None if nothing is."""
     if not is_simulated() and importlib.util.find_spec("numba_cuda") is None:
         return "the extra is not installed (pip install 'noisyor[gpu]')"
-    from numba import cuda
+    with warnings.catch_warnings():
+        # Of what numba-cuda does to numpy when it is first loaded: nothing that users do.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from numba import cuda
 
     if is_simulated() or cuda.is_available():
         _without_advice()

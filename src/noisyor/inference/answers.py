@@ -90,7 +90,7 @@ def answer_all(
     structure, n = network.structure, len(records.weights)
     n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
     answers = Answers(
-        np.full((n, structure.n_diseases), np.nan), np.full(n, np.nan), np.full(n, np.nan),
+        np.empty((n, structure.n_diseases)), np.full(n, np.nan), np.full(n, np.nan),
         np.full(n, np.nan), np.full(n, REFUSED, dtype=np.int8), np.full(n, np.nan),
         np.zeros((n_causes, structure.n_edges)), np.zeros((n_causes, structure.n_symptoms)),
         np.full((n_bounds, structure.n_diseases), np.nan),
@@ -111,6 +111,10 @@ def answer_all(
         if progress is not None:
             progress(last - first)
 
+    if work.is_done.all():
+        if progress is not None:
+            progress(n)
+        return answers
     try:
         in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
     except BaseException:
@@ -134,8 +138,10 @@ class Answering:
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""
         answers, request = self._answers, self._request
-        if request.method in (AUTO, EXACT):
-            for start, end in runs_of(~self.is_done[first:last]):
+        for start, end in runs_of(~self.is_done[first:last]):
+            # Here, by many threads: memory that nobody has written to is slow at first.
+            answers.probabilities[first + start : first + end] = np.nan
+            if request.method in (AUTO, EXACT):
                 operations = request.budget * OPERATIONS_PER_SECOND
                 self._solve(first + start, first + end, operations)
         if request.method != EXACT:

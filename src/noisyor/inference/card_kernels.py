@@ -11,16 +11,12 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda
+from numba import cuda, float64
 
 from noisyor.gpu.translating import Translator
 from noisyor.inference import record_kernels
 from noisyor.inference.piece_kernels import SMALLEST_NORMAL
 from noisyor.inference.record_kernels import Workspace
-
-MOST_PRESENT = 10
-N_STATES = 1 << MOST_PRESENT
-N_THREADS = 128
 
 
 class Space(NamedTuple):
@@ -34,13 +30,11 @@ class Space(NamedTuple):
     present: Any
     """The record's findings."""
     several: Any
-    """Diseases with several of them..."""
-    n_several: Any
-    """... and how many there are."""
+    """Diseases with several of them."""
     leaks: Any
     """By finding: P(neither its leak nor a merged disease causes it), and that one does."""
     before: Any
-    """By disease of several: the states before it."""
+    """By disease of several: the states before it, one after the other."""
     behind: Any
     """Two rows for each finding: what the diseases behind each do."""
     roundings: Any
@@ -126,19 +120,37 @@ def list_findings(net, records, record, block, space):
 
 
 @cuda.jit(device=True)
-def merge_single(net, block, n_present, space):
+def list_several(n_open, partial, several):
+    """List the diseases with several open findings, of which each thread has some; count them."""
+    thread, n_threads = cuda.threadIdx.x, cuda.blockDim.x
+    each = (len(n_open) + n_threads - 1) // n_threads
+    first, last = thread * each, min((thread + 1) * each, len(n_open))
+    n_here = 0
+    for disease in range(first, last):
+        if n_open[disease] > 1:
+            n_here += 1
+    partial[thread] = n_here
+    cuda.syncthreads()
+    at, total = 0, 0
+    for other in range(n_threads):
+        if other == thread:
+            at = total
+        total += int(partial[other])
+    for disease in range(first, last):
+        if n_open[disease] > 1:
+            several[at] = disease
+            at += 1
+    cuda.syncthreads()
+    return total
+
+
+@cuda.jit(device=True)
+def merge_single(net, block, n_present, partial, space):
     """List the diseases with several present findings; merge those with one with its leak."""
     on, masks, n_open = (
         space.workspace.on[block], space.masks[block], space.workspace.n_open[block],
     )  # fmt: skip
-    if cuda.threadIdx.x == 0:
-        n_several = 0
-        for disease in range(len(on)):
-            if n_open[disease] > 1:
-                if n_several < space.several.shape[1]:
-                    space.several[block, n_several] = disease
-                n_several += 1
-        space.n_several[block] = n_several
+    n_several = list_several(n_open, partial, space.several[block])
     for bit in range(cuda.threadIdx.x, n_present, cuda.blockDim.x):
         j = space.present[block, bit]
         absent, present = 1.0 - net.leaks[j], net.leaks[j]
@@ -150,7 +162,7 @@ def merge_single(net, block, n_present, space):
                 absent *= 1.0 - chance
         space.leaks[block, bit, 0], space.leaks[block, bit, 1] = absent, present
     cuda.syncthreads()
-    return space.n_several[block]
+    return n_several
 
 
 @functools.cache
@@ -161,15 +173,19 @@ def solving_kernel() -> Any:
     close_within = translator.function(record_kernels.close_within)
 
     @cuda.jit
-    def solve_records(net, records, chosen, constants, space, solved):
-        """Solve the chosen records; `constants` are those of the network."""
-        ahead = cuda.shared.array(N_STATES, np.float64)
-        other = cuda.shared.array(N_STATES, np.float64)
-        partial = cuda.shared.array(N_THREADS, np.float64)
+    def solve_records(net, records, chosen, order, width, constants, space, solved):
+        """Solve the chosen records, in an order, which have at most `width` states each.
+
+        `constants` are those of the network.
+        """
+        # As large as who launches it says: two vectors of states, and a number for each thread.
+        near = cuda.shared.array(0, float64)
+        ahead, other, partial = near[:width], near[width : 2 * width], near[2 * width :]
         block, thread, n_threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
         on, masks = space.workspace.on[block], space.masks[block]
         n_open = space.workspace.n_open[block]
-        for at in range(block, len(chosen), cuda.gridDim.x):
+        for turn in range(block, len(chosen), cuda.gridDim.x):
+            at = order[turn]
             record = chosen[at]
             n_present = list_findings(net, records, record, block, space)
             # P(disease | absent findings)
@@ -182,9 +198,9 @@ def solving_kernel() -> Any:
                 log_sum += log_total
                 n_open[disease] = cuda.popc(masks[disease]) if chance > 0.0 else 0
             log_evidence = total_of(partial, log_sum)
-            n_several = merge_single(net, block, n_present, space)
-            is_solved = n_several <= space.several.shape[1]
+            n_several = merge_single(net, block, n_present, partial, space)
             n_states = 1 << n_present
+            is_solved = n_several * n_states <= space.before.shape[1]
             # forward
             for state in range(thread, n_states, n_threads):
                 ahead[state] = weight_of(space.leaks[block], state, n_present, -1)
@@ -192,7 +208,7 @@ def solving_kernel() -> Any:
             for t in range(n_several if is_solved else 0):
                 disease = space.several[block, t]
                 for state in range(thread, n_states, n_threads):
-                    space.before[block, t, state] = other[state] = ahead[state]
+                    space.before[block, t * n_states + state] = other[state] = ahead[state]
                 cuda.syncthreads()
                 for bit in range(n_present):
                     if masks[disease] >> bit & 1:
@@ -224,7 +240,7 @@ def solving_kernel() -> Any:
                         fire(other, n_states, bit, space.failures[block, bit, disease], True)
                 without, within = 0.0, 0.0
                 for state in range(thread, n_states, n_threads):
-                    reached = space.before[block, t, state]
+                    reached = space.before[block, t * n_states + state]
                     without += reached * ahead[state]
                     within += reached * other[state]
                     ahead[state] = (1.0 - p) * ahead[state] + p * other[state]

@@ -37,9 +37,15 @@ from noisyor.io.paths import (
     unwritable,
 )
 from noisyor.io.replacing import forget, keep_in_mind, replaced_when_done
+from noisyor.parallel import n_threads, one_by_one
 
 BATCH_ROWS = 1 << 17
 """Rows a batch at most: enough to amortise a call, little enough to stay small in memory."""
+
+FEW_CELLS = 1 << 21
+"""Cells a batch where columns are few: each batch takes a dozen calls, whatever its size."""
+DECODED_CELLS = 1 << 24
+"""Cells that threads decode ahead, all together: some hundred megabytes."""
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab")
 
@@ -161,13 +167,44 @@ class ParquetFile(Table):
             if kind in _REPETITIVE and is_text(self._schema.field(name).type)
         ]
         # The Parquet library takes some 20 bytes a cell while it decodes.
-        rows = max(1, min(BATCH_ROWS, (1 << 25) // max(1, len(columns))))
+        n_columns = max(1, len(columns))
+        rows = max(1, min(max(BATCH_ROWS, FEW_CELLS // n_columns), (1 << 25) // n_columns))
         # Buffering ahead would keep the bytes of all row groups until the end of the file.
         options = {"read_dictionary": texts, "pre_buffer": False}
-        with damage_named(self.name, "Parquet"), self._open(**options) as file:
-            for batch in file.iter_batches(rows, self._groups, columns=list(columns)):
-                batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
-                yield batch
+
+        def decoded(groups: range, metadata: Any) -> Iterator[Any]:
+            with self._open(**options, metadata=metadata) as file:
+                for batch in file.iter_batches(rows, groups, columns=list(columns)):
+                    batch.validate(full=True)  # damaged bytes may give text that is not UTF-8
+                    yield batch
+
+        with damage_named(self.name, "Parquet"), self._open() as file:
+            parts = list(self._parts(DECODED_CELLS // 16 // n_columns))
+            most_rows = max(map(self._n_rows_of, parts), default=0)
+            n_parts_ahead = DECODED_CELLS // max(1, most_rows * n_columns)
+            if len(parts) < 2 or n_parts_ahead < 4:
+                yield from decoded(self._groups, file.metadata)
+                return
+            n_jobs = min(n_threads(None), n_parts_ahead - 2)
+            found = one_by_one(
+                lambda groups: list(decoded(groups, file.metadata)), parts, n_jobs, n_waiting=0
+            )
+            for part in found:
+                yield from part
+
+    def _parts(self, most_rows: int) -> Iterator[range]:
+        """Cut the row groups into what threads decode: small ones together."""
+        first, n_rows = self._groups.start, 0
+        for group in self._groups:
+            n_rows += self.group_rows[group]
+            if n_rows > most_rows and group > first:
+                yield range(first, group)
+                first, n_rows = group, self.group_rows[group]
+        if first < self._groups.stop:
+            yield range(first, self._groups.stop)
+
+    def _n_rows_of(self, groups: range) -> int:
+        return sum(self.group_rows[groups.start : groups.stop])
 
 
 class ArrowTable(Table):

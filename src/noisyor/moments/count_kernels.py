@@ -209,24 +209,6 @@ def count_listed(
 
 
 @kernel
-def scatter_records(
-    offsets: NDArray[np.int64],
-    listed: NDArray[np.int32],
-    records: NDArray[np.int64],
-    position: int,
-    plane: Words,
-) -> None:
-    """Set the listed findings of some records in a plane, from a position on."""
-    one = np.uint64(1)
-    for record in records:
-        word = position >> 6
-        bit = one << np.uint64(position & 63)
-        for symptom in listed[offsets[record] : offsets[record + 1]]:
-            plane[symptom, word] |= bit
-        position += 1
-
-
-@kernel
 def log_ratios(
     sets: NDArray[np.int64],
     parents: ParentArrays,

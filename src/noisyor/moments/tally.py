@@ -8,7 +8,6 @@ findings are unknown.
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -47,6 +46,10 @@ class Tally:
     slices of one group would write to the same counts: they take turns, and where groups are few
     there are several copies of their counts, which are added up in the end.
     """
+
+    SHORTEST = 64
+    """Words of a slice that is better counted where it is, not gathered with others before: a call
+    costs as much as counting some tens of words."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> None:
         self._plan = plan
@@ -92,15 +95,6 @@ class Tally:
         else:
             self._wait(2 * self._n_jobs - 1)  # so that a reader never outruns the counting
             self._pending.append(self._pool.submit(self._count, part, counts, row, n_records))
-
-    def start(self, work: Callable[[], None]) -> Future[None] | None:
-        """Let a thread do something before the next slices; None if it is already done."""
-        if self._n_jobs == 1:
-            work()
-            return None
-        self._wait(4 * self._n_jobs)
-        self._pending.append(self._pool.submit(work))
-        return self._pending[-1]
 
     def _wait(self, n_left: int) -> None:
         while len(self._pending) > n_left:

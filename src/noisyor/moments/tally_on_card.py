@@ -6,36 +6,28 @@ left to the processor.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.errors import CardError, give_notice
-from noisyor.gpu import Work, is_full, is_simulated, n_multiprocessors
-from noisyor.gpu.arrays import from_card, on_card, zeros_on_card
-from noisyor.moments.moments import Margins, Moments, sum_moments
+from noisyor.gpu import Work, is_full
+from noisyor.moments.moments import Moments, sum_moments
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.tally import Accumulator, PlaneSlice, Tally
+from noisyor.moments.sets_on_card import CardCounts, CardMargins, CardPlane, WordRun, cut_runs
+from noisyor.moments.tally import PlaneSlice, Tally
 from noisyor.parallel import in_threads
 
-WORDS_OF_BUFFER = 1024
-"""So many times 64 records are sent at a time: with 4,075 symptoms 33 MB, which stay in the cache
+WORDS_OF_BUFFER = 512
+"""So many times 64 records are sent at a time: with 4,075 symptoms 17 MB, which stay in the cache
 of a large card while their sets are counted."""
-TILE = 256
-"""Symptoms that stand near each other: pairs of two tiles are counted together."""
-SHORTEST = 16
-"""Words of a run, at least: a block of threads must begin and end it."""
 FEWEST_WORDS = 16
 MOST_COUNTED = 1 << 32
 """Counts on the card have 32 bits: before so many records they are brought here."""
-THREADS = 512 if not is_simulated() else 4
-CORE_RATE, CARD_RATE = 1e11, 1.6e13
+CORE_RATE, CARD_RATE = 1e11, 4e13
 """Sets x records a second, of one core and of an H200 (`noisyor reproduce gpu`)..."""
-SENDING_SECONDS, FETCHING_SECONDS = 5e-11, 2.5e-7
+SENDING_SECONDS, FETCHING_SECONDS = 5e-11, 1.3e-7
 """... for which a finding is sent, and a set is arranged and its counts are brought back."""
-MARGINS = ([0], [0, 1, 2], [0, 1, 2, 4, 3, 5, 6])
-"""By order, the subsets whose counts are margins, as bits: in the order of `Margins`."""
 
 
 def counting_work(plan: MomentPlan, n_records: int | None) -> Work:
@@ -45,25 +37,6 @@ def counting_work(plan: MomentPlan, n_records: int | None) -> Work:
     on_the_way = SENDING_SECONDS * plan.structure.n_symptoms * n + FETCHING_SECONDS * n_sets
     sets = float(n_sets) * n
     return Work(f"counting {n_sets:,} sets", sets / CORE_RATE, sets / CARD_RATE + on_the_way)
-
-
-class WordRun(NamedTuple):
-    """Words of a plane whose records belong to one group."""
-
-    first: int
-    last: int
-    group: int
-
-
-class CardPlane(NamedTuple):
-    """Records on the card: a row per symptom, a word per 64 records."""
-
-    present: Any
-    unknown: Any
-    """None where all findings are known."""
-    valid: Any
-    """Which bits are records."""
-    runs: list[WordRun]
 
 
 class Buffer:
@@ -78,6 +51,8 @@ class Buffer:
         self._there = [cuda.device_array(self._shape, np.uint64)]
         self._valid = cuda.pinned_array(n_words, np.uint64)
         self._valid_there = cuda.device_array(n_words, np.uint64)
+        self._runs = cuda.pinned_array((n_words, 3), np.int32)
+        self._runs_there = cuda.device_array((n_words, 3), np.int32)
         self.start()
 
     def start(self) -> None:
@@ -113,11 +88,14 @@ class Buffer:
         groups = [part.group for part in self.slices]
         runs = list(map(WordRun, ends[:-1], ends[1:], groups))
         in_threads(self._copy, list(zip(runs, self.slices, strict=True)), self._n_jobs)
+        cut = cut_runs(runs)
+        self._runs[: len(cut)] = cut
+        self._runs_there.copy_to_device(self._runs, stream=self.stream)
         self._valid_there.copy_to_device(self._valid, stream=self.stream)
         for number in range(1 + self._has_unknown):
             self._there[number].copy_to_device(self._here[number], stream=self.stream)
         unknown = self._there[1] if self._has_unknown else None
-        return CardPlane(self._there[0], unknown, self._valid_there, runs)
+        return CardPlane(self._there[0], unknown, self._valid_there, self._runs_there[: len(cut)])
 
     def _copy(self, item: tuple[WordRun, PlaneSlice]) -> None:
         """Copy a slice to where it is sent from."""
@@ -129,128 +107,11 @@ class Buffer:
         self._valid[here] = part.valid
 
 
-class Chunks(NamedTuple):
-    """Sets of symptoms in the order in which they are counted: in chunks with few symptoms."""
-
-    bounds: NDArray[np.int32]
-    """Of each chunk its first set, how many it has, and the same of its symptoms in the list."""
-    listed: NDArray[np.int32]
-    """Of each set its index in the plan; then the symptoms of all chunks, one after the other."""
-    sets: NDArray[np.uint16]
-    """A row for each member: its index among the symptoms of its chunk."""
-
-    @classmethod
-    def arranged(cls, sets: NDArray[Any], most_sets: int, most_symptoms: int) -> "Chunks":
-        """Arrange sets in chunks: sets whose symptoms stand near each other are counted together.
-
-        >>> Chunks.arranged(np.array([[0, 1], [300, 301], [0, 2]]), 2, 9).listed
-        array([  0,   2,   1,   0,   1,   2, 300, 301], dtype=int32)
-        """
-        tiles = np.zeros(len(sets), dtype=np.int64)
-        for members in sets.T // TILE:
-            tiles = tiles * (int(sets.max(initial=0)) // TILE + 1) + members
-        numbers = np.argsort(tiles, kind="stable")
-        sets = sets[numbers]
-        firsts = range(0, len(sets), most_sets)
-        waiting = [(first, min(first + most_sets, len(sets))) for first in firsts][::-1]
-        bounds, listed, n_listed = [], [numbers], len(numbers)
-        members = np.empty(sets.shape, dtype=np.uint16)
-        while waiting:
-            first, last = waiting.pop()
-            found, index = np.unique(sets[first:last], return_inverse=True)
-            if len(found) > most_symptoms:
-                middle = (first + last) // 2
-                waiting += [(middle, last), (first, middle)]
-                continue
-            members[first:last] = index.reshape(last - first, -1)
-            bounds.append((first, last - first, n_listed, len(found)))
-            listed.append(found)
-            n_listed += len(found)
-        return cls(
-            np.array(bounds, np.int32), np.concatenate(listed).astype(np.int32),
-            np.ascontiguousarray(members.T),
-        )  # fmt: skip
-
-
-class CardSets:
-    """Sets of one order on the card."""
-
-    def __init__(self, sets: NDArray[Any], *, with_margins: bool) -> None:
-        from noisyor.moments import card_kernels as kernels
-
-        self.order, self.with_margins = sets.shape[1], with_margins
-        n_sets = THREADS * (1 if with_margins else kernels.SETS_OF_THREAD)
-        most = kernels.most_near(kernels.FEW_ROWS, with_margins)
-        chunks = Chunks.arranged(sets, n_sets, most)
-        self.n_chunks, widest = len(chunks.bounds), int(chunks.bounds[:, 3].max())
-        has_room = widest <= kernels.most_near(kernels.MANY_ROWS, with_margins)
-        n_rows = kernels.MANY_ROWS if has_room else kernels.FEW_ROWS
-        self._kernel = kernels.count_kernel(self.order, n_rows, with_margins)
-        self._arrays = tuple(on_card(array) for array in chunks)
-
-    def count(self, plane: CardPlane, counts: Any, stream: Any = 0) -> None:
-        """Add the counts over the records of a plane."""
-        wanted = -(-16 * n_multiprocessors() // self.n_chunks)
-        runs = on_card(np.array(_shortened(plane.runs, wanted), np.int32), stream)
-        # Without margins nobody looks at what is unknown.
-        unknown = plane.present if plane.unknown is None else plane.unknown
-        self._kernel[(self.n_chunks, len(runs)), THREADS, stream](
-            plane.present, unknown, plane.valid, runs, *self._arrays, counts
-        )
-
-
-def _shortened(runs: list[WordRun], wanted: int) -> list[WordRun]:
-    """Cut runs where there are few, so that all of the card has work."""
-    parts = -(-wanted // max(len(runs), 1))
-    return [
-        run._replace(first=first, last=min(first + length, run.last))
-        for run in runs
-        for length in [max(-(-(run.last - run.first) // parts), SHORTEST)]
-        for first in range(run.first, run.last, length)
-    ]
-
-
-class CardCounts:
-    """Counts of a plan by group that stay on the card until they are fetched."""
-
-    def __init__(self, plan: MomentPlan, n_groups: int, *, with_margins: bool) -> None:
-        self._n_groups, self._with_margins = n_groups, with_margins
-        self._sets = {
-            order: CardSets(plan.sets(order), with_margins=with_margins)
-            for order in (1, 2, 3)
-            if len(plan.sets(order))
-        }
-        self._shapes = {
-            order: (n_groups, len(plan.sets(order)), 1 << order if with_margins else 1)
-            for order in self._sets
-        }
-        self.start()
-
-    def start(self) -> None:
-        """Begin with no counts."""
-        self._counts = {
-            order: zeros_on_card(shape, np.uint32) for order, shape in self._shapes.items()
-        }
-
-    def add(self, plane: CardPlane, stream: Any = 0) -> None:
-        """Count the records of a plane."""
-        for order, sets in self._sets.items():
-            sets.count(plane, self._counts[order], stream)
-
-    def fetch(self, into: Accumulator) -> None:
-        """Add the counts to others, here, and start with none."""
-        for order, counts in self._counts.items():
-            found = from_card(counts)
-            here = into.present[order - 1]
-            if self._with_margins:
-                margins = into.margins[order - 1]
-                margins += found[..., MARGINS[order - 1]].reshape(margins.shape)
-            here += found[..., -1]
-        self.start()
-
-
 class CardTally:
     """Counts of a plan per group, added to slice by slice; as `Tally`, but on the card."""
+
+    SHORTEST = 1
+    """Words of a slice that is better counted where it is: here all are sent anyway."""
 
     def __init__(
         self, plan: MomentPlan, n_groups: int, n_jobs: int, n_words: int | None = None
@@ -258,21 +119,17 @@ class CardTally:
         self._plan, self._n_groups, self._n_jobs = plan, n_groups, n_jobs
         self._n_words = n_words or WORDS_OF_BUFFER
         self._buffers: list[Buffer] = []
-        self._counts: dict[bool, CardCounts] = {}
+        self._counts: dict[bool, CardCounts | CardMargins] = {}
         self._processor: Tally | None = None
         self._start()
 
     def _start(self) -> None:
-        self._here: dict[bool, Accumulator] = {}
+        self._here: list[Moments] = []
         self._records = {has_unknown: self._no_records() for has_unknown in (False, True)}
         self._n_there = 0
 
     def _no_records(self) -> NDArray[np.int64]:
         return np.zeros(self._n_groups, dtype=np.int64)
-
-    def start(self, work: Callable[[], None]) -> None:
-        """Do something before the next slices."""
-        work()
 
     def add(self, part: PlaneSlice) -> None:
         """Count a part, whose arrays must not change any more."""
@@ -306,9 +163,8 @@ class CardTally:
             plane = buffer.send()
             has_margins = plane.unknown is not None
             if has_margins not in self._counts:
-                self._counts[has_margins] = CardCounts(
-                    self._plan, self._n_groups, with_margins=has_margins
-                )
+                kind = CardMargins if has_margins else CardCounts
+                self._counts[has_margins] = kind(self._plan, self._n_groups)
             try:
                 self._counts[has_margins].add(plane, buffer.stream)
             except Exception as error:  # some of it may be counted: there is no way back
@@ -351,11 +207,9 @@ class CardTally:
         for buffer in self._buffers:
             buffer.stream.synchronize()
         for has_margins, counts in self._counts.items():
-            if has_margins not in self._here:
-                found = Accumulator(self._plan, self._n_groups, with_margins=has_margins)
-                found.widen()
-                self._here[has_margins] = found
-            counts.fetch(self._here[has_margins])
+            if self._records[has_margins].any():
+                self._here.append(Moments(self._plan, self._records[has_margins], *counts.fetch()))
+                self._records[has_margins] = self._no_records()
         self._n_there = 0
 
     def take(self) -> Moments:
@@ -363,17 +217,11 @@ class CardTally:
         while self._buffers and self._buffers[0].n_words:
             self._attempt(self._count_buffer, [])
         self._fetch()
-        if not self._here:
-            self._here[False] = Accumulator(self._plan, self._n_groups, with_margins=False)
-        parts = [
-            Moments(
-                self._plan, self._records[has_margins], tuple(found.present),
-                Margins(*found.margins) if has_margins else None,
-            )
-            for has_margins, found in self._here.items()
-        ]  # fmt: skip
+        parts = self._here
         if self._processor is not None:
             parts.append(self._processor.take())
+        if not parts:
+            parts.append(Tally(self._plan, self._n_groups, 1).take())
         self._start()
         return sum_moments(parts)
 

@@ -94,7 +94,7 @@ def test_what_is_too_much_for_the_card_is_for_the_processor(monkeypatch):
     rows = np.zeros((4, 4))
     rows[1:, 1], rows[2:, 2:4] = 1, 1
     findings = Findings.from_numpy(rows, network.structure)
-    for name, value, expected in [("MOST_PRESENT", 2, 2), ("MOST_SEVERAL", 1, 2)]:
+    for name, value, expected in [("MOST_PRESENT", 2, 2), ("MOST_CELLS", 4, 2)]:
         with monkeypatch.context() as patch:
             patch.setattr(answers_on_card, name, value)
             card = Counted(network)

@@ -12,7 +12,7 @@ from conftest import random_records
 from noisyor import Findings, MomentPlan, Structure, count_moments
 from noisyor.errors import CardError, NoisyOrWarning
 from noisyor.gpu import is_simulated
-from noisyor.moments import card_kernels, tally_on_card
+from noisyor.moments import card_kernels, sets_on_card, tally_on_card
 from noisyor.moments.counter import MomentCounter
 from noisyor.moments.tally import PlaneSlice, Tally
 from noisyor.moments.tally_on_card import CardTally
@@ -68,22 +68,19 @@ def test_records_by_id_and_in_short_runs():
     assert moments.n_records == findings.n_records
 
 
-@pytest.mark.parametrize("unknown", [0.0, 0.1])
-def test_sets_whose_symptoms_do_not_fit_near_memory_are_counted_in_more_chunks(
-    monkeypatch, unknown
-):
+def test_sets_whose_symptoms_do_not_fit_near_memory_are_counted_in_more_chunks(monkeypatch):
     monkeypatch.setattr(card_kernels, "NEAR_WORDS", 24)
-    card_kernels.count_kernel.cache_clear()
-    findings, plan, _ = random_case(3, unknown)
+    card_kernels.margin_kernel.cache_clear()
+    findings, plan, _ = random_case(3, 0.1)
     assert count_moments(findings, plan, device="gpu") == count_moments(findings, plan)
-    card_kernels.count_kernel.cache_clear()
+    card_kernels.margin_kernel.cache_clear()
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_chunks_hold_every_set_once(order):
     rng = np.random.default_rng(order)
     sets = np.array([rng.choice(900, order, replace=False) for _ in range(500)])
-    chunks = tally_on_card.Chunks.arranged(sets, 64, 100)
+    chunks = sets_on_card.Chunks.arranged(sets, 64, 100)
     found = np.empty_like(sets)
     for first, n_sets, first_symptom, n_symptoms in chunks.bounds:
         assert n_sets <= 64
@@ -95,20 +92,35 @@ def test_chunks_hold_every_set_once(order):
     assert sorted(chunks.listed[:500]) == list(range(500))
 
 
-def test_quartets():
-    """Plans have no order four yet; kernels have."""
+@pytest.mark.parametrize("unknown", [0.0, 0.2])
+def test_quartets(unknown):
     rng = np.random.default_rng(0)
-    bits = rng.random((192, 6)) < 0.6
-    columns = np.packbits(bits, axis=0, bitorder="little").T.copy().view("<u8")
-    sets = np.array(list(itertools.combinations(range(6), 4)))
-    counts = cuda.to_device(np.zeros((2, len(sets), 1), np.uint32))
-    runs = [tally_on_card.WordRun(0, 1, 0), tally_on_card.WordRun(1, 3, 1)]
-    valid = cuda.to_device(np.full(3, ~np.uint64(0)))
-    plane = tally_on_card.CardPlane(cuda.to_device(columns), None, valid, runs)
-    tally_on_card.CardSets(sets, with_margins=False).count(plane, counts)
-    for group, rows in enumerate([bits[:64], bits[64:]]):
-        expected = naive.count_sets(rows.astype(int).tolist(), sets.tolist())
-        assert counts.copy_to_host()[group, :, 0].tolist() == [found for _, found in expected]
+    structure = structure_with(6)
+    findings = Findings.from_numpy(random_records(rng, 200, 6, unknown), structure)
+    fours = list(itertools.combinations(range(6), 4))
+    plan = MomentPlan(structure, quartets=fours)
+    moments = count_moments(findings, plan, n_groups=3, device="gpu")
+    assert moments == count_moments(findings, plan, n_groups=3)
+    assert moments.counts(4).sum() > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_that_several_triplets_have_are_counted_once(seed):
+    rng = np.random.default_rng(seed)
+    structure = structure_with(9)
+    findings = Findings.from_numpy(random_records(rng, 700, 9, 0.0), structure)
+    triplets = [each for each in itertools.combinations(range(9), 3) if rng.random() < 0.6]
+    plan = MomentPlan(structure, triplets=triplets) | MomentPlan.all_pairs(structure)
+    assert count_moments(findings, plan, device="gpu") == count_moments(findings, plan)
+
+
+def test_long_runs_are_cut_so_that_two_counts_fit_a_number():
+    runs = [sets_on_card.WordRun(k * 5000, (k + 1) * 5000, k) for k in range(40)]
+    cut = sets_on_card.cut_runs([*runs, sets_on_card.WordRun(200_000, 200_001, 4)])
+    assert (cut[:, 1] - cut[:, 0]).max() * 64 < 1 << 16
+    assert cut[1:, 0].tolist() == cut[:-1, 1].tolist()
+    assert (cut[0, 0], *cut[-1]) == (0, 200_000, 200_001, 4)
+    assert (cut[:-1, 2] == cut[:-1, 0] // 5000).all()
 
 
 def test_counts_are_brought_here_before_they_overflow(monkeypatch):
@@ -206,6 +218,6 @@ def test_a_card_that_fails_says_so(monkeypatch):
         raise RuntimeError("unspecified launch failure")
 
     findings, plan = full_case()
-    monkeypatch.setattr(tally_on_card.CardSets, "count", fail)
+    monkeypatch.setattr(sets_on_card.MarginSets, "count", fail)
     with pytest.raises(CardError, match="failed while counting .unspecified launch failure"):
         count_moments(findings, plan, device="gpu")
