@@ -24,7 +24,11 @@ NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK, "health_k
 METHODS = ("refined", "pooled")
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
-FEWER = {("health_knowledge_graph", 10_000): 2, ("health_knowledge_graph", 100_000): 2}
+FEWER = {
+    ("ddxplus", 100_000): 3,
+    ("health_knowledge_graph", 10_000): 2,
+    ("health_knowledge_graph", 100_000): 2,
+}
 """Samples where one takes many minutes."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
