@@ -23,14 +23,14 @@ from noisyor.structure import Structure
 
 GROUPS = 1 if is_simulated() else 3
 """Groups of lanes in a block of threads, each of which works on a record."""
-NEAR_BYTES = 13_000
+NEAR_BYTES = 16_000
 """The largest workspace of a group that is near to it: so many fit a multiprocessor that they can
 wait for each other's reads. Records that do not fit work far off, in the card's memory."""
 MOST_BYTES = 48 * 1024
 """What the groups of a block can have near to them."""
 NEAR_BLOCKS, FAR_BLOCKS = 6, 4
 """So many blocks of threads work at a time on each multiprocessor; with less memory fewer far."""
-EDGE_SECONDS, CARD_EDGE_SECONDS, N_ROUNDS = 1.6e-10, 1.2e-11, 9
+EDGE_SECONDS, CARD_EDGE_SECONDS, N_ROUNDS = 1.6e-10, 1.8e-12, 9
 """What a round takes a record for each edge: on one core, and on an H200 (`reproduce gpu`)."""
 
 

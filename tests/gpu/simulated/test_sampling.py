@@ -198,7 +198,7 @@ def test_errors_of_the_card_are_not_taken_for_a_lack_of_memory(monkeypatch):
 
 @pytest.mark.parametrize("room", ["near", "far", "some far"])
 def test_records_that_do_not_fit_near_are_sampled_far(monkeypatch, room):
-    sizes = {"near": 13_000, "far": 0, "some far": 900}
+    sizes = {"near": 16_000, "far": 0, "some far": 900}
     monkeypatch.setattr(sampled_on_card, "NEAR_BYTES", sizes[room])
     monkeypatch.setattr(sampled_on_card, "MOST_BYTES", sizes[room])
     rng = np.random.default_rng(6)
