@@ -1,6 +1,6 @@
 # Two commands do everything on a machine with only Python 3.11+, pip and make:
 #   make demo     sets up .venv and runs the main job on built-in data
-#   make test     sets up .venv and runs the tests (five to six minutes on 2 cores)
+#   make test     sets up .venv and runs the tests (five minutes on 2 cores)
 
 PYTHON ?= python3
 VENV := .venv

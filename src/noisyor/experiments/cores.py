@@ -88,7 +88,9 @@ def page(results: Results) -> dict[str, object]:
     runs = _runs(results)
     return {
         "shares": ", ".join(
-            " ".join(_serial(results, kind, runs)[:2]) for kind in KINDS if _of(kind, runs)
+            " ".join(_serial(results, kind, runs)[:2])
+            for kind in KINDS
+            if len(_of(kind, runs)) > 1
         ),
         "measured": markdown_table(
             [

@@ -20,14 +20,13 @@ from noisyor.experiments.speed import plan_named, write_records
 from noisyor.findings import Findings
 from noisyor.findings.blocks import first_bits, words_for
 from noisyor.gpu import check_device, is_simulated
-from noisyor.gpu.arrays import on_card
 from noisyor.inference.answers import make_request
 from noisyor.inference.answers_on_card import CardSolver
 from noisyor.inference.posterior import iter_posteriors
 from noisyor.learner import NoisyOrLearner
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.moments.groups import N_GROUPS
-from noisyor.moments.sets_on_card import CardCounts, CardPlane, CardSets, WordRun, cut_runs
+from noisyor.moments.sets_on_card import CardCounts, CardPlane
 from noisyor.moments.tally import PlaneSlice
 from noisyor.moments.tally_on_card import Buffer
 from noisyor.network import NoisyOrNetwork
@@ -47,8 +46,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     """List what is timed."""
     n = settings.pick(1_000_000, 20_000)
     sizes = {
-        "peak, copying": [0], "peak, counting pairs": [n // 10],
-        "peak, counting triplets": [n // 10],
+        "peak, copying": [0],
         "kept, as the paper": [10 * n], "kept, all coupled pairs": [n],
         "count, as the paper": [n], "count, all coupled pairs": [n],
         "file, all coupled pairs": [n],
@@ -101,11 +99,8 @@ def sampled(network: NoisyOrNetwork, n_records: int) -> Findings:
 
 
 def _peak(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
-    """Measure what the card does at most: bytes copied, or words counted without a conflict."""
-    if what == "copying":
-        return {"bytes a second": bytes_per_second()}
-    order = 2 if what.endswith("pairs") else 3
-    return {"sets x records / s": sets_per_second(order, n_records)}
+    """Measure what the card does at most: bytes that are copied."""
+    return {"bytes a second": bytes_per_second()}
 
 
 def bytes_per_second(n_bytes: int = 1 << 32) -> float:
@@ -115,25 +110,6 @@ def bytes_per_second(n_bytes: int = 1 << 32) -> float:
     n = 1024 if is_simulated() else n_bytes
     one, other = (cuda.device_array(n // 8, np.uint64) for _ in range(2))
     return 2 * n / median_of(lambda: other.copy_to_device(one))
-
-
-def sets_per_second(order: int, n_records: int, n_sets: int = 1 << 16) -> float:
-    """Return the sets x records a second where all threads read the same few symptoms.
-
-    Their words are in the nearest cache. A triplet counts its three pairs, too: four sets.
-    """
-    n_sets = 64 if is_simulated() else n_sets
-    n_words = max(n_records // 64, 1)
-    rng = np.random.default_rng(0)
-    words = on_card(rng.integers(0, 1 << 63, (8, n_words), dtype=np.uint64))
-    runs = [WordRun(first, min(first + 128, n_words), 0) for first in range(0, n_words, 128)]
-    plane = CardPlane(words, None, words[0], on_card(cut_runs(runs)))
-    n_counts = 4 if order == 3 else 1
-    targets = np.arange(n_counts * n_sets).reshape(n_sets, n_counts)
-    sets = CardSets(np.tile(np.arange(order), (n_sets, 1)), targets)
-    counts = on_card(np.zeros((1, n_counts * n_sets), np.uint32))
-    elapsed = median_of(lambda: sets.count(plane, counts, counts))
-    return n_counts * n_sets * 64 * n_words / elapsed
 
 
 # --- counting ---
@@ -172,12 +148,10 @@ def _kept(network: NoisyOrNetwork, n_records: int, name: str) -> Quantities:
     here = median_of(lambda: count_moments(findings, plan)) / n_here * n_records
     _check_counts(plan, planes[0], findings)
     n_sets = sum(plan.sizes)
-    order = 3 if len(plan.triplets) else 2
-    peak = sets_per_second(order, min(n_records, 100_000))
     rate = n_sets * n_records / elapsed
     return {
         "card, s": elapsed, "processor, s": here, "sets": float(n_sets),
-        "sets x records / s": rate, "of the peak": rate / peak,
+        "sets x records a second": rate,
     }  # fmt: skip
 
 
@@ -312,7 +286,6 @@ def page(results: Results) -> dict[str, object]:
     """Return the tables."""
     return {
         "copied": results.runs("peak, copying"),
-        "peaks": results.runs("peak, counting pairs", "peak, counting triplets"),
         "kept": results.runs(*results.methods("kept")),
         "counted": results.runs(*results.methods("count")),
         "files": results.runs(*results.methods("file")),
@@ -321,5 +294,22 @@ def page(results: Results) -> dict[str, object]:
         "large": [run for run in results.runs("fit, refined") if run[1] > CHUNK],
         "diagnosed": results.runs(*results.methods("diagnose")),
         "repeats": REPEATS,
+        **_in_short(results),
         "published": "; ".join(f"{name}: {rate:.2g}" for name, rate in PUBLISHED.items()),
+    }
+
+
+def _in_short(results: Results) -> dict[str, str]:
+    """Return the figures of the first sentence; a dash where something was not measured."""
+
+    def figure(method: str, quantity: str, form: str) -> str:
+        runs = sorted(results.runs(method), key=lambda run: run[1])  # the fewest records first
+        return format(results.mean(*runs[0], quantity), form) if runs else "-"
+
+    return {
+        "counted_ns": figure("kept, as the paper", "card, ns a record", ".1f"),
+        "round_s": figure("rounds, sampled", "card, s", ".2f"),
+        "round_ratio": figure("rounds, sampled", "times faster", ".0f"),
+        "fit_s": figure("fit, refined", "card, s", ".1f"),
+        "fit_ratio": figure("fit, refined", "times faster", ".1f"),
     }
