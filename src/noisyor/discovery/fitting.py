@@ -8,7 +8,7 @@ import numpy as np
 from noisyor.beliefs import Beliefs
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, inside
-from noisyor.em.information import MOST_TOGETHER, information_errors
+from noisyor.em.information import MOST_TOGETHER, blas_threads_for, information_errors
 from noisyor.em.maximum import PenalisedLikelihood, climb_penalised
 from noisyor.em.runs import EMSettings, Limits, Run
 from noisyor.em.sampled import RecordSampler
@@ -55,7 +55,8 @@ class Fitter:
         if structure.n_parameters <= MOST_TOGETHER:
             expectation = self._expectation(structure)
             if expectation.is_affordable:
-                return self._climb(expectation, start, max_iter)
+                with blas_threads_for(structure.n_parameters):
+                    return self._climb(expectation, start, max_iter)
         estimate = self._refined(start)
         # Sampling may lead a little astray: what is returned is not below the start.
         errors = estimate.standard_errors.failures

@@ -1,6 +1,7 @@
 """The information that records bring on the parameters, and standard errors from it."""
 
-from typing import NamedTuple, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,15 @@ by conjugate gradients."""
 SOLVED, MOST_SOLVING = 0.03, 150
 """Conjugate gradients end at this part of where they began, or after so many steps: a step to the
 maximum need not be exact, for the next one mends it."""
+
+
+def blas_threads_for(n_parameters: int) -> AbstractContextManager[Any]:
+    """Let BLAS have threads where matrices of all parameters together are large, and only there.
+
+    Beyond what is inverted together there are small ones of each disease.
+    """
+    is_large = MOST_FACTORED < n_parameters <= MOST_TOGETHER
+    return nullcontext() if is_large else one_blas_thread()
 
 
 class Information(Protocol):

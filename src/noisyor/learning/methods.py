@@ -6,7 +6,6 @@ can.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from noisyor.beliefs import Beliefs, as_beliefs
-from noisyor.em.information import MOST_FACTORED, MOST_TOGETHER
+from noisyor.em.information import MOST_TOGETHER, blas_threads_for
 from noisyor.em.maximum import RECORDS_OF_PARAMETER
 from noisyor.em.runs import EMSettings
 from noisyor.em.sampled_on_cluster import SAMPLES_WIDE_ONLY
@@ -43,7 +42,6 @@ from noisyor.learning.together import Together, check_no_causes, learn_together
 from noisyor.learning.verdicts import Lineage
 from noisyor.moments import MomentPlan, Moments
 from noisyor.moments.groups import N_GROUPS
-from noisyor.parallel import one_blas_thread
 from noisyor.parameters import MARGIN, Parameters
 from noisyor.schedule import Schedule, find_schedule
 from noisyor.schedule.search import Choice
@@ -194,7 +192,7 @@ def fit(
             f"{', '.join(able)}: give records and learn with one of them, or leave robust out."
         )
     problem = Problem(source, settings.schedule(structure, known), known, settings)
-    with one_blas_thread() if structure.n_parameters <= MOST_FACTORED else nullcontext():
+    with blas_threads_for(structure.n_parameters):
         estimate = _learn(chosen, problem, together, labels).flagging_open()
         findings, network = source.in_memory, estimate.network.as_independent()
         swaps = untold_swaps(findings, source.labelled, network, known)
