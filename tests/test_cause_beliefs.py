@@ -60,6 +60,7 @@ def test_a_table_says_the_same(tmp_path):
     [
         ("loading,flu,,trait,1,5,", "has an error, its standard deviation, and no weight"),
         ("share,,,none,0.5,,0.1", "has a weight, how many cases it is worth, and no error"),
+        ("prior,flu,,,0.3,,0.05", "has a weight, how many cases it is worth, and no error"),
         ("share,flu,,none,0.5,,", "the diseases of a share stand in the column 'name'"),
         ("effect,flu,,,1,,", "this effect needs a disease, and a covariate as name"),
         ("loading,,,trait,1,,", "this loading needs a disease"),

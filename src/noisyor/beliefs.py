@@ -178,13 +178,18 @@ class Beliefs(Immutable):
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
         check_spelling(open_table(path), ["weight"])
-        if "weight" in open_table(path).column_names:
-            columns["weight"] = ColumnKind.NUMBER
+        for name in {"weight", "error"} & set(open_table(path).column_names):
+            columns[name] = ColumnKind.NUMBER
         for row in parameter_rows(path, structure, columns):
             if row.flags & Flag.NOT_LEARNED:
                 raise FileError(
                     f"{row.location}: the value was not learned, but is a neutral one; leave the "
                     "row out."
+                )
+            if row.cells.get("error") is not None:
+                raise FileError(
+                    f"{row.location}: what is believed of a probability has a weight, how many "
+                    "cases it is worth, and no error."
                 )
             value, weight = row.cells["value"], row.cells.get("weight")
             pair = value if weight is None else (value, weight)

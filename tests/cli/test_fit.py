@@ -439,6 +439,13 @@ def test_fit_with_beliefs_of_a_table_and_of_the_structure(run, labelled_files):
     code, _, err = run(*learn, "--beliefs", beliefs)
     assert code == 0
     assert "1 belief is contradicted by the records" in " ".join(err.split())
+    code, _, err = run(*learn, "--fixed", beliefs)
+    assert code == 0
+    assert "are believed, and not fixed" in " ".join(err.split())
+    beliefs.write_text("parameter,disease,symptom,value,standard_error\nprior,A,,0.7,0.1\n")
+    code, _, err = run(*learn, "--beliefs", beliefs)
+    assert code == 2
+    assert "no row has a weight" in " ".join(err.split())
     edges = labelled_files / "edges.csv"
     rows = [f"{d},S{j},{p},30" for d in "AB" for j, p in enumerate((0.8, 0.7, 0.4, 0.3))]
     edges.write_text("\n".join(["disease,symptom,probability,weight", *rows]) + "\n")

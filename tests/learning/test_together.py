@@ -278,6 +278,28 @@ def test_effects_can_be_fixed_and_believed():
     assert one["standard_error"] < 0.055
 
 
+@pytest.mark.parametrize(
+    ("fixed", "is_right"),
+    [
+        ({"loadings": {"d0": TRAIT.loadings[0, 0]}}, True),
+        ({"loadings": dict.fromkeys(("d0", "d1", "d2", "d3"), 6.0)}, False),
+    ],
+)
+def test_records_contradict_fixed_loadings(trait_records, fixed, is_right):
+    estimate = NoisyOrLearner(small_structure(), causes="trait").fit(trait_records, fixed=fixed)
+    assert estimate.estimate_.misfits().fits == is_right
+
+
+def test_covariates_that_say_nothing_do_not_hide_dependence(trait_records, rng):
+    frame = trait_records.to_arrow().to_pandas()
+    frame["age"] = rng.integers(20, 80, len(frame))
+    for name, levels in (("sex", "fm"), ("site", "xyz")):
+        frame[name] = rng.choice(list(levels), len(frame))
+    learner = NoisyOrLearner(small_structure())
+    learner.fit(frame, covariates=["age", "sex", "site"])
+    assert learner.estimate_.misfits().p_value < 1e-6
+
+
 def test_shares_can_be_fixed_and_believed(trait_records):
     structure = small_structure()
     learner = NoisyOrLearner(structure, causes="joint")

@@ -323,7 +323,10 @@ def _read_fixed(
     if relearn and not is_network:
         raise ParameterError("--relearn needs --fixed with a network.")
     if source is None or not is_network:
-        return read_beliefs(source, structure)
+        found = read_beliefs(source, structure)
+        if found is not None and found.has_weighted:
+            note(f"{source}: values with a weight or an error are believed, and not fixed.")
+        return found
     kept = [kind for kind in KINDS if kind not in relearn]
     if not relearn or not kept:
         every = "every parameter" if kept else "nothing"
@@ -345,6 +348,11 @@ def _read_beliefs(
     from noisyor.io.tables import open_table
 
     found = read_beliefs(table, structure)
+    if found is not None and not found.has_weighted:
+        raise FileError(
+            f"{table} has no belief: no row has a weight (loadings and effects: an error), so that "
+            "all values would be fixed. Give weights, or the table as --fixed."
+        )
     if is_built_in(source) or format_of(source) != "edges":
         return found
     if not {"probability", "weight"} <= set(open_table(source).column_names):

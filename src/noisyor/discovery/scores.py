@@ -25,6 +25,7 @@ from noisyor.discovery import score_kernels
 from noisyor.discovery.score_kernels import STRENGTHS, PairSums
 from noisyor.em.candidate_kernels import SampledRecords, Seen
 from noisyor.em.expected import inside, total_of
+from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
@@ -120,7 +121,12 @@ class PairScorer:
         self, network: NoisyOrNetwork, findings: Findings, *, seed: int = 0,
         n_jobs: int | None = None,
     ) -> None:  # fmt: skip
-        network.check_plain("a score test")
+        if not network.is_plain:
+            raise ParameterError(
+                "edges are tested in networks of independent diseases; those of this one occur "
+                "together, or depend on covariates. Give network.as_independent(), or learn one "
+                "with causes='independent' and without covariates."
+            )
         self.network = network.with_parameters(inside(network.parameters))
         self.structure = network.structure
         self._records = RecordLists.of(findings.with_structure(self.structure))

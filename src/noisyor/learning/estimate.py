@@ -282,12 +282,17 @@ class Estimate(ShownAsTable, EqualByValue):
                 "this estimate has no counts of pairs; give some to misfits(). What was found when "
                 "it was learned and written to a file is its verdict."
             )
-        return Misfits(self.network, counts, level=level, flags=self.flags)
+        return self._misfits_of(counts, level)
+
+    def _misfits_of(self, counts: Moments, level: float) -> Misfits:
+        learned = self.learned_causes
+        fixed = None if learned is None else (learned.flags & Flag.FIXED) != 0
+        return Misfits(self.network, counts, level=level, flags=self.flags, fixed_causes=fixed)
 
     @cached_property
     def _misfits(self) -> Misfits:
         assert self.moments is not None
-        return Misfits(self.network, self.moments, level=LEVEL, flags=self.flags)
+        return self._misfits_of(self.moments, LEVEL)
 
     @cached_property
     def verdict(self) -> Verdict | None:

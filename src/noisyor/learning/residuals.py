@@ -75,11 +75,18 @@ class CountComparison:
     flags
         Those of an estimate that was learned from the records: what is neither fixed nor left
         unlearned was fitted. None: the network is compared as it stands.
+    fixed_causes
+        Which parameters of the causes are fixed, in the order of `LearnedCauses`; None: none.
     """
 
     def __init__(
-        self, network: NoisyOrNetwork, moments: Moments, flags: Parameters | None = None
+        self,
+        network: NoisyOrNetwork,
+        moments: Moments,
+        flags: Parameters | None = None,
+        fixed_causes: Booleans | None = None,
     ) -> None:
+        self._fixed_causes = fixed_causes
         self.network, plan = network, moments.plan
         structure = network.structure
         given = Parameters.full(structure, int(Flag.FIXED)) if flags is None else flags
@@ -215,8 +222,30 @@ class CountComparison:
         own = self.of_pairs.sensitivities, self.of_symptoms.sensitivities
         # Parameters of the causes were fitted with the failures, or all of it is as it stands.
         causes = np.full(rows.shape[1] - n_edges, bool(is_free.priors.any()))
+        if self._fixed_causes is not None and len(self._fixed_causes) == len(causes):
+            causes &= ~self._fixed_causes
+            rows = _keeping_shares(rows.tocsr(), self.network.causes, self._fixed_causes, n_edges)
         kept = np.flatnonzero(np.concatenate([is_free.failures, causes]))
         return csr_array(rows.multiply(np.concatenate(own)[:, np.newaxis]).tocsr()[:, kept])
+
+
+def _keeping_shares(rows: Any, causes: Any, is_fixed: Booleans, first: int) -> Any:
+    """Return derivatives by the logarithms of shares, in blocks with fixed ones at their sum.
+
+    The logarithm of one share changes all others of its block; where some are fixed, the others
+    must take from each other.
+    """
+    if causes.kind != "joint":
+        return rows
+    rows, start = rows.tolil(), 0
+    for shares in causes.shares:
+        free = start + np.flatnonzero(~is_fixed[start : start + len(shares)])
+        if len(free) < len(shares) and (total := shares[free - start].sum()) > 0.0:
+            columns = first + free
+            together = np.asarray(rows[:, columns].sum(axis=1)).reshape(-1, 1)
+            rows[:, columns] = rows[:, columns].toarray() - together * shares[free - start] / total
+        start += len(shares)
+    return rows.tocsr()
 
 
 def _hidden(records: Findings, shares: Floats, rng: np.random.Generator) -> Findings:
