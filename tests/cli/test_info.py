@@ -3,6 +3,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+import noisyor
 from noisyor import Estimate, Vocabulary, __version__, datasets
 
 
@@ -113,3 +114,18 @@ def test_a_terminal_speaks_the_words_of_its_readers(run, tmp_path):
     assert "reflux fault" not in out
     assert json.loads(run(*asked, "--json")[1])["diseases"]
     assert "diseases" in run("info", "clinic")[1]
+
+
+def test_a_trait_that_cannot_be_told_is_told_by_info_and_report(run, tmp_path):
+    structure = noisyor.Structure.from_edges([(d, f"{d}{i}") for d in "ABC" for i in range(4)])
+    independent = noisyor.NoisyOrNetwork(structure, [0.2, 0.15, 0.25], [0.35] * 12, [0.03] * 12)
+    learner = noisyor.NoisyOrLearner(structure, causes="trait")
+    with pytest.warns(noisyor.NoisyOrWarning, match="cannot be told from none"):
+        learner.fit(independent.sample(1000, rng=0))
+    model, page = tmp_path / "model.json", tmp_path / "page.html"
+    learner.estimate_.save(model)
+    _, out, _ = run("info", model)
+    assert "cannot be told from none" in " ".join(out.split())
+    assert run("report", model, "-o", page)[0] == 0
+    verdict = page.read_text().partition("parameters is flagged.")[2][:200]
+    assert "cannot be told from none" in verdict

@@ -194,6 +194,9 @@ def _learned_facts(estimate: "noisyor.Estimate") -> Facts:
     facts["explains its records"] = {True: "yes", False: "no", None: "not known"}[fits]
     if verdict is not None and verdict.sentences:
         facts["verdict"] = " ".join(verdict.sentences)
+    if (learned := estimate.learned_causes) is not None:
+        facts["causes"] = repr(learned)
+        facts |= {"doubtful of causes": " ".join(learned.cautions)} if learned.cautions else {}
     if estimate.doubt:
         facts["warning"] = estimate.doubt
     return facts

@@ -60,8 +60,16 @@ def verdict_of(content: Content) -> Standing:
     if n_doubtful:
         which = counted(n_doubtful, "parameter")
         return Standing("care", f"{fit}; do not rely on {which} of {_all(content)}: see the flags.")
-    level = "good" if fits else "care"
-    return Standing(level, f"{fit}, and none of its {_all(content)} parameters is flagged.")
+    cautions = _cautions(content)
+    level = "good" if fits and not cautions else "care"
+    text = f"{fit}, and none of its {_all(content)} parameters is flagged."
+    return Standing(level, " ".join([text, *cautions]))
+
+
+def _cautions(content: Content) -> tuple[str, ...]:
+    """Return what is doubtful of how diseases occur together, in sentences."""
+    learned = None if content.estimate is None else content.estimate.learned_causes
+    return () if learned is None else learned.cautions
 
 
 def _all(content: Content) -> str:
