@@ -26,8 +26,6 @@ from noisyor.experiments.results import Cell, Results
 
 HERE = [name for name in EXPERIMENTS if name != "gpu"]
 """That of a card has its tests in tests/gpu."""
-NOT_MEASURED = {"gpu"}
-"""No page yet: there was no card to measure on."""
 QUICK = ExperimentSettings(quick=True)
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -169,7 +167,7 @@ def test_unknown_names_are_refused(tmp_path):
 def test_every_page_in_the_docs_has_its_experiment():
     pages = {path.stem for path in RESULTS.glob("*.md")}
     # attacks: scripts/attack.py
-    assert pages == {"index", "attacks", *EXPERIMENTS} - NOT_MEASURED
+    assert pages == {"index", "attacks", *EXPERIMENTS}
     index = (RESULTS / "index.md").read_text(encoding="utf-8")
     assert index == experiment.made_index(RESULTS)
     rows = [line for line in index.splitlines() if line.startswith("| [")]
@@ -177,7 +175,7 @@ def test_every_page_in_the_docs_has_its_experiment():
     assert not [row for row in rows if row.endswith("|  |")]  # each says what was found
 
 
-@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - NOT_MEASURED))
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_pages_in_the_docs_come_from_the_numbers_beside_them(name, real_structures, tmp_path):
     content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     settings = ExperimentSettings(content["settings"]["quick"], structures=real_structures)

@@ -56,7 +56,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     return [
         *(Cell(LARGE, size, 0, method) for method, found in sizes.items() for size in found),
         *asked,  # fits take longest, and come last
-        *(Cell(LARGE, size, 0, "fit, refined") for size in (n, 10 * n)),
+        Cell(LARGE, n, 0, "fit, refined"),
     ]
 
 
@@ -222,18 +222,15 @@ def _rounds(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
 
 
 def _fit(network: NoisyOrNetwork, n_records: int, what: str) -> Quantities:
-    """Fit records in memory, once; ten million on the card alone."""
+    """Fit records in memory, once."""
     findings = sampled(network, n_records)
     found, fitted = {}, {}
     for name, device in (("card, s", "gpu"), ("processor, s", "cpu")):
-        if device == "cpu" and n_records > CHUNK:
-            continue
         learner = NoisyOrLearner(network.structure, method=what, device=device)
         learner.fit(network.sample(WARM_UP, rng=1))
         found[name] = seconds(learner.fit, findings)
         fitted[device] = learner.network_.parameters.vector
-    if len(fitted) == 2:
-        found["largest difference"] = float(np.abs(fitted["gpu"] - fitted["cpu"]).max())
+    found["largest difference"] = float(np.abs(fitted["gpu"] - fitted["cpu"]).max())
     return found
 
 
@@ -290,8 +287,7 @@ def page(results: Results) -> dict[str, object]:
         "counted": results.runs(*results.methods("count")),
         "files": results.runs(*results.methods("file")),
         "rounds": results.runs("rounds, sampled"),
-        "fits": [run for run in results.runs("fit, refined") if run[1] <= CHUNK],
-        "large": [run for run in results.runs("fit, refined") if run[1] > CHUNK],
+        "fits": results.runs("fit, refined"),
         "diagnosed": results.runs(*results.methods("diagnose")),
         "repeats": REPEATS,
         **_in_short(results),

@@ -217,13 +217,10 @@ def indexed_rows(
                 states = batch.column(2).to_numpy(zero_copy_only=False)
                 n_absent = int((states == ABSENT).sum())
             noted = _names_noted(names, symptoms, words)
-            n_nameless = n_lost = 0
+            n_nameless = 0
             if is_unknown is not None:
-                is_nameless = (symptoms < 0) & ~is_unknown
-                n_nameless = int(is_nameless.sum())
-                if long.state is not None:  # a record without findings has no present one
-                    n_lost = int((is_nameless & (states == PRESENT)).sum())
-            notes.rows(batch.num_rows, *noted, n_nameless, n_absent, n_lost)
+                n_nameless = int((symptoms < 0).sum()) - sum(noted[0].values())
+            notes.rows(batch.num_rows, *noted, n_nameless, n_absent)
             if batch.num_rows:
                 yield Rows(batch.column(0), symptoms, states)
             row += batch.num_rows

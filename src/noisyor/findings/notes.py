@@ -143,8 +143,6 @@ you mean 'cough'?).
     """Records in which nothing is known."""
     n_rows_empty: int = 0
     """Rows of wide tables without an id or a value, which are no records."""
-    n_lost: int = 0
-    """Rows of present findings without the name of a symptom."""
     n_nameless: int = 0
     """Rows of long tables that name no symptom."""
     n_said_absent: int = 0
@@ -192,7 +190,6 @@ you mean 'cough'?).
             self.n_unknown += other.n_unknown
             self.n_rows_empty += other.n_rows_empty
             self.n_nameless += other.n_nameless
-            self.n_lost += other.n_lost
             self.n_said_absent += other.n_said_absent
             self.columns_not_read |= other.columns_not_read
             self.is_partial |= other.is_partial
@@ -234,11 +231,9 @@ you mean 'cough'?).
         other: Mapping[str, str],
         n_nameless: int = 0,
         n_absent: int = 0,
-        n_lost: int = 0,
     ) -> None:
         """Note some rows of a long table."""
         with self._lock:
-            self.n_lost += n_lost
             self.n_rows += n_rows
             self.n_nameless += n_nameless
             self.n_said_absent += n_absent
@@ -321,12 +316,7 @@ you mean 'cough'?).
             found.append(f"passed over {count_of(self.n_rows_empty, 'empty row')}.")
         if self.n_unknown and self.is_text:
             found.append(f"{count_of(self.n_unknown, 'record')} of which nothing is known.")
-        if self.n_lost:
-            found.append(
-                f"{count_of(self.n_lost, 'row')} with a present finding but without the name of a "
-                "symptom: what was found there is lost. Are names missing?"
-            )
-        elif self.n_nameless > self.n_empty and self.vanished:
+        if self.n_nameless > self.n_empty and self.vanished:
             found.append(
                 f"{count_of(self.n_nameless, 'row')} without a symptom, of which "
                 f"{self.n_nameless - self.n_empty:,} are of records with findings: are names "
