@@ -16,7 +16,7 @@ from noisyor.moments import count_moments
 from noisyor.network import NoisyOrNetwork
 
 LASTS = "five minutes"
-THREADS = (1, 2, 4, 8, 16)
+THREADS = (1, 2, 16)
 LARGE = "qmr_shaped"
 COMPARED_WITH = 2
 """Threads that all other numbers of them are compared with."""

@@ -116,7 +116,9 @@ class Misfits(ShownAsTable, Immutable):
     (no rows)
     """
 
-    __slots__ = ("__dict__", "_comparison", "_flags", "_rng", "level", "moments", "network")
+    __slots__ = (
+        "__dict__", "_comparison", "_fixed_causes", "_flags", "_rng", "level", "moments", "network"
+    )  # fmt: skip
 
     def __init__(
         self, network: NoisyOrNetwork, moments: Moments, *, level: float = 0.05,
@@ -125,7 +127,7 @@ class Misfits(ShownAsTable, Immutable):
         check_usable(network, moments, level)
         self.network, self.moments, self.level = network, moments, level
         self._comparison = CountComparison(network, moments, flags, fixed_causes)
-        self._flags, self._rng = flags, rng
+        self._flags, self._fixed_causes, self._rng = flags, fixed_causes, rng
         self._seal()
 
     def __eq__(self, other: object) -> bool:
@@ -134,6 +136,8 @@ class Misfits(ShownAsTable, Immutable):
             return NotImplemented
         mine, theirs = ((each.network, each.moments, each.level, each._rng)
                         for each in (self, other))  # fmt: skip
+        if not np.array_equal(self._fixed_causes, other._fixed_causes):  # type: ignore[arg-type]
+            return False
         return mine == theirs and _equal_flags(self._flags, other._flags)
 
     __hash__ = None  # type: ignore[assignment]
