@@ -10,7 +10,6 @@ import copy
 import functools
 import logging
 import operator
-import os
 import re
 import secrets
 import time
@@ -31,6 +30,7 @@ from noisyor.errors import (
     quoted,
 )
 from noisyor.io.paths import one_line
+from noisyor.parallel import n_cores
 
 FAN_IN = 8
 """Results that are merged at a time."""
@@ -121,7 +121,7 @@ def _local(distributed: Any, address: str) -> Any:
         )
     # Dask serves pages about itself, by default to all who reach this machine: here to it alone.
     return distributed.LocalCluster(
-        n_workers=int(wanted) if wanted else os.cpu_count(), threads_per_worker=1,
+        n_workers=int(wanted) if wanted else n_cores(), threads_per_worker=1,
         processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
     )  # fmt: skip

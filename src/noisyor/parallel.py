@@ -18,14 +18,14 @@ Result = TypeVar("Result")
 
 
 def n_threads(n_jobs: Any) -> int:
-    """Return how many threads `n_jobs` means: None and -1 as many as there are cores.
+    """Return how many threads `n_jobs` means: None and -1 as many as cores may be used.
 
     >>> n_threads(3)
     3
     """
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is None or (is_whole and n_jobs == -1):
-        return _n_cores()
+        return n_cores()
     if not is_whole or n_jobs < 1:
         raise ParameterError(
             f"n_jobs must be a whole number from 1 on, or None or -1 for all cores, not {n_jobs!r}."
@@ -34,8 +34,11 @@ def n_threads(n_jobs: Any) -> int:
 
 
 @functools.cache
-def _n_cores() -> int:
-    return os.cpu_count() or 1  # which reads a file each time
+def n_cores() -> int:
+    """Return how many cores this process may use: of a shared machine not all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

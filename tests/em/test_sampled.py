@@ -128,9 +128,53 @@ def test_the_scores_are_the_derivatives_of_the_log_likelihood(rng):
         assert found.total[index] == pytest.approx(derivative, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("may_exchange", [True, False])
+def test_diseases_that_explain_the_same_findings_take_each_others_places(monkeypatch, may_exchange):
+    """Else the one that explains a record first explains it for ever."""
+    gathered = RecordSampler._gathered
+    monkeypatch.setattr(
+        RecordSampler,
+        "_gathered",
+        lambda *arguments, **more: gathered(*arguments, **more | {"may_exchange": may_exchange}),
+    )
+    network = network_of_near_duplicates()
+    structure, records = network.structure, network.sample(400, rng=1)
+    sampler = RecordSampler(structure, records.blocks, 1e-9)
+    sampler.expect(network, 1, must_screen=True, n_sweeps=1, seed=0)
+    found = np.mean([sampler.score(network, 4, seed).total for seed in range(40)], axis=0)
+    assert sampler.share_enumerated() < 0.5
+    # In cases: derivatives by log odds.
+    values = network.parameters.vector
+    found = (found * values * (1.0 - values))[:2]
+    expected = ExactExpectation(records).score(network).derivatives[:2]
+    is_right = np.abs(found - expected).max() < 1.0
+    assert is_right == may_exchange, (found, expected)
+
+
+def network_of_near_duplicates():
+    """Two diseases with the same symptoms, and thirteen that are possible beside them."""
+    matrix = np.zeros((15, 20), dtype=np.int8)
+    matrix[:2, :7] = 1
+    for other in range(2, 15):
+        matrix[other, [0, 5 + other, 6 + other % 7]] = 1
+    structure = Structure.from_matrix(matrix)
+    failures = np.where(structure.edges[:, 0] < 2, 0.1, 0.6)
+    priors = np.array([0.12, 0.08, *np.full(13, 0.05)])
+    return NoisyOrNetwork(structure, priors, failures, np.full(20, 0.005))
+
+
 @pytest.mark.parametrize("least_odds", [1e-3, 1e-7])
-def test_what_diseases_share_is_the_whole_information_where_failures_follow_priors(rng, least_odds):
+@pytest.mark.parametrize("may_exchange", [False, True])
+def test_what_diseases_share_is_the_whole_information_where_failures_follow_priors(
+    rng, least_odds, may_exchange, monkeypatch
+):
     """Summed up, or sampled: the same draws give the same."""
+    gathered = RecordSampler._gathered
+    monkeypatch.setattr(
+        RecordSampler,
+        "_gathered",
+        lambda *arguments, **more: gathered(*arguments, **more | {"may_exchange": may_exchange}),
+    )
     network = datasets.clinic()
     structure = network.structure
     whole, shared = (

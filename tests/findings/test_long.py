@@ -29,7 +29,7 @@ def test_grouped_rows_agree_with_naive(seed, n_records, piece, with_states):
 @pytest.mark.parametrize("decoded_cells", [1, 4_000, 1 << 24])
 def test_row_groups_that_threads_decode(tmp_path, monkeypatch, rng, group_rows, decoded_cells):
     monkeypatch.setattr(tables, "DECODED_CELLS", decoded_cells)
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(parallel, "n_cores", lambda: 4)
     rows = random_long_rows(rng, 1000, ["present", "absent", "unknown"])
     pq.write_table(long_table(rows), tmp_path / "records.parquet", row_group_size=group_rows)
     findings = Findings.read(tmp_path / "records.parquet", STRUCTURE, block_records=64)

@@ -6,13 +6,14 @@ question whose asker is gone is dropped before its turn comes; one that is being
 stop, which those do that are many at once.
 """
 
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import anyio.to_thread
+
+from noisyor.parallel import n_cores
 
 LONGEST_WAIT = 30.0
 """Seconds that a question waits for its turn."""
@@ -30,7 +31,7 @@ class Workers:
     """Runs work in threads: a few at a time that take little, and a few that may take long."""
 
     def __init__(self, n_workers: int | None = None, longest_wait: float = LONGEST_WAIT) -> None:
-        self._n_workers, self._longest_wait = n_workers or os.cpu_count() or 1, longest_wait
+        self._n_workers, self._longest_wait = n_workers or n_cores(), longest_wait
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def run(

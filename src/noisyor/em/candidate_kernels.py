@@ -262,24 +262,6 @@ def explain(net: FlatNetwork, symptoms: Listed, workspace: OpenRecord) -> None:
 
 
 @kernel
-def screen(
-    net: FlatNetwork, symptoms: Listed, negligible: float, workspace: OpenRecord, candidates: Words
-) -> None:
-    """Let the diseases that are on or not negligible be candidates; set the odds of those to 0.
-
-    Those that were seen to be absent have no odds either.
-    """
-    find_odds(net, symptoms, workspace)
-    clear(candidates)
-    for disease in range(len(workspace.odds)):
-        is_candidate = workspace.is_on[disease] or not workspace.odds[disease] < negligible
-        is_absent = workspace.labels[disease] == -1
-        if is_candidate or is_absent:
-            workspace.odds[disease] = 0.0
-            set_bit(candidates, disease, not is_absent)
-
-
-@kernel
 def find_plausible_odds(
     net: FlatNetwork, symptoms: Listed, workspace: OpenRecord, odds: Floats
 ) -> None:
@@ -303,14 +285,50 @@ def find_plausible_odds(
     odds[workspace.is_on] = np.inf
 
 
+@kernel
+def screen(
+    net: FlatNetwork, symptoms: Listed, negligible: float, workspace: OpenRecord, candidates: Words
+) -> None:
+    """Let the diseases that are on or not negligible be candidates; set the odds of those to 0.
+
+    Those that were seen to be absent have no odds either.
+    """
+    find_odds(net, symptoms, workspace)
+    choose(workspace.odds, negligible, workspace, candidates)
+
+
+@kernel
+def screen_closely(
+    net: FlatNetwork, symptoms: Listed, negligible: float, workspace: OpenRecord,
+    plausible: Floats, candidates: Words,
+) -> None:  # fmt: skip
+    """Do so, and let those be candidates, too, that are plausible in the place of another.
+
+    It takes as many times as long as there are diseases on.
+    """
+    find_plausible_odds(net, symptoms, workspace, plausible)
+    find_odds(net, symptoms, workspace)
+    choose(plausible, negligible, workspace, candidates)
+
+
+@kernel
+def choose(odds: Floats, negligible: float, workspace: OpenRecord, candidates: Words) -> None:
+    """Let the diseases that are on or whose odds are not negligible be candidates."""
+    clear(candidates)
+    for disease in range(len(odds)):
+        is_candidate = workspace.is_on[disease] or not odds[disease] < negligible
+        is_absent = workspace.labels[disease] == -1
+        if is_candidate or is_absent:
+            workspace.odds[disease] = 0.0
+            set_bit(candidates, disease, not is_absent)
+
+
 # --- one disease at a time ---
 
 
 @kernel
-def probability_of(net: FlatNetwork, disease: int, workspace: OpenRecord) -> float:
-    """Return the probability of a disease given all others, and whether it was seen."""
-    if workspace.labels[disease] != 0:
-        return 1.0 if workspace.labels[disease] == 1 else 0.0
+def log_odds_of(net: FlatNetwork, disease: int, workspace: OpenRecord) -> float:
+    """Return the log odds of a disease given all others."""
     product, log_odds = 1.0, net.log_odds[disease]
     is_on = workspace.is_on[disease]
     for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
@@ -326,7 +344,15 @@ def probability_of(net: FlatNetwork, disease: int, workspace: OpenRecord) -> flo
             if product > HUGE:
                 log_odds += np.log(product)
                 product = 1.0
-    return float(1.0 / (1.0 + np.exp(-log_odds - np.log(product))))
+    return float(log_odds + np.log(product))
+
+
+@kernel
+def probability_of(net: FlatNetwork, disease: int, workspace: OpenRecord) -> float:
+    """Return the probability of a disease given all others, and whether it was seen."""
+    if workspace.labels[disease] != 0:
+        return 1.0 if workspace.labels[disease] == 1 else 0.0
+    return float(1.0 / (1.0 + np.exp(-log_odds_of(net, disease, workspace))))
 
 
 @kernel
@@ -337,6 +363,45 @@ def draw(
     if (next_uniform(random) < probability) != workspace.is_on[disease]:
         workspace.is_on[disease] = not workspace.is_on[disease]
         turn(net, disease, workspace)
+
+
+@kernel
+def exchange(net: FlatNetwork, n_chosen: int, random: Random, workspace: OpenRecord) -> None:
+    """Put another candidate in the place of each disease that is on, as often as there are such.
+
+    Of diseases that explain the same findings one is on, and none turns on or off alone: drawn one
+    by one they never change. One of those that are on, each as probable as any other, is turned
+    off, and one of all candidates that are off is turned on, by their odds.
+    """
+    chosen, n_on = workspace.chosen[:n_chosen], 0
+    for disease in chosen:
+        n_on += 1 if workspace.is_on[disease] and workspace.labels[disease] == 0 else 0
+    for _ in range(n_on):
+        number = int(next_uniform(random) * n_on)
+        for disease in chosen:
+            if workspace.is_on[disease] and workspace.labels[disease] == 0:
+                number -= 1
+                if number < 0:
+                    exchange_one(net, disease, chosen, random, workspace)
+                    break
+
+
+@kernel
+def exchange_one(
+    net: FlatNetwork, disease: int, chosen: Integers, random: Random, workspace: OpenRecord
+) -> None:
+    """Turn a disease off, and a candidate on that is drawn by its odds."""
+    workspace.is_on[disease] = False
+    turn(net, disease, workspace)
+    reference, total, taken = log_odds_of(net, disease, workspace), 1.0, disease
+    for other in chosen:
+        if other != disease and not workspace.is_on[other] and workspace.labels[other] == 0:
+            odds = np.exp(min(log_odds_of(net, other, workspace) - reference, 600.0))
+            total += odds
+            if next_uniform(random) * total < odds:
+                taken = other
+    workspace.is_on[taken] = True
+    turn(net, taken, workspace)
 
 
 @kernel

@@ -254,7 +254,7 @@ class RecordSampler(Sampler):
 
     def score_findings(self, network: NoisyOrNetwork, n_sweeps: int, seed: int) -> Scores:
         """Return what diseases and findings that are present add to the scores."""
-        return self._gathered(Scores, network, n_sweeps, seed)
+        return self._gathered(Scores, network, n_sweeps, seed, may_exchange=True)
 
     def share_findings(
         self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
@@ -269,11 +269,13 @@ class RecordSampler(Sampler):
         n_sweeps: int,
         seed: int,
         every: int = 1,
+        *,
         more: tuple[Any, ...] = (),
+        may_exchange: bool = False,
     ) -> Sums:
         """Return what is gathered over every so many blocks, as if all were such as these."""
         net, gather = flatten(network), GATHERED[kind]
-        sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed)
+        sweeps = Sweeps(self.least_odds, False, False, n_sweeps, seed, may_exchange=may_exchange)
 
         chosen = range(0, len(self.blocks), every)
 

@@ -12,6 +12,7 @@ from noisyor.em.candidate_kernels import (
     SampledRecords,
 )
 from noisyor.em.expected import ExpectedCounts
+from noisyor.findings.blocks import Words
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed
 from noisyor.inference.gibbs_kernels import Random, random_of
 from noisyor.kernels import kernel
@@ -44,6 +45,9 @@ class Sweeps(NamedTuple):
     the most probable one."""
     most_enumerated: int = MOST_ENUMERATED
     """Records with more candidates are sampled."""
+    may_exchange: bool = False
+    """Let diseases that explain the same findings take each other's places, where scores are
+    gathered; it takes as many times as long as there are diseases on."""
 
 
 @kernel
@@ -322,32 +326,44 @@ def gather_scores(
     expectations over two halves of the sweeps are multiplied, so that the noise of sampling does
     not add to the products.
     """
-    n_sweeps, (total, products) = sweeps.n_sweeps, scores
+    total, products = scores
     workspace = candidate_kernels.new_open_record(net)
-    halves = np.zeros((2, len(total)))
+    halves, plausible = np.zeros((2, len(total))), np.empty(len(net.priors))
     touched = np.empty(len(total), dtype=np.int64)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         symptoms = candidate_kernels.open_record(net, records, record, workspace)
-        candidate_kernels.screen(
-            net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
-        )
+        find_candidates(net, symptoms, sweeps, plausible, workspace, records.candidates[record])
         for disease in range(len(net.priors)):
             if workspace.odds[disease] > NOTHING:  # too small for the products, not for the sums
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
         n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
-        expect_scores(net, symptoms, n_chosen, n_sweeps, random, workspace, halves)
+        expect_scores(net, symptoms, n_chosen, sweeps, random, workspace, halves)
         n_touched = list_touched(net, symptoms, n_chosen, workspace, touched)
         add_products(touched[:n_touched], halves, total, products)
         candidate_kernels.close_record(symptoms, workspace, records.states[record])
 
 
 @kernel
+def find_candidates(
+    net: FlatNetwork, symptoms: Listed, sweeps: Sweeps, plausible: Floats, workspace: OpenRecord,
+    candidates: Words,
+) -> None:  # fmt: skip
+    """Find the candidates of a record; where diseases may be exchanged, those for that, too."""
+    least = sweeps.least_odds
+    if sweeps.may_exchange:
+        candidate_kernels.screen_closely(net, symptoms, least, workspace, plausible, candidates)
+    else:
+        candidate_kernels.screen(net, symptoms, least, workspace, candidates)
+
+
+@kernel
 def expect_scores(
-    net: FlatNetwork, symptoms: Listed, n_chosen: int, n_sweeps: int, random: Random,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, sweeps: Sweeps, random: Random,
     workspace: OpenRecord, halves: Floats,
 ) -> None:  # fmt: skip
     """Write down a record's expected scores, twice: by two halves of the sweeps, or summed up."""
+    n_sweeps = sweeps.n_sweeps
     if n_chosen <= MOST_ENUMERATED:
         no_draws = candidate_kernels.no_draws()
         state_kernels.enumerate_states(net, symptoms, n_chosen, workspace, no_draws)
@@ -357,6 +373,8 @@ def expect_scores(
     first_leak = len(net.priors) + len(net.failures)
     for sweep in range(2 * n_sweeps):
         half = halves[sweep // n_sweeps]
+        if sweeps.may_exchange:
+            candidate_kernels.exchange(net, n_chosen, random, workspace)
         for disease in workspace.chosen[:n_chosen]:
             probability = candidate_kernels.probability_of(net, disease, workspace)
             add_scores(net, disease, probability / n_sweeps, workspace, half)
@@ -459,17 +477,16 @@ def gather_shared(
     workspace = candidate_kernels.new_open_record(net)
     halves, touched = np.zeros((2, len(total))), np.empty(len(total), dtype=np.int64)
     by_disease, n_diseases = np.zeros((2, len(net.priors))), len(net.priors)
+    plausible = np.empty(n_diseases)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         symptoms = candidate_kernels.open_record(net, records, record, workspace)
-        candidate_kernels.screen(
-            net, symptoms, sweeps.least_odds, workspace, records.candidates[record]
-        )
+        find_candidates(net, symptoms, sweeps, plausible, workspace, records.candidates[record])
         for disease in range(n_diseases):
             if workspace.odds[disease] > NOTHING:
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
         n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
-        expect_scores(net, symptoms, n_chosen, sweeps.n_sweeps, random, workspace, halves)
+        expect_scores(net, symptoms, n_chosen, sweeps, random, workspace, halves)
         chosen = workspace.chosen[:n_chosen]
         for half in range(2):
             for disease in chosen:

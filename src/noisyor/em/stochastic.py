@@ -273,8 +273,9 @@ def fisher_scoring(
                 see(network, settings.screen_every)
             n_blocks, sample = len(sampler.starts) - 1, seed + 500 + step
             sampler.expect(network, n_blocks, must_screen=True, n_sweeps=1, seed=sample)
-            is_exact = sampler.share_enumerated() > settings.exact_share
         scores = sampler.score(network, settings.sweeps, seed + 700 + step)
+        if step % settings.screen_every == 0:  # scores look at more candidates
+            is_exact = sampler.share_enumerated() > settings.exact_share
         scale = scale_of(network)
         gradient, curvature = BetaPriors.weak(network, share).believing(fixed).derivatives(network)
         fresh = scale[:, np.newaxis] * scores.information * scale

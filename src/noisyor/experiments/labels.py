@@ -25,7 +25,7 @@ SHARE_LABELLED = 0.01
 """Of the records of the other networks."""
 LABELLING = ("unlabelled", "labels alone", "labels")
 KNOWING = (*LABELLING, "codes", "labels and codes")
-REAL = {"tcc4e": 5, "health_knowledge_graph": 1}
+REAL = {"tcc4e": 5, "health_knowledge_graph": 5}
 """And how many samples: of the second each takes 20 minutes of a processor."""
 WORTH = 100
 """The weight of beliefs, in cases."""
