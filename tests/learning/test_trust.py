@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import random_structure
-from noisyor import NoisyOrLearner, Structure, datasets
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.evaluation import check_intervals
 from noisyor.experiments.settings import weak_network
 from noisyor.learning import Flag
@@ -156,6 +156,21 @@ def test_pooled_intervals_of_few_cases_hold_the_truth():
         found = check_intervals(learner.fit(network.sample(600, rng=seed)).estimate_, network)
         held.append(found["failure"].holds[found["failure"].is_sound])
     assert 0.89 < np.concatenate(held).mean() < 0.99  # 0.83 without widening
+
+
+@pytest.mark.parametrize("is_weak", [True, False])
+def test_pooled_trusts_nothing_where_most_edges_cannot_be_told_from_none(rng, is_weak):
+    structure = Structure.from_matrix(rng.random((12, 40)) < 0.5)
+    weak = rng.random(structure.n_edges) < (0.8 if is_weak else 0.2)
+    failures = np.where(weak, 0.995, rng.uniform(0.3, 0.6, structure.n_edges))
+    network = NoisyOrNetwork(structure, np.full(12, 0.08), failures, np.full(40, 0.01))
+    learner = NoisyOrLearner(structure, method="pooled")
+    found = learner.fit(network.sample(30_000, rng=1)).estimate_
+    n_flagged = sum(int((part.flags != 0).sum()) for part in found.parts.values())
+    if is_weak:
+        assert n_flagged == structure.n_parameters
+    else:
+        assert n_flagged < 0.5 * structure.n_parameters
 
 
 def test_priors_and_leaks_that_hide_in_weak_edges():

@@ -32,7 +32,12 @@ from noisyor.learning.lambdas import (
 from noisyor.learning.learned import NEUTRAL_VALUES
 from noisyor.learning.pairs import PairFit, check_coupled, pair_table, strengths_without
 from noisyor.learning.starts import even_network, with_well_known
-from noisyor.learning.trust import all_if_most, moment_intervals, rests_on_few
+from noisyor.learning.trust import (
+    all_if_most,
+    is_mostly_untold,
+    moment_intervals,
+    rests_on_few,
+)
 from noisyor.learning.uncertainty import (
     Shrunk,
     jackknife_errors,
@@ -401,6 +406,11 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         is_learned = lost.map(np.logical_or, fixed.mask).map(np.logical_not)
         guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
         is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
+        # Pairs give a finding's strength to one of the diseases that share it: where most edges are
+        # next to nothing, some of it goes to these, and no error shows it.
+        if is_mostly_untold(values.failures, np.where(lost.failures, 0.0, errors.failures)):
+            of_findings = is_learned.map(lambda here, is_told: here & ~is_told, told)
+            is_weak = is_weak.map(np.logical_or, of_findings)
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
     flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)

@@ -124,6 +124,21 @@ def rests_on_few(
         )
 
 
+def is_untold(failures: Floats, errors: Floats) -> Booleans:
+    """Return True for edges that cannot be told from none; what is fixed has no error."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(~(1.0 - failures >= REACH * errors) & (errors != 0.0))
+
+
+def is_mostly_untold(failures: Floats, errors: Floats) -> bool:
+    """Return True where most edges cannot be told from none: all else rests on them.
+
+    >>> is_mostly_untold(np.array([0.9, 0.99, 0.2]), np.array([0.1, 0.1, 0.1]))
+    False
+    """
+    return bool(len(failures) and is_untold(failures, errors).mean() > MOST_UNTOLD_OF_ALL)
+
+
 def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) -> Parameters:
     """Return True for priors and leaks that rest on edges which cannot be told from none.
 
@@ -133,14 +148,11 @@ def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) 
     priors and leaks rest on them.
     """
     diseases, symptoms = structure.edges.T
-    with np.errstate(invalid="ignore"):
-        is_untold = ~(1.0 - failures >= REACH * errors) & (errors != 0.0)
-
-    is_all = bool(is_untold.mean() > MOST_UNTOLD_OF_ALL) if len(is_untold) else False
+    untold, is_all = is_untold(failures, errors), is_mostly_untold(failures, errors)
 
     def is_most(ends: Indices, n: int) -> Booleans:
         n_edges = np.bincount(ends, minlength=n)
-        return np.asarray(is_all | (np.bincount(ends, is_untold, n) > MOST_UNTOLD * n_edges))
+        return np.asarray(is_all | (np.bincount(ends, untold, n) > MOST_UNTOLD * n_edges))
 
     return Parameters(
         is_most(diseases, structure.n_diseases), np.zeros(structure.n_edges, dtype=np.bool_),
