@@ -160,10 +160,10 @@ def test_pooled_intervals_of_few_cases_hold_the_truth():
 
 @pytest.mark.parametrize("is_weak", [True, False])
 def test_pooled_trusts_nothing_where_most_edges_cannot_be_told_from_none(rng, is_weak):
-    structure = Structure.from_matrix(rng.random((12, 40)) < 0.5)
-    weak = rng.random(structure.n_edges) < (0.8 if is_weak else 0.2)
+    structure = Structure.from_matrix(rng.random((12, 60)) < 0.2)
+    weak = rng.random(structure.n_edges) < (0.85 if is_weak else 0.2)
     failures = np.where(weak, 0.995, rng.uniform(0.3, 0.6, structure.n_edges))
-    network = NoisyOrNetwork(structure, np.full(12, 0.08), failures, np.full(40, 0.01))
+    network = NoisyOrNetwork(structure, np.full(12, 0.08), failures, np.full(60, 0.01))
     learner = NoisyOrLearner(structure, method="pooled")
     found = learner.fit(network.sample(30_000, rng=1)).estimate_
     n_flagged = sum(int((part.flags != 0).sum()) for part in found.parts.values())
