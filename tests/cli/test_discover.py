@@ -27,5 +27,9 @@ def test_misuse_is_refused(run, tmp_path):
     code, _, err = run(*call, "-o", tmp_path / "found.csv")
     assert code == 2
     assert "must end in .json" in err
+    (tmp_path / "people.csv").write_text("name,fever,cough,rash\nAda,1,0,1\nBo,0,1,0\n")
+    code, _, err = run("discover", tmp_path / "people.csv", "-o", tmp_path / "f.json")
+    assert code == 2
+    assert "every column but that of the ids is taken for a symptom (--record names it)" in err
     code, _, err = run(*call, "-o", tmp_path / "f.json", "--structure", "clinic")
     assert code == 2

@@ -22,6 +22,8 @@ def test_the_list(capsys):
         (["figure9"], "there is no experiment 'figure9'"),
         (["table1", "--structures", "none"], "--structures none is not a folder"),
         (["table1", "--structures", "."], "has no edges.csv"),
+        (["table1", "--only", "figure9/*"], "no cell of table1 is like 'figure9/*'; they are"),
+        (["all", "--only", "clinic/*"], "--only names cells of one experiment"),
         (["table1", "--out", "file"], "--out file is a file; give a folder"),
     ],
 )

@@ -113,8 +113,9 @@ def test_misuse_is_refused():
         discover(array, 3, structure=CLINIC.structure)
     with pytest.raises(ParameterError, match="n_init"):
         discover(array, settings=DiscoverySettings(n_init=0))
-    with pytest.raises(ParameterError, match="symptoms; causes show in 3"):
-        discover(array[:, :2])
+    for few in array[:, :2], array[:1], np.where(array > 0, 1.0, np.nan):
+        with pytest.raises(ParameterError, match="causes show in 3 or more symptoms .* [02] vary"):
+            discover(few)
     with pytest.raises(ParameterError, match="no records"):
         discover(array[:0])
     with pytest.raises(ParameterError, match="records x symptoms"):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from discovery.test_suggestions import CLINIC
-from noisyor import MomentPlan, Moments
+from noisyor import Findings, MomentPlan, Moments, Structure, count_moments
 from noisyor.discovery.dense_em import CauseMatrix
 from noisyor.discovery.matching import differences
 from noisyor.discovery.pair_factors import PairRatios, causes_of, factorise, residuals
@@ -16,6 +16,16 @@ def test_ratios_are_those_of_the_network():
     left = residuals(ratios, CauseMatrix.of(CLINIC))
     np.testing.assert_allclose(left.values, 0.0, atol=1e-6)
     assert np.abs(ratios.values).max() > 0.05
+
+
+def test_pairs_of_which_nothing_is_known_weigh_nothing():
+    array = np.array([[1, 0, np.nan], [0, 1, np.nan], [1, np.nan, 1], [1, np.nan, 1]])
+    structure = Structure((), ["a", "b", "c"], np.empty((0, 2), int))
+    findings = Findings.from_numpy(array, structure)
+    with np.errstate(all="raise"):
+        ratios = PairRatios.of(count_moments(findings, MomentPlan.all_pairs(structure)))
+    assert (ratios.weights > 0.0).tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+    assert np.isfinite(ratios.values).all()
 
 
 def test_exact_pairs_give_the_strengths():

@@ -32,7 +32,11 @@ def test_a_repair_is_judged_by_what_came_and_went():
     wrong = Structure(
         CLINIC.structure.diseases, CLINIC.structure.symptoms, CLINIC.structure.edges[2:]
     )
-    assert judged(CLINIC, wrong, set(), set())["false changes"] == 2.0
+    found = judged(CLINIC, wrong, set(), set())
+    assert found["false changes"] == 2.0
+    assert found["strong edges lost"] == (CLINIC.failures[:2] <= 0.8).sum() == 2
+    weak = NoisyOrNetwork(CLINIC.structure, CLINIC.priors, np.full(120, 0.9), CLINIC.leaks)
+    assert judged(weak, wrong, set(), set())["strong edges lost"] == 0.0
 
 
 def test_errors_count_edges_that_are_missing():

@@ -7,7 +7,7 @@ import typer
 
 from noisyor.cli import options
 from noisyor.cli.output import progress_bar, show_facts, tell
-from noisyor.errors import FileError
+from noisyor.errors import FileError, ParameterError
 from noisyor.gpu import check_device, why_no_card
 
 
@@ -39,6 +39,14 @@ def reproduce(
         Path | None,
         typer.Option(help="Real networks: a folder with edges.csv, or a folder of such folders."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Measure only cells like this, network/records/seed/method, * standing for "
+            "anything: 'tcc4e/*/damaged'. Several times: any of them. The page says how many are "
+            "missing."
+        ),
+    ] = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -60,6 +68,8 @@ def reproduce(
         show_facts(listed, as_json)
         return
     names: list[str] = [*EXPERIMENTS] if what == "all" else [what]
+    if what == "all" and only:
+        raise ParameterError("--only names cells of one experiment: name that one, not all.")
     if what == "all" and why_no_card() is not None:
         names.remove("gpu")
     elif what == "gpu":
@@ -73,8 +83,8 @@ def reproduce(
     settings = ExperimentSettings(quick, seed, structures)
     settings.real_networks()
     for name in names:
-        n_missing = len(missing_cells(name, out, settings))
+        n_missing = len(missing_cells(name, out, settings, only or ()))
         with progress_bar(name, n_missing, quiet or as_json, unit="cells") as advance:
-            page = run(name, out, settings, jobs=jobs, progress=advance)
+            page = run(name, out, settings, jobs=jobs, only=only or (), progress=advance)
         facts = {"experiment": name, "cells_measured": n_missing, "page": str(page)}
         tell(f"Written: {page}", facts, quiet=quiet, as_json=as_json)

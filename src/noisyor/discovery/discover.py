@@ -25,7 +25,7 @@ from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
 from noisyor.discovery.suggestions import new_name
 from noisyor.em.runs import EMSettings
-from noisyor.errors import ParameterError, quoted
+from noisyor.errors import FileError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
@@ -199,15 +199,30 @@ def read_unstructured(records: Any, structure: Structure | None, options: ReadOp
         if isinstance(source, Findings):
             found = source
         else:
-            found = read_findings(source, bare, record_format(options))
+            found = _read(source, bare, options, is_bare=structure is None)
     if not found.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
-    if found.structure.n_symptoms < FEWEST_SYMPTOMS:
+    n_present, n_known = found.count_present(), found.n_records - found.count_unknown()
+    n_varying = int(((n_present > 0) & (n_present < n_known)).sum())
+    if n_varying < FEWEST_SYMPTOMS:
         raise ParameterError(
-            f"there are {found.structure.n_symptoms} symptoms; causes show in "
-            f"{FEWEST_SYMPTOMS} or more."
+            f"causes show in {FEWEST_SYMPTOMS} or more symptoms that some records have and others "
+            f"do not; of {found.structure.n_symptoms} here {n_varying} vary."
         )
     return found
+
+
+def _read(source: Any, bare: Structure, options: ReadOptions, *, is_bare: bool) -> Findings:
+    """Read records; where any column may be a symptom, an error says so."""
+    try:
+        return read_findings(source, bare, record_format(options))
+    except FileError as error:
+        if not is_bare:
+            raise
+        raise FileError(
+            f"{error} Without a structure every column but that of the ids is taken for a symptom "
+            "(--record names it): leave out those that are none."
+        ) from None
 
 
 def _columns_of(records: Any, options: ReadOptions) -> list[str]:

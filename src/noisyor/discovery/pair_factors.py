@@ -22,7 +22,10 @@ STRONGEST = 0.98
 
 
 class PairRatios(NamedTuple):
-    """log R of all pairs of symptoms, and how well each is known; 0 on the diagonals."""
+    """log R of all pairs of symptoms, and how well each is known; 0 on the diagonals.
+
+    And where no record knows both.
+    """
 
     values: Floats
     weights: Floats
@@ -31,11 +34,14 @@ class PairRatios(NamedTuple):
     def of(cls, moments: Moments) -> "PairRatios":
         """Return those of counts of all pairs."""
         n_symptoms = len(moments.plan.symptoms)
-        seen, (a, b) = moments.values(2), moments.plan.pairs.T
-        single = 1.0 / (1.0 + seen.odds)  # P(absent) of each, where both are known
-        both = np.maximum(seen.absent, 0.5 / np.maximum(seen.n_records, 1.0))
-        ratios = np.log(both / np.maximum(single[:, 0] * single[:, 1], 1e-12))
-        variances = (1.0 / both - 1.0 / single[:, 0] - 1.0 / single[:, 1] + 1.0) / seen.n_records
+        seen = moments.values(2)
+        is_seen = seen.n_records > 0
+        n, (a, b) = seen.n_records[is_seen], moments.plan.pairs[is_seen].T
+        both = np.maximum(seen.absent[is_seen], 0.5 / n)
+        single = 1.0 / (1.0 + seen.odds[is_seen])  # P(absent) of each, where both are known
+        single = np.maximum(single, both[:, np.newaxis])
+        ratios = np.log(both / (single[:, 0] * single[:, 1]))
+        variances = (1.0 / both - 1.0 / single[:, 0] - 1.0 / single[:, 1] + 1.0) / n
         floor = 1e-3 * np.median(np.maximum(variances, 0.0)) + 1e-12
         values, weights = np.zeros((n_symptoms, n_symptoms)), np.zeros((n_symptoms, n_symptoms))
         values[a, b] = values[b, a] = ratios

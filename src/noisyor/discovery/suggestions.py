@@ -284,8 +284,8 @@ def _dropped(
     return [
         Suggestion(
             DROP, structure.diseases[present.edges[k, 0]],
-            (structure.symptoms[present.edges[k, 1]],), -float(present.gains[k]), float(by_bic[k]),
-            float(p_values[k]), float("nan"), float(present.strengths[k]),
+            (structure.symptoms[present.edges[k, 1]],), 0.0 - float(present.gains[k]),
+            float(by_bic[k]), float(p_values[k]), float("nan"), float(present.strengths[k]),
         )
         for k in chosen.tolist()
     ]  # fmt: skip

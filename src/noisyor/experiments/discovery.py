@@ -238,17 +238,18 @@ def judged(
     }  # -1: a disease that is not there
     failures = dict(zip(map(tuple, structure.edges.tolist()), network.failures, strict=True))
     strong = {
-        edge for edge in deleted
+        edge for edge in true
         if 1.0 - failures[edge] >= STRONG and network.priors[edge[0]] >= FREQUENT
     }  # fmt: skip
     frequent = {edge for edge in added if network.priors[edge[0]] >= FREQUENT}
     came, went = now - given, given - now
     return {
         "precision of additions": _share(len(came & true), len(came)),
-        "recall of additions": _share(len(came & strong), len(strong)),
+        "recall of additions": _share(len(came & strong), len(deleted & strong)),
         "precision of deletions": _share(len(went - true), len(went)),
         "recall of deletions": _share(len(went & frequent), len(frequent)),
         "false changes": float(len(came - true) + len(went & true)),
+        "strong edges lost": float(len(went & strong)),
     }
 
 

@@ -12,12 +12,13 @@ import importlib
 import multiprocessing
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 
-from noisyor.errors import NoisyOrWarning, ParameterError
+from noisyor.errors import NoisyOrWarning, ParameterError, quoted
 from noisyor.experiments.provenance import Provenance, sentence_of, write_text
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
@@ -61,16 +62,18 @@ def reproduce(
     settings: ExperimentSettings,
     *,
     jobs: int = 1,
+    only: Collection[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Measure what is missing of an experiment, draw it, and write its page, which is returned.
 
-    `progress` is called with numbers of finished cells.
+    With `only` no other cells are measured than those of these patterns, and the page says how many
+    are missing. `progress` is called with numbers of finished cells.
     """
     experiment_named(name)
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / f"{name}.csv")
-    missing = missing_cells(name, folder, settings)
+    missing = missing_cells(name, folder, settings, only)
     provenance = Provenance(name, folder, settings, is_complete=not missing)
     provenance.keep()
     start = time.perf_counter()
@@ -81,8 +84,19 @@ def reproduce(
                 progress(1)
     finally:
         provenance.keep(time.perf_counter() - start if missing else 0.0)
+    n_missing = len(missing_cells(name, folder, settings))
+    provenance.tell_missing(n_missing)
     page = folder / f"{name}.md"
-    write_text(page, made_page(name, results, sentence_of(provenance.content), folder))
+    try:
+        text = made_page(name, results, sentence_of(provenance.content), folder)
+    except (ValueError, IndexError):
+        if not n_missing:
+            raise
+        raise ParameterError(
+            f"{results.path} has too few cells for a page: {n_missing:,} were not measured yet. "
+            "What was measured is kept there."
+        ) from None
+    write_text(page, text)
     write_text(folder / "index.md", made_index(folder))
     return page
 
@@ -123,10 +137,24 @@ def _row_of_index(page: Path) -> list[str]:
     return [f"[{lines[0].removeprefix('# ')}]({page.name})", said[:1].upper() + said[1:]]
 
 
-def missing_cells(name: str, folder: Path, settings: ExperimentSettings) -> list[Cell]:
-    """Return the cells that are not in the results of an earlier run."""
-    results = Results(folder / f"{name}.csv")
-    return [cell for cell in experiment_named(name).cells(settings) if cell not in results]
+def missing_cells(
+    name: str, folder: Path, settings: ExperimentSettings, only: Collection[str] = ()
+) -> list[Cell]:
+    """Return the cells that are not in the results of an earlier run, all or those of patterns.
+
+    A pattern (`*` stands for anything) is compared with network/records/seed/method.
+    """
+    results, cells = Results(folder / f"{name}.csv"), experiment_named(name).cells(settings)
+    for pattern in only:
+        if not any(fnmatchcase(cell.path, pattern) for cell in cells):
+            raise ParameterError(
+                f"no cell of {name} is like {quoted(pattern)}; they are called "
+                f"network/records/seed/method, as {quoted(cells[0].path)}."
+            )
+    chosen = [
+        cell for cell in cells if not only or any(fnmatchcase(cell.path, each) for each in only)
+    ]
+    return [cell for cell in chosen if cell not in results]
 
 
 def _measured(

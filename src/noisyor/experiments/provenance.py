@@ -49,7 +49,7 @@ class Provenance:
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
             settings, made_with = earlier["settings"], {name: earlier[name] for name in MADE_WITH}
-            for name in ("date", "load", "note"):
+            for name in ("date", "load", "note", "missing"):
                 self.content[name] = earlier.get(name)
             self.content["seconds"] = float(earlier["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
@@ -77,6 +77,11 @@ class Provenance:
         content = {name: value for name, value in self.content.items() if value is not None}
         write_text(self.path, json.dumps(content, indent=1) + "\n")
 
+    def tell_missing(self, n_cells: int) -> None:
+        """Say how many cells were not measured."""
+        self.content["missing"] = n_cells or None
+        self.keep()
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a file, which is as it was before if that fails."""
@@ -98,6 +103,8 @@ def sentence_of(found: dict[str, Any]) -> str:
     if found.get("load") is not None:
         circumstances += f" at a load of {found['load']:.1f}"
     circumstances += f"; {found['note']}" if found.get("note") else ""
+    if found.get("missing"):
+        circumstances += f"; {found['missing']:,} of its cells were not measured yet"
     return (
         f"Made by `noisyor reproduce {name}{options} --out DIR`"
         f"{duration if seconds else ''} with noisyor {found['noisyor']}, Python "

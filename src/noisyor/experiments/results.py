@@ -34,6 +34,11 @@ class Cell(NamedTuple):
         """The cell but for its seed."""
         return self.network, self.n_records, self.method
 
+    @property
+    def path(self) -> str:
+        """What patterns are compared with: network/records/seed/method."""
+        return "/".join(map(str, self))
+
 
 def cells_of(
     networks: Iterable[str], sizes: Iterable[int], seeds: Iterable[int], methods: Iterable[str]
