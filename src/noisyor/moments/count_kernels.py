@@ -44,23 +44,36 @@ class ColumnSets(NamedTuple):
 def count_columns(
     plane: Words, first: int, last: int, most_listed: int, sets: ColumnSets,
     row: int, symptoms: Counts, pairs: Counts, triplets: Counts, quartets: Counts,
+    near_pairs: Counts, near_triplets: Counts,
 ) -> np.int64:  # fmt: skip
     """Count all sets of a plan, and return the number of findings.
 
     Pairs and triplets are left out if there are no more findings than `most_listed`: lists of them
-    are shorter. One call does all: between calls threads would wait for Python's lock.
+    are shorter. One call does all: between calls threads would wait for Python's lock. Triplets and
+    their pairs, which stand far from each other, are counted in zeros that stay in the caches.
     """
     n_findings = count_symptoms(plane, first, last, sets.symptoms, symptoms[row])
     if n_findings > most_listed:
         count_pairs(plane, first, last, sets.pairs, sets.lone_pairs, pairs[row])
-        count_triplets(plane, first, last, sets.triplets, sets.plain_triplets, triplets[row])
-        count_triplets_and_pairs(
-            plane, first, last, sets.triplets, sets.owners, sets.owned_pairs,
-            triplets[row], pairs[row],
-        )  # fmt: skip
+        if len(sets.triplets):
+            count_triplets(plane, first, last, sets.triplets, sets.plain_triplets, near_triplets)
+            count_triplets_and_pairs(
+                plane, first, last, sets.triplets, sets.owners, sets.owned_pairs,
+                near_triplets, near_pairs,
+            )  # fmt: skip
+            move_counts(near_triplets, triplets[row])
+            move_counts(near_pairs, pairs[row])
     # These are few, and no list would be shorter.
     count_quartets(plane, first, last, sets.quartets, quartets[row])
     return n_findings
+
+
+@kernel
+def move_counts(near: Counts, counts: Counts) -> None:
+    """Add counts to others, and leave zeros."""
+    for k in range(len(near)):
+        counts[k] += near[k]
+        near[k] = 0
 
 
 @kernel

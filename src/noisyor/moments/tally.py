@@ -86,7 +86,7 @@ class Tally:
         self._pending: deque[Future[None]] = deque()
         self._n_submitted = 0
         self._sets = visited_sets(plan)
-        self._planes = ReusedPlanes()
+        self._workspaces = Workspaces()
         self._start()
 
     def _start(self) -> None:
@@ -147,7 +147,7 @@ class Tally:
     def _count(
         self, parts: list[PlaneSlice], counts: "Accumulator", row: int, n_records: int
     ) -> None:
-        part = parts[0] if len(parts) == 1 else self._planes.joined(parts)
+        part = parts[0] if len(parts) == 1 else self._workspaces.joined(parts)
         with self._locks[row]:
             if counts.margins:
                 self._count_with_margins(part, counts, row)
@@ -163,7 +163,8 @@ class Tally:
         from noisyor.moments.count_kernels import count_columns
 
         span = part.present, part.first, part.last
-        return int(count_columns(*span, most_listed, self._sets, row, *counts.present))
+        near = self._workspaces.zeros(len(self._plan.pairs), len(self._plan.triplets))
+        return int(count_columns(*span, most_listed, self._sets, row, *counts.present, *near))
 
     def _most_listed(self, n_records: int, n_words: int) -> int:
         """Return with how many findings every pair of a record's findings is looked up.
@@ -239,11 +240,20 @@ class Tally:
         self._start()
 
 
-class ReusedPlanes:
-    """Where threads put slices side by side: memory of each thread, which is used again."""
+class Workspaces:
+    """Where threads put slices side by side, and count: memory of each, which is used again."""
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
+
+    def zeros(self, *sizes: int) -> list[NDArray[np.uint32]]:
+        """Return arrays of zeros; whoever changes them makes them zeros again."""
+        try:
+            found: list[NDArray[np.uint32]] = self._of_thread.zeros
+        except AttributeError:
+            found = [np.zeros(size, dtype=np.uint32) for size in sizes]
+            self._of_thread.zeros = found
+        return found
 
     def joined(self, parts: list[PlaneSlice]) -> PlaneSlice:
         """Return slices of one group as one; it holds until the next call of this thread."""
