@@ -305,3 +305,15 @@ def log_ratios(
             q = p * (1.0 - p)
             total += np.log1p(q * second - q * (1.0 - 2.0 * p) * third)
         ratios[row] = total
+
+
+@kernel
+def find_pair_excesses(
+    n_records: int, symptoms: NDArray[np.int64], rows: NDArray[np.int64],
+    both: NDArray[np.int64], excesses: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Fill in (n n_ab - n_a n_b) / ((n - n_a) (n - n_b)) of pairs, `rows` of `symptoms`."""
+    for k in range(len(rows)):
+        a, b = symptoms[rows[k, 0]], symptoms[rows[k, 1]]
+        absent = np.float64(n_records - a) * np.float64(n_records - b)
+        excesses[k] = np.float64(n_records * both[k] - a * b) / absent

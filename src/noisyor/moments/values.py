@@ -28,6 +28,9 @@ from noisyor.network import NoisyOrNetwork
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+MOST_WHOLE = 1 << 31
+"""Of fewer records products of two counts are whole numbers of 64 bits."""
+
 
 @dataclass(frozen=True)
 class SetValues:
@@ -107,12 +110,26 @@ def pair_excesses(n: Integers, a: Integers, b: Integers, both: Integers) -> Floa
         return np.asarray(_covariance(n, a, b, both) / (without_a * without_b))
 
 
+def pair_excesses_among(
+    n_records: int, symptoms: Integers, rows: Integers, both: Integers
+) -> Floats:
+    """Return c of pairs of which all records are known: `rows` are those of their symptoms."""
+    from noisyor.moments.count_kernels import find_pair_excesses
+
+    if n_records >= MOST_WHOLE:
+        a, b = symptoms[rows].T
+        return pair_excesses(np.broadcast_to(np.int64(n_records), len(both)), a, b, both)
+    excesses = np.empty(len(both))
+    find_pair_excesses(n_records, symptoms, rows, both, excesses)
+    return excesses
+
+
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
     """Return n * n_ab - n_a * n_b, without rounding where the squares of n fit 64 bits."""
     n = n[:1] if n.strides == (0,) else n  # the same for all sets
     most = n.max(initial=0)
     # Whole numbers up to 2^53 are exact in floating point too, and quicker.
-    wide: Any = np.float64 if most < 1 << 26 else np.int64 if most < 1 << 31 else np.longdouble
+    wide: Any = np.float64 if most < 1 << 26 else np.int64 if most < MOST_WHOLE else np.longdouble
     n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
     return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
 
