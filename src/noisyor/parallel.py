@@ -115,6 +115,26 @@ def one_by_one(
             yield pending.popleft().result()
 
 
+@contextmanager
+def meanwhile(
+    work: Callable[[], Result], n_jobs: int | None = None
+) -> Iterator[Callable[[], Result]]:
+    """Let a thread work; give a function that waits for the result and returns it.
+
+    With one job the work is done at once.
+
+    >>> with meanwhile(lambda: 2 + 2, n_jobs=2) as result:
+    ...     result()
+    4
+    """
+    if n_threads(n_jobs) < 2:
+        found = work()
+        yield lambda: found
+        return
+    with _pool_of(1) as pool:
+        yield pool.submit(work).result
+
+
 _IDLE: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 """Pools that nobody uses, by their threads: these take as long to begin as small work does."""
 if hasattr(os, "register_at_fork"):

@@ -183,22 +183,30 @@ class Moments(ArrowSaved):
             values = self.values(order, without=without)
             return values.pair_excesses[:, 0] if order == 2 else values.triplet_excess
         if self.margins is None:
-            singles, pairs = (self._present_total(each, without) for each in (0, 1))
-            n_records = int(self._total(self.group_records, without))
-            excesses = pair_excesses_among(n_records, singles, self.plan.pair_rows, pairs)
+            excesses = self._pair_excesses(without)
         else:
-            n, singles_of_pairs, both = self._subsets(order, without)
-            excesses = pair_excesses(n, *singles_of_pairs, *both)
+            n, singles, pairs = self._subsets(order, without)
+            excesses = pair_excesses(n, *singles, *pairs)
         if self.hidden is not None:
             excesses[self.hidden[1]] = np.nan
         return excesses
+
+    def _pair_excesses(self, without: int | None) -> Floats:
+        """Return the excess of each pair, where no finding is unknown."""
+        singles, pairs = (self._present_total(each, without) for each in (0, 1))
+        n_records = int(self._total(self.group_records, without))
+        return pair_excesses_among(n_records, singles, self.plan.pair_rows, pairs)
 
     def values(self, order: int, *, without: int | None = None) -> SetValues:
         """Return all values of an order at once; `without` leaves a group of records out."""
         check_valued(self.plan, order)
         n, singles, pairs = self._subsets(order, without)
         all_three = self._present_total(2, without) if order == 3 else None
-        values = values_from_counts(n, singles, pairs, all_three)
+        excesses = None
+        if self.margins is None and order > 1:
+            among = self._pair_excesses(without)
+            excesses = among[:, np.newaxis] if order == 2 else among[self.plan.triplet_rows]
+        values = values_from_counts(n, singles, pairs, all_three, excesses)
         if self.hidden is not None:
             hide = self.hidden[order - 1]
             for array in values.odds, values.pair_excesses, values.triplet_excess, values.absent:

@@ -80,18 +80,24 @@ def check_valued(plan: MomentPlan, order: int) -> None:
 
 
 def values_from_counts(
-    n: Integers, singles: list[Integers], pairs: list[Integers], triplets: Integers | None
-) -> SetValues:
-    """Take counts of records (all known), and of those with a, b, c, ab, ac, bc and abc."""
+    n: Integers, singles: list[Integers], pairs: list[Integers], triplets: Integers | None,
+    excesses: Floats | None = None,
+) -> SetValues:  # fmt: skip
+    """Take counts of records (all known), and of those with a, b, c, ab, ac, bc and abc.
+
+    `excesses` are those of ab, ac and bc, in columns, where they are known.
+    """
     numbers = n.astype(np.float64)
     with np.errstate(all="ignore"):
         absent = [numbers - count for count in singles]
         odds = np.column_stack([single / a for single, a in zip(singles, absent, strict=True)])
         positions = [(0, 1), (0, 2), (1, 2)]
-        excesses = [
-            _covariance(n, singles[i], singles[j], both) / (absent[i] * absent[j])
-            for (i, j), both in zip(positions, pairs, strict=False)
-        ]
+        if excesses is None:
+            columns = [
+                _covariance(n, singles[i], singles[j], both) / (absent[i] * absent[j])
+                for (i, j), both in zip(positions, pairs, strict=False)
+            ]
+            excesses = np.column_stack(columns) if columns else np.empty((len(n), 0))
         third = np.zeros(len(n))
         if triplets is not None:
             product = absent[0] * absent[1] * absent[2]
@@ -99,8 +105,7 @@ def values_from_counts(
         # Inclusion and exclusion in whole numbers: exact where a symptom is always or never there.
         none = n - sum(singles) + sum(pairs) - (0 if triplets is None else triplets)
         all_absent = none / numbers
-    stacked = np.column_stack(excesses) if excesses else np.empty((len(n), 0))
-    return SetValues(numbers, odds, stacked, third, all_absent)
+    return SetValues(numbers, odds, excesses, third, all_absent)
 
 
 def pair_excesses(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
