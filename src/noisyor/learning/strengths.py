@@ -33,7 +33,7 @@ from noisyor.names import Indices
 from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Floats
 
-N_PARTS = 64
+N_PARTS = 32
 """Into so many parts the rows and the diseases are cut, for many threads to share evenly."""
 MOST_ITERATIONS = 30
 ENOUGH = 0.2
