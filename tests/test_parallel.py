@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from noisyor.parallel import in_threads, one_by_one
+from noisyor.parallel import in_threads, meanwhile, one_by_one
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
@@ -89,3 +89,22 @@ def test_few_results_are_kept_at_a_time():
     assert next(results) == 0
     assert len(begun) < 10
     assert list(results) == list(range(1, 100))
+
+
+def test_what_is_done_meanwhile_is_done_by_another_thread_or_at_once():
+    may_go = threading.Event()
+
+    def work():
+        return may_go.wait(10), threading.current_thread()
+
+    with meanwhile(work, n_jobs=2) as result:
+        may_go.set()
+        assert result()[0]
+        assert result()[1] is not threading.current_thread()
+    with meanwhile(work, n_jobs=1) as result:
+        assert result() == (True, threading.current_thread())
+
+
+def test_an_error_of_what_is_done_meanwhile_reaches_who_asks():
+    with meanwhile(lambda: 1 // 0, n_jobs=2) as result, pytest.raises(ZeroDivisionError):
+        result()

@@ -118,23 +118,55 @@ def one_by_one(
             yield pending.popleft().result()
 
 
+@contextmanager
+def meanwhile(
+    work: Callable[[], Result], n_jobs: int | None = None
+) -> Iterator[Callable[[], Result]]:
+    """Let a thread work; give a function that waits for the result and returns it.
+
+    With one job the work is done at once.
+
+    >>> with meanwhile(lambda: 2 + 2, n_jobs=2) as result:
+    ...     result()
+    4
+    """
+    if n_threads(n_jobs) < 2:
+        found = work()
+        yield lambda: found
+        return
+    with _pool_of(1) as pool:
+        yield pool.submit(work).result
+
+
 _IDLE: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 """Pools that nobody uses, by their threads: these take as long to begin as small work does."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_IDLE.clear)  # threads do not come along
 
 
+def take_pool(n_workers: int) -> ThreadPoolExecutor:
+    """Take a pool that nobody else has meanwhile: work may itself ask for threads.
+
+    Who has no work left in it gives it back (`return_pool`), or lets go of it.
+    """
+    try:
+        return _IDLE[n_workers].pop()
+    except IndexError:
+        return ThreadPoolExecutor(n_workers)
+
+
+def return_pool(pool: ThreadPoolExecutor, n_workers: int) -> None:
+    """Give back a pool without work, for whoever is next."""
+    _IDLE[n_workers].append(pool)
+
+
 @contextmanager
 def _pool_of(n_workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Lend a pool that nobody else has meanwhile: work may itself ask for threads."""
-    try:
-        pool = _IDLE[n_workers].pop()
-    except IndexError:
-        pool = ThreadPoolExecutor(n_workers)
+    pool = take_pool(n_workers)
     try:
         yield pool
     except BaseException:
         # Without waiting: after an error or Ctrl-C nobody needs what is left.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    _IDLE[n_workers].append(pool)
+    return_pool(pool, n_workers)

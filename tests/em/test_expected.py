@@ -1,5 +1,7 @@
 """Expected counts, and the parameters that explain them best."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -136,3 +138,21 @@ def test_counts_of_parts_add_up():
     total = total_of([one, one, ExpectedCounts.zeros(STRUCTURE)])
     assert isinstance(total, ExpectedCounts)
     assert [each.tolist() for each in total] == [(2 * each).tolist() for each in one]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_large_sums_are_made_in_threads_and_are_the_same(rng, monkeypatch, n_jobs):
+    monkeypatch.setattr("noisyor.em.expected.LARGE", 10)
+    monkeypatch.setattr("noisyor.em.expected.AT_ONCE", 7)
+    parts = [(rng.normal(size=(5, 8)).T, rng.normal(size=3)) for _ in range(4)]
+    before = [each.copy() for each in parts[0]]
+    large, small = total_of((Pair(*part) for part in parts), n_jobs)
+    for found, each in (large, 0), (small, 1):
+        expected = parts[0][each] + parts[1][each] + parts[2][each] + parts[3][each]
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(parts[0][each], before[each])
+
+
+class Pair(NamedTuple):
+    large: object
+    small: object

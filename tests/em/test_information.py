@@ -83,13 +83,14 @@ def test_the_covariance_is_the_inverse_and_leaves_the_information_as_it_is(rng):
     assert (information == before).all()
 
 
-def test_errors_of_each_disease_are_those_of_its_own_information(rng):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_of_each_disease_are_those_of_its_own_information(rng, n_jobs):
     of_a, of_b, leaks = random_information(rng, 3), random_information(rng, 2), [40.0, -1e6]
     matrices = np.concatenate([np.tril(of_a).ravel(), np.tril(of_b).ravel()])
     totals = RecordTotals(100, np.array([80.0, 100.0]))
     fixed = Fixed(STRUCTURE, failures={("A", "a"): 0.3})
     found = disease_errors(
-        NETWORK, DiseaseInformation(matrices, np.array(leaks)), totals, fixed, share=0.5
+        NETWORK, DiseaseInformation(matrices, np.array(leaks)), totals, fixed, 0.5, n_jobs
     ).errors
     weak, f = BetaPriors.weak(NETWORK, 0.5), NETWORK.failures
     mean, size = weak.means.failures, weak.sizes.failures

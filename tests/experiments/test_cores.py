@@ -12,8 +12,8 @@ def test_serial_shares_by_the_main_thread_and_by_amdahls_law():
         found = {"wall, s": 1.0 + 8.0 / threads, "processor, s": 9.0, "main thread, s": 0.9}
         results.add(Cell("qmr_shaped", 10, 0, f"pooled, {threads} threads"), found)
     page = cores.page(results)
-    assert "| pooled | 10.0% | 11.1% (1 and 16) | 3.5 | 4 |" in page["serial"]
-    assert "| pooled | 10 | 16 | 1.50 | 9.00 | 3.33 | 10.0% |" in page["measured"]
+    assert "| pooled | 10.0% | 11.1% (1 and 16) | 3.5 | 3.3 | 4 |" in page["serial"]
+    assert "| pooled | 10 | 16 | 1.50 | 9.00 | 3.33 | - | 10.0% |" in page["measured"]
 
 
 def test_clocks_of_a_busy_machine_tell_no_share():
@@ -21,10 +21,32 @@ def test_clocks_of_a_busy_machine_tell_no_share():
     for threads, wall in (1, 1.0), (2, 2.0):
         found = {"wall, s": wall, "processor, s": 1.0, "main thread, s": 0.5}
         results.add(Cell("qmr_shaped", 10, 0, f"pooled, {threads} threads"), found)
-    assert "| pooled | 50.0% | - | 1.4 | 4 |" in cores.page(results)["serial"]
+    assert "| pooled | 50.0% | - | 1.4 | - | 4 |" in cores.page(results)["serial"]
 
 
-@pytest.mark.parametrize("kind", ["count, all coupled pairs", "pooled"])
+def test_what_work_gains_is_compared_with_what_the_machine_can():
+    """Sixteen threads on eight cores: arithmetic gains 4 times, and so can nothing gain 8."""
+    results = Results()
+    for kind, seconds in ("the machine: arithmetic", (8.0, 2.0)), ("pooled", (9.0, 3.0)):
+        for threads, wall in zip((2, 16), seconds, strict=True):
+            found = {"wall, s": wall, "processor, s": 16.0, "main thread, s": 0.5}
+            results.add(Cell("qmr_shaped", 10, 0, f"{kind}, {threads} threads"), found)
+    page = cores.page(results)
+    assert "| pooled | 10 | 16 | 3.00 | 16.00 | 3.00 | 75% | 3.1% |" in page["measured"]
+    assert page["short"].endswith("pooled 3.0, the machine: arithmetic 4.0, "
+                                  "the machine: copying memory -")  # fmt: skip
+
+
+@pytest.mark.parametrize(("n_cores", "threads"), [(2, [2, 1]), (8, [8, 2, 4]), (16, [16, 2, 8, 4])])
+def test_the_most_threads_come_first(monkeypatch, n_cores, threads):
+    monkeypatch.setattr(cores.os, "cpu_count", lambda: n_cores)
+    found = [cores.parts_of(cell.method)[1] for cell in cores.cells(ExperimentSettings())]
+    assert list(dict.fromkeys(found)) == threads
+
+
+@pytest.mark.parametrize(
+    "kind", ["the machine: copying memory", "count, all coupled pairs", "pooled"]
+)
 def test_clocks_agree_with_each_other(kind):
     found = cores.measure(Cell("clinic", 300, 0, f"{kind}, 1 threads"), ExperimentSettings())
     assert 0.0 < found["main thread, s"] <= found["processor, s"] + 1e-3

@@ -18,6 +18,7 @@ from noisyor import (
     count_moments,
     datasets,
 )
+from noisyor.moments import values
 from together import KINDS, as_naive, random_together
 
 SEEDS = st.integers(0, 2**32)
@@ -193,3 +194,16 @@ def test_exact_moments_of_dependent_diseases_are_those_of_the_mixture(kind):
         ratios = moments / np.prod(np.array(alone)[plan.sets(order)], axis=1)
         np.testing.assert_allclose(exact.negative_moments(order), moments, rtol=1e-10)
         np.testing.assert_allclose(exact.ratios(order), ratios, rtol=1e-10)
+
+
+def test_excesses_of_all_pairs_are_those_of_each(rng, monkeypatch):
+    """Also of symptoms that all records have, and of more records than whole numbers hold."""
+    singles = np.array([0, 1000, 300, 700, 999])
+    rows = np.array(list(itertools.combinations(range(5), 2)))
+    both = np.minimum(singles[rows[:, 0]], singles[rows[:, 1]])
+    expected = values.pair_excesses(np.full(10, 1000), *singles[rows].T, both)
+    for most in (values.MOST_WHOLE, 1):
+        monkeypatch.setattr(values, "MOST_WHOLE", most)
+        found = values.pair_excesses_among(1000, singles, rows, both)
+        np.testing.assert_array_equal(found, expected)
+    assert np.isfinite(expected).sum() == 6

@@ -21,6 +21,7 @@ from noisyor.findings import Findings
 from noisyor.inference.flat import Floats
 from noisyor.miss_rates import MissRates
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Parameters
 from noisyor.structure import Structure
 
@@ -78,16 +79,33 @@ class ExpectedCounts(NamedTuple):
         return cls(*(np.zeros(size) for size in sizes))
 
 
-def total_of(parts: Iterable[Sums]) -> Sums:
+LARGE, AT_ONCE = 1 << 18, 1 << 16
+"""Sums of more numbers are made in threads, so many numbers at a time."""
+
+
+def total_of(parts: Iterable[Sums], n_jobs: int | None = 1) -> Sums:
     """Add up tuples of the same kind, in the order of the parts."""
     following = iter(parts)
     first = next(following)
-    total = [np.array(each) for each in first]
+    total = [np.array(each, order="C") for each in first]
     for part in following:
         for sums, more in zip(total, part, strict=True):
-            np.add(sums, more, out=sums)
+            _add(sums.reshape(-1), np.ravel(more), n_jobs)
     kind: Any = type(first)
     return cast(Sums, kind(*total))
+
+
+def _add(sums: Floats, more: Floats, n_jobs: int | None) -> None:
+    """Add numbers to sums, in threads where they are many."""
+
+    def add_some(first: int) -> None:
+        some = slice(first, first + AT_ONCE)
+        np.add(sums[some], more[some], out=sums[some])
+
+    if len(sums) < LARGE:
+        np.add(sums, more, out=sums)
+    else:
+        in_threads(add_some, range(0, len(sums), AT_ONCE), n_jobs)
 
 
 class RecordTotals(NamedTuple):

@@ -13,7 +13,7 @@ from noisyor.em.expected import BetaPriors, RecordTotals
 from noisyor.em.sampling_kernels import DiseaseInformation
 from noisyor.miss_rates import MissRates
 from noisyor.network import NoisyOrNetwork
-from noisyor.parallel import one_blas_thread
+from noisyor.parallel import in_threads, one_blas_thread
 from noisyor.parameters import Parameters
 
 Floats = NDArray[np.float64]
@@ -199,6 +199,7 @@ def disease_errors(
     totals: RecordTotals,
     fixed: Beliefs,
     share: float = 1.0,
+    n_jobs: int | None = 1,
 ) -> DiseaseErrors:
     """Invert the information on each disease; the weak priors of the M-step count as records."""
     structure = network.structure
@@ -209,24 +210,28 @@ def disease_errors(
     rates, silent = fixed.rates.edges, 1.0 - network.leaks[fixed.rates.symptoms]
     of_present = (silent / (1.0 - f[rates] * silent)) ** 2  # of miss rates, which change by silent
     of_prior[rates] = size[rates] * (mean[rates] / f[rates] ** 2 + (1.0 - mean[rates]) * of_present)
-    priors, failures, first = np.empty(structure.n_diseases), np.empty(structure.n_edges), 0
-    following = np.empty(structure.n_edges)
+    priors = np.empty(structure.n_diseases)
+    failures, following = np.empty((2, structure.n_edges))
+    sizes = (np.diff(structure.child_offsets) + 1) ** 2
+    starts = np.cumsum(sizes) - sizes
+
+    def invert(disease: int) -> None:
+        edges = structure.edges_of(disease)
+        m, first = edges.stop - edges.start + 1, starts[disease]
+        matrix = information.matrices[first : first + m * m].reshape(m, m).copy()
+        matrix += np.tril(matrix, -1).T
+        matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
+        n_known = totals.n_records + cases.priors[disease]
+        matrix[-1, -1] += n_known / (p[disease] * (1.0 - p[disease]))
+        is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
+        covariance = _inverse(without(is_fixed, matrix))
+        with np.errstate(invalid="ignore"):
+            found = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
+            following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
+        failures[edges], priors[disease] = found[:-1], found[-1]
+
     with one_blas_thread():
-        for disease in range(structure.n_diseases):
-            edges = structure.edges_of(disease)
-            m = edges.stop - edges.start + 1
-            matrix = information.matrices[first : first + m * m].reshape(m, m).copy()
-            first += m * m
-            matrix += np.tril(matrix, -1).T
-            matrix[np.arange(m - 1), np.arange(m - 1)] += of_prior[edges]
-            n_known = totals.n_records + cases.priors[disease]
-            matrix[-1, -1] += n_known / (p[disease] * (1.0 - p[disease]))
-            is_fixed = np.append(fixed.mask.failures[edges], fixed.mask.priors[disease])
-            covariance = _inverse(without(is_fixed, matrix))
-            with np.errstate(invalid="ignore"):
-                found = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
-                following[edges] = np.nan_to_num(covariance[:-1, -1] / covariance[-1, -1])
-            failures[edges], priors[disease] = found[:-1], found[-1]
+        in_threads(invert, range(structure.n_diseases), n_jobs)
     leaks = information.leaks + totals.known / (1.0 - network.leaks) ** 2
     leaks = leaks + cases.leaks / (network.leaks * (1.0 - network.leaks))
     with np.errstate(divide="ignore", invalid="ignore"):

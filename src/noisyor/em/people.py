@@ -205,7 +205,8 @@ class PeopleSampler(RecordSampler, SamplerOfPeople):
                     products += one.astype(np.float32).T @ other.astype(np.float32)
             return CauseInformation(products)
 
-        found = total_of(one_by_one(inform_part, range(MATRIX_PARTS), self._n_jobs)).matrix
+        parts = one_by_one(inform_part, range(MATRIX_PARTS), self._n_jobs)
+        found = total_of(parts, self._n_jobs).matrix
         factor = float(self.starts[-1]) / sum(self.blocks[k].n_records for k in chosen)
         return CauseInformation(factor * (found + found.T) / 2.0)
 

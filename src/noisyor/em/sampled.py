@@ -285,7 +285,7 @@ class RecordSampler(Sampler):
                 gather(net, self._records(k), sweeps, *more, found)
             return found
 
-        total = total_of(one_by_one(gather_part, range(MATRIX_PARTS), self._n_jobs))
+        total = total_of(one_by_one(gather_part, range(MATRIX_PARTS), self._n_jobs), self._n_jobs)
         if every == 1:
             return total
         n_chosen = sum(self.blocks[k].n_records for k in chosen)

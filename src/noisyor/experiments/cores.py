@@ -1,4 +1,4 @@
-"""All cores: counting, pooled and refined with 1 to 16 threads, and what stays serial."""
+"""All cores: counting, pooled and refined with 1 to 16 threads, and the machine's own limits."""
 
 import functools
 import os
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from noisyor.experiments.machine import arithmetic, copying
 from noisyor.experiments.results import Cell, Quantities, Results, Run
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.speed import plan_named
@@ -16,7 +17,7 @@ from noisyor.moments import count_moments
 from noisyor.network import NoisyOrNetwork
 
 LASTS = "five minutes"
-THREADS = (1, 2, 16)
+THREADS = (1, 2, 4, 8, 16)
 LARGE = "qmr_shaped"
 COMPARED_WITH = 2
 """Threads that all other numbers of them are compared with."""
@@ -24,20 +25,29 @@ REFINED_SHARE = 0.1
 """So many of the records are enough for refined, which takes long."""
 REPEATS = {"pooled": 2, "refined": 1}
 """Of longer work."""
+MACHINE = {"the machine: arithmetic": arithmetic, "the machine: copying memory": copying}
+"""What it can do by itself, and how."""
 GOALS = {
     "count, the paper's plan": 6, "count, all coupled pairs": 6, "pooled": 4, "refined": 5
 }  # fmt: skip
 """So many times as fast should the most threads be as those that they are compared with."""
-KINDS = tuple(GOALS)
+KINDS = (*MACHINE, *GOALS)
 
 
 def cells(settings: ExperimentSettings) -> list[Cell]:
-    """List each kind of work; one thread alone is for machines that have hardly more."""
+    """List each kind of work; one thread alone is for machines that have hardly more.
+
+    The most threads and those compared with come first, for who has little time.
+    """
     n, n_cores = settings.pick(1_000_000, 20_000), os.cpu_count() or 1
-    sizes = {kind: int(REFINED_SHARE * n) if kind == "refined" else n for kind in KINDS}
-    threads = [1, COMPARED_WITH] if n_cores < THREADS[-1] else [COMPARED_WITH, THREADS[-1]]
+    sizes = (
+        dict.fromkeys(KINDS, n) | {"refined": int(REFINED_SHARE * n)} | dict.fromkeys(MACHINE, 0)
+    )
+    threads = [each for each in THREADS if each <= max(n_cores, COMPARED_WITH)]
+    *others, most = threads[1:] if len(threads) > 2 else threads
+    ordered = sorted({*others, most}, key=lambda each: (each not in (most, COMPARED_WITH), -each))
     return [
-        Cell(LARGE, sizes[kind], 0, f"{kind}, {each} threads") for kind in KINDS for each in threads
+        Cell(LARGE, sizes[kind], 0, f"{kind}, {each} threads") for each in ordered for kind in KINDS
     ]
 
 
@@ -47,12 +57,21 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     With several threads the main one does what is serial, and otherwise waits.
     """
     kind, threads = parts_of(cell.method)
-    network = settings.network(cell.network)
-    work = _work(kind, network, int(threads))
-    work(_sampled(cell.network, min(cell.n_records, 5000), settings))  # compile
-    findings = _sampled(cell.network, cell.n_records, settings)
-    found = [_timed(work, findings) for _ in range(REPEATS.get(kind, 3))]
+    if kind in MACHINE:
+        work = MACHINE[kind](threads)
+        work()
+    else:
+        _compile(kind, cell.network, min(cell.n_records, 5000), settings)
+        findings = _sampled(cell.network, cell.n_records, settings)
+        work = functools.partial(_work(kind, settings.network(cell.network), threads), findings)
+    found = [_timed(work) for _ in range(REPEATS.get(kind, 3))]
     return min(found, key=lambda each: each["wall, s"])
+
+
+@functools.cache
+def _compile(kind: str, name: str, n_records: int, settings: ExperimentSettings) -> None:
+    """Do the work once with few records, so that it is compiled."""
+    _work(kind, settings.network(name), COMPARED_WITH)(_sampled(name, n_records, settings))
 
 
 def parts_of(method: str) -> tuple[str, int]:
@@ -75,10 +94,10 @@ def _work(kind: str, network: NoisyOrNetwork, n_jobs: int) -> Callable[[Findings
     return lambda findings: count_moments(findings, plan, n_jobs=n_jobs)
 
 
-def _timed(work: Callable[[Findings], Any], findings: Findings) -> Quantities:
+def _timed(work: Callable[[], Any]) -> Quantities:
     clocks = time.perf_counter, time.process_time, time.thread_time
     before = [clock() for clock in clocks]
-    work(findings)
+    work()
     wall, processor, serial = (clock() - start for clock, start in zip(clocks, before, strict=True))
     return {"wall, s": wall, "processor, s": processor, "main thread, s": serial}
 
@@ -86,28 +105,53 @@ def _timed(work: Callable[[Findings], Any], findings: Findings) -> Quantities:
 def page(results: Results) -> dict[str, object]:
     """Return the rows of all kinds, and those of what can be said of each."""
     runs = _runs(results)
+    measured = [kind for kind in GOALS if len(_of(kind, runs)) > 1]
     return {
-        "shares": ", ".join(
-            " ".join(_serial(results, kind, runs)[:2])
-            for kind in KINDS
-            if len(_of(kind, runs)) > 1
-        ),
+        "short": _short(results, measured, runs),
         "measured": markdown_table(
             [
                 ["work", "records", "threads", "wall clock, s", "processor, s",
-                 f"times as fast as {COMPARED_WITH}", "main thread of processor"],
+                 f"times as fast as {COMPARED_WITH}", "of what arithmetic gains",
+                 "main thread of processor"],
                 *(_row(results, run, runs) for run in runs),
             ]
         ),
         "serial": markdown_table(
             [
                 ["work", "by the main thread", "by two wall clocks (threads)",
-                 f"{THREADS[-1]} threads against {COMPARED_WITH}, at most", "goal"],
-                *([*_serial(results, kind, runs), _bound(results, kind, runs), str(GOALS[kind])]
-                  for kind in KINDS if _of(kind, runs)),
+                 f"{THREADS[-1]} threads against {COMPARED_WITH}, at most", "measured", "goal"],
+                *([*_serial(results, kind, runs), _bound(results, kind, runs),
+                   _worded(_gain(results, kind, THREADS[-1], runs)), str(goal)]
+                  for kind, goal in GOALS.items() if _of(kind, runs)),
             ]
         ),
     }  # fmt: skip
+
+
+def _short(results: Results, kinds: list[str], runs: list[Run]) -> str:
+    """Return what more threads bring, or where so many were not there, what bounds it."""
+    gains = {kind: _gain(results, kind, THREADS[-1], runs) for kind in (*kinds, *MACHINE)}
+    if any(gains[kind] is None for kind in kinds):
+        shares = ", ".join(" ".join(_serial(results, kind, runs)[:2]) for kind in kinds)
+        return (
+            "the part of the work that one thread does alone, and that bounds what more cores "
+            f"bring: {shares}"
+        )
+    said = ", ".join(f"{kind} {_worded(gain)}" for kind, gain in gains.items())
+    return f"{THREADS[-1]} threads against {COMPARED_WITH}, times as fast: {said}"
+
+
+def _gain(results: Results, kind: str, threads: int, runs: list[Run]) -> float | None:
+    """Return how many times as fast so many threads are as those compared with."""
+    of_kind = _of(kind, runs)
+    if COMPARED_WITH not in of_kind or threads not in of_kind:
+        return None
+    few, many = (results.mean(*of_kind[each], "wall, s") for each in (COMPARED_WITH, threads))
+    return few / many
+
+
+def _worded(gain: float | None) -> str:
+    return "-" if gain is None else f"{gain:.1f}"
 
 
 def _runs(results: Results) -> list[Run]:
@@ -125,12 +169,14 @@ def _row(results: Results, run: Run, runs: list[Run]) -> list[str]:
     wall, processor, serial = (
         results.mean(*run, name) for name in ("wall, s", "processor, s", "main thread, s")
     )
-    others = _of(kind, runs)
-    ratio = "-"
-    if COMPARED_WITH in others:
-        ratio = f"{results.mean(*others[COMPARED_WITH], 'wall, s') / wall:.2f}"
-    share = f"{serial / processor:.1%}" if threads > 1 else "-"
-    return [kind, f"{run[1]:,}", str(threads), f"{wall:.2f}", f"{processor:.2f}", ratio, share]
+    gain, most = (_gain(results, each, threads, runs) for each in (kind, next(iter(MACHINE))))
+    is_compared = gain is not None and most is not None and threads > COMPARED_WITH
+    return [
+        kind, f"{run[1]:,}" if run[1] else "-", str(threads), f"{wall:.2f}", f"{processor:.2f}",
+        "-" if gain is None else f"{gain:.2f}",
+        f"{(gain or 0.0) / (most or 1.0):.0%}" if is_compared else "-",
+        f"{serial / processor:.1%}" if threads > 1 and kind in GOALS else "-",
+    ]  # fmt: skip
 
 
 def _serial(results: Results, kind: str, runs: list[Run]) -> list[str]:

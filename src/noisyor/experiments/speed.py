@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from noisyor.experiments.drawing import curve, picture, records_axis
 from noisyor.experiments.learners import sample_plainly
+from noisyor.experiments.machine import WORDS_OF_ARITHMETIC, arithmetic
 from noisyor.experiments.measures import best_of, in_new_process, seconds
 from noisyor.experiments.results import Cell, Quantities, Results
 from noisyor.experiments.settings import ExperimentSettings
@@ -151,20 +151,9 @@ def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> 
 
 def _words_per_second() -> float:
     """Return how many words all cores combine and count in a second, from the level-1 caches."""
-    from noisyor.moments import count_kernels
-
-    rng = np.random.default_rng(0)
-    small = rng.integers(0, 2**63, (8, 128)).astype(np.uint64)
-    pairs = rng.integers(0, 8, (200_000, 2)).astype(np.int32)
-    cores = os.cpu_count() or 1
-    counts = [np.zeros(len(pairs), dtype=np.uint32) for _ in range(cores)]
-    with ThreadPoolExecutor(cores) as pool:
-
-        def work() -> None:
-            list(pool.map(lambda c: count_kernels.count_pairs(small, 0, 128, pairs, c), counts))
-
-        work()
-        return cores * len(pairs) * 128 / best_of(30, work)
+    work = arithmetic(os.cpu_count() or 1)
+    work()
+    return WORDS_OF_ARITHMETIC / best_of(10, work)
 
 
 def write_records(

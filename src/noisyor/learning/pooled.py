@@ -50,7 +50,7 @@ from noisyor.learning.uncertainty import (
 from noisyor.moments import MomentPlan, Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.parallel import in_threads
+from noisyor.parallel import in_threads, meanwhile
 from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import Schedule
 
@@ -126,9 +126,10 @@ def fit_pairs(
     Where a sensitivity is known, the failure is that of no leak: `methods` goes on from there.
     """
     fixed = fixed.at_leaks(np.zeros(schedule.structure.n_symptoms))
-    fit = PairFit(moments, pair_table(moments.plan, schedule, n_jobs), fixed, n_jobs)
-    fit.run()
-    components, identifiability = find_components(schedule, fixed)
+    with meanwhile(lambda: find_components(schedule, fixed), n_jobs) as left:
+        fit = PairFit(moments, pair_table(moments.plan, schedule, n_jobs), fixed, n_jobs)
+        fit.run()
+        components, identifiability = left()
     return FittedPairs(moments, schedule, fixed, fit, components, identifiability)
 
 

@@ -308,7 +308,7 @@ def _sample(
     weak = BetaPriors.weak(learned, share).believing(fixed)
     every = max(round(totals.n_records / rounds.informed_records), 1)
     information = records.inform(learned, rounds.information_sweeps, settings.rng, every)
-    of_diseases = disease_errors(learned, information, totals, fixed, share)
+    of_diseases = disease_errors(learned, information, totals, fixed, share, settings.n_jobs)
     following, n_sweeps = of_diseases.following, rounds.information_sweeps
     shared = records.share(learned, following, n_sweeps, settings.rng, every)
     errors = of_diseases.together(shared, fixed, structure.edges[:, 0])

@@ -33,8 +33,8 @@ from noisyor.names import Indices
 from noisyor.parallel import in_threads
 from noisyor.parameters import Booleans, Floats
 
-N_PARTS = 24
-"""Into so many parts the rows and the diseases are cut, for threads to share."""
+N_PARTS = 32
+"""Into so many parts the rows and the diseases are cut, for many threads to share evenly."""
 MOST_ITERATIONS = 30
 ENOUGH = 0.2
 """Conjugate gradients go on until the residual has fallen to this part of the first one."""

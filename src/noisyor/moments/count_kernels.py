@@ -19,31 +19,93 @@ Sets = NDArray[np.int32]
 Counts = NDArray[Any]
 
 
+class ColumnSets(NamedTuple):
+    """The sets of a plan, and the order in which their columns are combined.
+
+    A triplet's columns are at hand when it is counted, so it also counts those of its pairs that
+    no triplet before it has counted: it owns them. The pairs that no triplet owns come first.
+    """
+
+    symptoms: Sets
+    pairs: Sets
+    lone_pairs: Sets
+    """Rows of `pairs` that no triplet owns."""
+    triplets: Sets
+    owners: Sets
+    """Rows of `triplets` that own a pair."""
+    owned_pairs: Sets
+    """For each triplet, the rows of its pairs ab, ac and bc; -1 where another one counts it."""
+    plain_triplets: Sets
+    """Rows of `triplets` that own none."""
+    quartets: Sets
+
+
 @kernel
-def count_symptoms(plane: Words, first: int, last: int, symptoms: Sets, counts: Counts) -> None:
-    """Count the set bits of some symptoms."""
+def count_columns(
+    plane: Words, first: int, last: int, most_listed: int, sets: ColumnSets,
+    row: int, symptoms: Counts, pairs: Counts, triplets: Counts, quartets: Counts,
+    near_pairs: Counts, near_triplets: Counts,
+) -> np.int64:  # fmt: skip
+    """Count all sets of a plan, and return the number of findings.
+
+    Pairs and triplets are left out if there are no more findings than `most_listed`: lists of them
+    are shorter. One call does all: between calls threads would wait for Python's lock. Triplets and
+    their pairs, which stand far from each other, are counted in zeros that stay in the caches.
+    """
+    n_findings = count_symptoms(plane, first, last, sets.symptoms, symptoms[row])
+    if n_findings > most_listed:
+        count_pairs(plane, first, last, sets.pairs, sets.lone_pairs, pairs[row])
+        if len(sets.triplets):
+            count_triplets(plane, first, last, sets.triplets, sets.plain_triplets, near_triplets)
+            count_triplets_and_pairs(
+                plane, first, last, sets.triplets, sets.owners, sets.owned_pairs,
+                near_triplets, near_pairs,
+            )  # fmt: skip
+            move_counts(near_triplets, triplets[row])
+            move_counts(near_pairs, pairs[row])
+    # These are few, and no list would be shorter.
+    count_quartets(plane, first, last, sets.quartets, quartets[row])
+    return n_findings
+
+
+@kernel
+def move_counts(near: Counts, counts: Counts) -> None:
+    """Add counts to others, and leave zeros."""
+    for k in range(len(near)):
+        counts[k] += near[k]
+        near[k] = 0
+
+
+@kernel
+def count_symptoms(plane: Words, first: int, last: int, symptoms: Sets, counts: Counts) -> np.int64:
+    """Count the set bits of some symptoms; return how many there are of all."""
+    total = np.uint64(0)
     for k in range(len(symptoms)):
         a = plane[symptoms[k], first:last]
         present = np.uint64(0)
         for word in range(len(a)):
             present += popcount(a[word])
         counts[k] += present
+        total += present
+    return np.int64(total)
 
 
 @kernel
-def count_pairs(plane: Words, first: int, last: int, pairs: Sets, counts: Counts) -> None:
-    """Count the records in which both symptoms are present."""
-    for k in range(len(pairs)):
-        a, b = plane[pairs[k, 0], first:last], plane[pairs[k, 1], first:last]
+def count_pairs(
+    plane: Words, first: int, last: int, pairs: Sets, rows: Sets, counts: Counts
+) -> None:
+    """Count, for some rows of `pairs`, the records in which both symptoms are present."""
+    for row in rows:
+        a, b = plane[pairs[row, 0], first:last], plane[pairs[row, 1], first:last]
         present = np.uint64(0)
         for word in range(len(a)):
             present += popcount(a[word] & b[word])
-        counts[k] += present
+        counts[row] += present
 
 
 @kernel
 def count_triplets(
-    plane: Words, first: int, last: int, triplets: Sets, rows: NDArray[np.int64], counts: Counts
+    plane: Words, first: int, last: int, triplets: Sets, rows: Sets, counts: Counts
 ) -> None:
     """Count, for some rows of `triplets`, the records in which all three symptoms are present."""
     for row in rows:
@@ -61,15 +123,12 @@ def count_triplets_and_pairs(
     first: int,
     last: int,
     triplets: Sets,
-    rows: NDArray[np.int64],
-    owned_pairs: NDArray[np.int32],
+    rows: Sets,
+    owned_pairs: Sets,
     triplet_counts: Counts,
     pair_counts: Counts,
 ) -> None:
-    """Count some triplets together with those of their pairs ab, ac and bc that they own.
-
-    `owned_pairs` has the indices of the three pairs, -1 where another triplet counts it.
-    """
+    """Count some triplets together with those of their pairs ab, ac and bc that they own."""
     for row in rows:
         a, b = plane[triplets[row, 0], first:last], plane[triplets[row, 1], first:last]
         c = plane[triplets[row, 2], first:last]
@@ -246,3 +305,15 @@ def log_ratios(
             q = p * (1.0 - p)
             total += np.log1p(q * second - q * (1.0 - 2.0 * p) * third)
         ratios[row] = total
+
+
+@kernel
+def find_pair_excesses(
+    n_records: int, symptoms: NDArray[np.int64], rows: NDArray[np.int64],
+    both: NDArray[np.int64], excesses: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Fill in (n n_ab - n_a n_b) / ((n - n_a) (n - n_b)) of pairs, `rows` of `symptoms`."""
+    for k in range(len(rows)):
+        a, b = symptoms[rows[k, 0]], symptoms[rows[k, 1]]
+        absent = np.float64(n_records - a) * np.float64(n_records - b)
+        excesses[k] = np.float64(n_records * both[k] - a * b) / absent

@@ -1,8 +1,8 @@
 """A counter of records: block after block, by group, on all cores, in bounded memory.
 
-Rows of one group that stand together are counted where they are; shorter runs, and records that go
-by their ids, are gathered into a plane per group first and counted when it is full (`gathering`).
-Threads count while the next records are being read (`tally`).
+Rows of one group that stand together are counted where they are, short runs of them together; those
+that go by their ids are gathered into a plane per group first and counted when it is full
+(`gathering`). Threads count while the next records are being read (`tally`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -65,7 +65,7 @@ class MomentCounter:
             else:
                 segments = list(row_segments(*origin, block.n_records, self._n_groups))
                 for segment in segments:
-                    self._add_segment(block, segment)
+                    self._tally.add(_slice_of(block, segment))
                 if self._labelled is not None:
                     groups = np.repeat(*np.array([[s.group, s.stop - s.start] for s in segments]).T)
             if self._labelled is not None:
@@ -82,16 +82,6 @@ class MomentCounter:
         if self._n_records > len(self._labels):
             self.check_labels()
         return self._labels.taken(slice(first, self._n_records))
-
-    def _add_segment(self, block: Block, segment: Segment) -> None:
-        first, last = segment.start // 64, words_for(segment.stop)
-        if last - first < self._tally.SHORTEST:
-            self._gathered.add_words(block, segment)
-        else:
-            valid = first_bits(segment.stop - segment.start, last - first)
-            self._tally.add(
-                PlaneSlice(block.present, block.unknown, first, last, valid, segment.group)
-            )
 
     def take(self) -> Moments:
         """Return all counts since the last call."""
@@ -120,6 +110,13 @@ class MomentCounter:
         self.take_label_uses()
         if self._labelled is not None:
             self._labelled.take()
+
+
+def _slice_of(block: Block, segment: Segment) -> PlaneSlice:
+    """Return the words of a block that hold the rows of a segment."""
+    first, last = segment.start // 64, words_for(segment.stop)
+    valid = first_bits(segment.stop - segment.start, last - first)
+    return PlaneSlice(block.present, block.unknown, first, last, valid, segment.group)
 
 
 def aligned(blocks: Iterable[Block], structure: Structure) -> Iterator[Block]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.findings.blocks import BLOCK_RECORDS, Block, Words, first_bits, words_for
-from noisyor.moments.groups import Segment
 from noisyor.moments.tally import PlaneSlice, Tally
 from noisyor.moments.tally_on_card import CardTally
 from noisyor.structure import Structure
@@ -29,7 +28,7 @@ class DealtRun(NamedTuple):
 
 
 class GatheredPlanes:
-    """A plane per group that is filled from short runs of rows or from single records.
+    """A plane per group that is filled from single records.
 
     Threads fill them; who adds records only says where they go.
     """
@@ -75,27 +74,6 @@ class GatheredPlanes:
         for pending in self._pending:
             pending.result()
         self._pending = []
-
-    def add_words(self, block: Block, segment: Segment) -> None:
-        """Add a run of rows, word by word."""
-        group = segment.group
-        words = slice(segment.start // 64, words_for(segment.stop))
-        n_words = words.stop - words.start
-        if words_for(int(self._filled[group])) + n_words > self._most_words:
-            self.flush(group)
-        start = words_for(int(self._filled[group]))
-        target = slice(start, start + n_words)
-
-        def copy() -> None:
-            with self._locks[group]:
-                self._plane(self._present, group, target.stop)[:, target] = block.present[:, words]
-                if block.unknown is not None:
-                    plane = self._plane(self._unknown, group, target.stop)
-                    plane[:, target] = block.unknown[:, words]
-
-        self._work(copy, n_words)
-        self._valid[group, target] = first_bits(segment.stop - segment.start, n_words)
-        self._filled[group] = 64 * target.stop
 
     def add_by_group(self, block: Block, groups: NDArray[np.int64]) -> None:
         """Add records to their groups, a bit each."""

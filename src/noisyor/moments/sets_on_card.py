@@ -10,7 +10,7 @@ from noisyor.gpu import is_simulated
 from noisyor.gpu.arrays import from_card, on_card, zeros_on_card
 from noisyor.moments.moments import Margins, shapes_of
 from noisyor.moments.plan import MomentPlan
-from noisyor.moments.tally import VisitedSets
+from noisyor.moments.tally import visited_sets
 
 TILE = 256
 """Symptoms that stand near each other: sets of the same tiles are counted together."""
@@ -165,10 +165,9 @@ class CardCounts:
 
     def __init__(self, plan: MomentPlan, n_groups: int) -> None:
         self._n_groups, self._plan = n_groups, plan
-        visited = VisitedSets(plan)
-        lone = visited.pair_order[: visited.n_lone_pairs]
-        owned = np.append(visited.pair_order, -1)[visited.owned_pairs]
-        triplets = np.column_stack([np.arange(len(plan.triplets)), owned])
+        visited = visited_sets(plan)
+        lone = visited.lone_pairs
+        triplets = np.column_stack([np.arange(len(plan.triplets)), visited.owned_pairs])
         self._sets = [
             CardSets(sets, targets)
             for sets, targets in (

@@ -6,6 +6,7 @@ findings are unknown.
 """
 
 import functools
+import math
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from noisyor.findings.blocks import Words
 from noisyor.memory import announce
 from noisyor.moments.min_count import QUARTET_SUBSETS
-from noisyor.moments.moments import N_ORDERS, Margins, Moments, counter_type, shapes_of
+from noisyor.moments.moments import Margins, Moments, counter_type, shapes_of
 from noisyor.moments.plan import MomentPlan
-from noisyor.parallel import in_threads
+from noisyor.parallel import in_threads, return_pool, take_pool
 
 IS_MEMBER = np.array([[k in subset for k in range(4)] for subset in QUARTET_SUBSETS])
 """Which symptoms of a quartet are in each subset that its margins count."""
@@ -38,6 +39,22 @@ class PlaneSlice(NamedTuple):
     """One word for each from `first` to `last`, with the bits set that are records."""
     group: int
 
+    @property
+    def n_words(self) -> int:
+        """How many words these are."""
+        return self.last - self.first
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a finding is unknown."""
+        unknown = self.unknown
+        return unknown is not None and bool(unknown[:, self.first : self.last].any())
+
+    @property
+    def n_records(self) -> int:
+        """How many records these are."""
+        return int(np.bitwise_count(self.valid).sum())
+
 
 class Tally:
     """Counts of a plan per group, added to slice by slice.
@@ -47,15 +64,16 @@ class Tally:
     there are several copies of their counts, which are added up in the end.
     """
 
-    SHORTEST = 64
-    """Words of a slice that is better counted where it is, not gathered with others before: a call
-    costs as much as counting some tens of words."""
+    SHORTEST, LONGEST = 64, 128
+    """Words of a slice that is counted by itself. A call costs as much as counting some tens of
+    words: shorter slices of a group wait for each other, and are counted together."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> None:
         self._plan = plan
         self._n_groups = n_groups
         self._n_jobs = n_jobs
-        self._n_copies = -(-4 * n_jobs // n_groups) if n_jobs > 1 else 1
+        # As many counts as slices that are not yet counted: few meet, and no copy is added in vain.
+        self._n_copies = -(-2 * n_jobs // n_groups) if n_jobs > 1 else 1
         _, n_pairs, n_triplets, n_quartets = plan.sizes
         more = f" and {n_quartets:,} quartets" if n_quartets else ""
         announce(
@@ -64,95 +82,104 @@ class Tally:
             "take fewer groups (--groups), or fewer symptoms",
         )
         self._locks = [threading.Lock() for _ in range(n_groups * self._n_copies)]
-        self._pool = ThreadPoolExecutor(n_jobs)
+        self._pool: ThreadPoolExecutor | None = None
         self._pending: deque[Future[None]] = deque()
-        self._n_slices = 0
-        self._sets = VisitedSets(plan)
+        self._n_submitted = 0
+        self._sets = visited_sets(plan)
+        self._workspaces = Workspaces()
         self._start()
 
     def _start(self) -> None:
         rows = self._n_groups * self._n_copies
         self._complete = Accumulator(self._plan, rows, with_margins=False)
         self._partial: Accumulator | None = None
+        self._short: list[list[PlaneSlice]] = [[] for _ in range(self._n_groups)]
+        self._n_short = [0] * self._n_groups
 
     def add(self, part: PlaneSlice) -> None:
         """Count a part, whose arrays must not change any more."""
-        self._n_slices += 1
-        row = part.group + self._n_groups * (self._n_slices % self._n_copies)
-        unknown = part.unknown
-        has_unknown = unknown is not None and unknown[:, part.first : part.last].any()
+        group, n_words = part.group, part.n_words
+        if n_words >= self.SHORTEST:
+            self._submit([part])
+            return
+        if self._n_short[group] + n_words > self.LONGEST:
+            self._submit_short(group)
+        self._short[group].append(part)
+        self._n_short[group] += n_words
+
+    def _submit_short(self, group: int) -> None:
+        parts, self._short[group], self._n_short[group] = self._short[group], [], 0
+        if parts:
+            self._submit(parts)
+
+    def _submit(self, parts: list[PlaneSlice]) -> None:
+        """Have parts of one group counted together."""
+        self._n_submitted += 1
+        row = parts[0].group + self._n_groups * (self._n_submitted % self._n_copies)
+        has_unknown = any(part.has_unknown for part in parts)
         if has_unknown and self._partial is None:
             self._partial = Accumulator(self._plan, len(self._locks), with_margins=True)
         counts = self._partial if has_unknown else self._complete
         assert counts is not None
-        n_records = int(np.bitwise_count(part.valid).sum())
+        n_records = sum(part.n_records for part in parts)
         if counts.must_widen(row, n_records):
             self._wait(0)
             counts.widen()
         counts.records[row] += n_records
         if self._n_jobs == 1:
-            self._count(part, counts, row, n_records)
-        else:
-            self._wait(2 * self._n_jobs - 1)  # so that a reader never outruns the counting
-            self._pending.append(self._pool.submit(self._count, part, counts, row, n_records))
+            self._count(parts, counts, row, n_records)
+            return
+        self._wait(2 * self._n_jobs - 1)  # so that a reader never outruns the counting
+        self._pool = self._pool or take_pool(self._n_jobs)
+        self._pending.append(self._pool.submit(self._count, parts, counts, row, n_records))
 
     def _wait(self, n_left: int) -> None:
         while len(self._pending) > n_left:
             self._pending.popleft().result()
 
-    def _count(self, part: PlaneSlice, counts: "Accumulator", row: int, n_records: int) -> None:
+    def _end(self) -> None:
+        """Wait until all is counted that was submitted."""
+        self._wait(0)
+        if self._pool is not None:
+            return_pool(self._pool, self._n_jobs)
+            self._pool = None
+
+    def _count(
+        self, parts: list[PlaneSlice], counts: "Accumulator", row: int, n_records: int
+    ) -> None:
+        part = parts[0] if len(parts) == 1 else self._workspaces.joined(parts)
         with self._locks[row]:
             if counts.margins:
                 self._count_with_margins(part, counts, row)
                 return
-            n_findings = self._count_symptoms(part, counts, row)
-            if self.listing_is_cheaper(n_findings, n_records, part.last - part.first):
+            most_listed = self._most_listed(n_records, part.n_words)
+            n_findings = self._count_columns(part, counts, row, most_listed)
+            if n_findings <= most_listed:
                 self._count_listed(part, counts, row)
-            else:
-                self._count_columns(part, counts, row)
-            self._count_quartets(part, counts, row)
 
-    def _count_symptoms(self, part: PlaneSlice, counts: "Accumulator", row: int) -> int:
-        """Count single symptoms; return how many findings there were."""
-        from noisyor.moments.count_kernels import count_symptoms
+    def _count_columns(
+        self, part: PlaneSlice, counts: "Accumulator", row: int, most_listed: int = -1
+    ) -> int:
+        from noisyor.moments.count_kernels import count_columns
 
-        found = np.zeros(len(self._sets.symptoms), dtype=np.int64)
-        count_symptoms(part.present, part.first, part.last, self._sets.symptoms, found)
-        symptoms = counts.present[0]
-        symptoms[row] += found.astype(symptoms.dtype)
-        return int(found.sum())
+        span = part.present, part.first, part.last
+        near = self._workspaces.zeros(len(self._plan.pairs), len(self._plan.triplets))
+        return int(count_columns(*span, most_listed, self._sets, row, *counts.present, *near))
 
-    def _count_columns(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
-        from noisyor.moments import count_kernels as kernels
+    def _most_listed(self, n_records: int, n_words: int) -> int:
+        """Return with how many findings every pair of a record's findings is looked up.
 
-        sets, span = self._sets, (part.present, part.first, part.last)
-        _, pairs, triplets, _ = (present[row] for present in counts.present)
-        n_lone = sets.n_lone_pairs
-        kernels.count_pairs(*span, sets.pairs[:n_lone], pairs[:n_lone])
-        kernels.count_triplets(*span, sets.triplets, sets.plain_triplets, triplets)
-        kernels.count_triplets_and_pairs(
-            *span, sets.triplets, sets.owners, sets.owned_pairs, triplets, pairs
-        )
-
-    def _count_quartets(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
-        """Combine the columns of each quartet: these are few, and no list would be shorter."""
-        from noisyor.moments.count_kernels import count_quartets
-
-        if len(self._sets.quartets):
-            span = part.present, part.first, part.last
-            count_quartets(*span, self._sets.quartets, counts.present[3][row])
-
-    def listing_is_cheaper(self, n_findings: int, n_records: int, n_words: int) -> bool:
-        """Compare looking up every pair of a record's findings with combining all columns."""
+        With more, combining all columns is cheaper.
+        """
         n_symptoms = self._plan.structure.n_symptoms
         most_are_wanted = 2 * len(self._plan.symptoms) > n_symptoms
         # A table of the pairs of more symptoms would take over 256 MB.
         if not n_records or not most_are_wanted or n_symptoms > 8192:
-            return False
-        listed = n_findings * n_findings / n_records * LISTED_PAIR_SECONDS
+            return -1
         n_sets = len(self._plan.pairs) + 1.5 * len(self._plan.triplets)
         # Time of one thread to combine and count a word of columns (`noisyor reproduce speed`).
-        return listed < n_sets * n_words * 0.2e-9
+        combined = n_sets * n_words * 0.2e-9
+        return math.ceil(math.sqrt(combined * n_records / LISTED_PAIR_SECONDS)) - 1
 
     def _count_listed(self, part: PlaneSlice, counts: "Accumulator", row: int) -> None:
         from noisyor.findings.bit_kernels import list_bits
@@ -185,9 +212,7 @@ class Tally:
         assert part.unknown is not None
         known = np.zeros_like(part.present)
         np.bitwise_and(~part.unknown[:, words], part.valid, out=known[:, words])
-        self._count_symptoms(part, counts, row)
         self._count_columns(part, counts, row)
-        self._count_quartets(part, counts, row)
         span = part.first, part.last
         kernels.count_symptoms(known, *span, sets.symptoms, symptoms)
         kernels.count_pair_margins(part.present, known, *span, sets.pairs, pairs)
@@ -199,8 +224,10 @@ class Tally:
 
     def take(self) -> Moments:
         """Return the counts with the pairs in the plan's order, and start with none."""
-        self._wait(0)
-        asked = self._plan, self._sets.pair_order, self._n_groups, self._n_jobs
+        for group in range(self._n_groups):
+            self._submit_short(group)
+        self._end()
+        asked = self._plan, self._n_groups, self._n_jobs
         total = self._complete.moments(*asked)
         if self._partial is not None:
             total += self._partial.moments(*asked)
@@ -209,12 +236,63 @@ class Tally:
 
     def discard(self) -> None:
         """Forget all counts."""
-        self._wait(0)
+        self._end()
         self._start()
 
 
+class Workspaces:
+    """Where threads put slices side by side, and count: memory of each, which is used again."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def zeros(self, *sizes: int) -> list[NDArray[np.uint32]]:
+        """Return arrays of zeros; whoever changes them makes them zeros again."""
+        try:
+            found: list[NDArray[np.uint32]] = self._of_thread.zeros
+        except AttributeError:
+            found = [np.zeros(size, dtype=np.uint32) for size in sizes]
+            self._of_thread.zeros = found
+        return found
+
+    def joined(self, parts: list[PlaneSlice]) -> PlaneSlice:
+        """Return slices of one group as one; it holds until the next call of this thread."""
+        n_words = sum(part.n_words for part in parts)
+        # A loop over a few whole vectors is faster than one that ends within a vector.
+        width = _up_to(n_words, 4 if n_words <= 4 else 16)
+        present = self._filled("present", [part.present for part in parts], parts, width)
+        unknown = None
+        if any(part.unknown is not None for part in parts):
+            unknown = self._filled("unknown", [part.unknown for part in parts], parts, width)
+        valid = np.zeros(width, dtype=np.uint64)
+        valid[:n_words] = np.concatenate([part.valid for part in parts])
+        return PlaneSlice(present, unknown, 0, width, valid, parts[0].group)
+
+    def _filled(
+        self, name: str, planes: list[Words | None], parts: list[PlaneSlice], width: int
+    ) -> Words:
+        """Return the parts' words of some planes; none are set where there is no plane."""
+        n_symptoms = len(parts[0].present)
+        memory = getattr(self._of_thread, name, None)
+        if memory is None or len(memory) < n_symptoms * width:
+            memory = np.empty(n_symptoms * width, dtype=np.uint64)
+            setattr(self._of_thread, name, memory)
+        filled, start = memory[: n_symptoms * width].reshape(n_symptoms, width), 0
+        for plane, part in zip(planes, parts, strict=True):
+            stop = start + part.n_words
+            filled[:, start:stop] = 0 if plane is None else plane[:, part.first : part.last]
+            start = stop
+        filled[:, start:] = 0
+        filled.flags.writeable = False  # like planes of blocks, for which kernels are compiled
+        return filled
+
+
+def _up_to(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
 class Accumulator:
-    """Counts per group; pairs stand in the order in which they are visited."""
+    """Counts per group, of which there may be several copies."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, *, with_margins: bool) -> None:
         shapes, dtype = shapes_of(plan, n_groups), counter_type(0)
@@ -234,56 +312,48 @@ class Accumulator:
         self.present = [counts.astype(np.uint64) for counts in self.present]
         self.margins = [counts.astype(np.uint64) for counts in self.margins]
 
-    def moments(
-        self, plan: MomentPlan, pair_order: NDArray[np.int64], n_groups: int, n_jobs: int
-    ) -> Moments:
-        """Return the counts with the pairs in the plan's order; to be asked once."""
-        records, *counts = (
-            _joined(each, n_groups) for each in (self.records, *self.present, *self.margins)
+    def moments(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> Moments:
+        """Return the counts, those of copies added up."""
+        records = self.records.reshape(-1, n_groups).sum(axis=0)
+        dtype = counter_type(int(records.max(initial=0)))
+        present, margins = (
+            tuple(_joined(each, n_groups, dtype, n_jobs) for each in counts)
+            for counts in (self.present, self.margins)
         )
-
-        def arrange(group: NDArray[Any]) -> None:
-            group[pair_order] = group.copy()
-
-        for pairs in counts[
-            1::N_ORDERS
-        ]:  # some at a time: a second copy of all would double the memory
-            in_threads(arrange, list(pairs), n_jobs)
-        margins = Margins(*counts[N_ORDERS:]) if counts[N_ORDERS:] else None
-        return Moments(plan, records, tuple(counts[:N_ORDERS]), margins)
+        return Moments(plan, records, present, Margins(*margins) if margins else None)
 
 
-def _joined(counts: NDArray[Any], n_groups: int) -> NDArray[Any]:
+def _joined(counts: NDArray[Any], n_groups: int, dtype: Any, n_jobs: int) -> NDArray[Any]:
     """Add up the copies of each group's counts."""
     if len(counts) == n_groups:
         return counts
     copies = counts.reshape(len(counts) // n_groups, n_groups, *counts.shape[1:])
-    return np.asarray(copies.sum(axis=0, dtype=np.int64))
+    total = np.empty(copies.shape[1:], dtype=dtype)
+
+    def add_up(group: int) -> None:
+        copies[:, group].sum(axis=0, out=total[group])
+
+    in_threads(add_up, range(n_groups), n_jobs)
+    return total
 
 
-class VisitedSets:
-    """The sets of a plan in the order in which columns are combined.
+def visited_sets(plan: MomentPlan) -> Any:
+    """Return the `ColumnSets` of a plan: in the order in which columns are combined."""
+    from noisyor.moments.count_kernels import ColumnSets
 
-    A triplet's columns are at hand when it is counted, so it also counts those of its pairs that
-    no triplet before it has counted: it owns them. The pairs that no triplet owns come first.
-    """
-
-    def __init__(self, plan: MomentPlan) -> None:
-        self.symptoms = plan.symptoms.astype(np.int32)
-        self.triplets = plan.triplets.astype(np.int32)
-        self.quartets = plan.quartets.astype(np.int32)
-        # The last to write its number is the first triplet that has a pair.
-        first_at, backwards = np.full(len(plan.pairs), -1), plan.triplet_rows.ravel()[::-1]
-        first_at[backwards] = np.arange(len(backwards))[::-1]
-        lone, owned = np.flatnonzero(first_at < 0), np.flatnonzero(first_at >= 0)
-        self.n_lone_pairs = len(lone)
-        self.pair_order = np.concatenate([lone[_tile_order(plan.pairs[lone])], owned])
-        self.pairs = plan.pairs[self.pair_order].astype(np.int32)
-        self.owned_pairs = np.full(plan.triplet_rows.shape, -1, dtype=np.int32)
-        self.owned_pairs.ravel()[first_at[owned]] = len(lone) + np.arange(len(owned))
-        is_owner = (self.owned_pairs >= 0).any(axis=1)
-        self.owners = np.flatnonzero(is_owner)
-        self.plain_triplets = np.flatnonzero(~is_owner)
+    # The last to write its number is the first triplet that has a pair.
+    first_at, backwards = np.full(len(plan.pairs), -1), plan.triplet_rows.ravel()[::-1]
+    first_at[backwards] = np.arange(len(backwards))[::-1]
+    lone, owned = np.flatnonzero(first_at < 0), np.flatnonzero(first_at >= 0)
+    owned_pairs = np.full(plan.triplet_rows.shape, -1, dtype=np.int32)
+    owned_pairs.ravel()[first_at[owned]] = owned
+    is_owner = (owned_pairs >= 0).any(axis=1)
+    return ColumnSets(
+        plan.symptoms.astype(np.int32), plan.pairs.astype(np.int32),
+        lone[_tile_order(plan.pairs[lone])].astype(np.int32), plan.triplets.astype(np.int32),
+        np.flatnonzero(is_owner).astype(np.int32), owned_pairs,
+        np.flatnonzero(~is_owner).astype(np.int32), plan.quartets.astype(np.int32),
+    )  # fmt: skip
 
 
 def _tile_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:

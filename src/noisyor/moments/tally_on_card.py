@@ -110,9 +110,6 @@ class Buffer:
 class CardTally:
     """Counts of a plan per group, added to slice by slice; as `Tally`, but on the card."""
 
-    SHORTEST = 1
-    """Words of a slice that is better counted where it is: here all are sent anyway."""
-
     def __init__(
         self, plan: MomentPlan, n_groups: int, n_jobs: int, n_words: int | None = None
     ) -> None:

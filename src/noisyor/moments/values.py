@@ -28,6 +28,9 @@ from noisyor.network import NoisyOrNetwork
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+MOST_WHOLE = 1 << 31
+"""Of fewer records products of two counts are whole numbers of 64 bits."""
+
 
 @dataclass(frozen=True)
 class SetValues:
@@ -77,18 +80,24 @@ def check_valued(plan: MomentPlan, order: int) -> None:
 
 
 def values_from_counts(
-    n: Integers, singles: list[Integers], pairs: list[Integers], triplets: Integers | None
-) -> SetValues:
-    """Take counts of records (all known), and of those with a, b, c, ab, ac, bc and abc."""
+    n: Integers, singles: list[Integers], pairs: list[Integers], triplets: Integers | None,
+    excesses: Floats | None = None,
+) -> SetValues:  # fmt: skip
+    """Take counts of records (all known), and of those with a, b, c, ab, ac, bc and abc.
+
+    `excesses` are those of ab, ac and bc, in columns, where they are known.
+    """
     numbers = n.astype(np.float64)
     with np.errstate(all="ignore"):
         absent = [numbers - count for count in singles]
         odds = np.column_stack([single / a for single, a in zip(singles, absent, strict=True)])
         positions = [(0, 1), (0, 2), (1, 2)]
-        excesses = [
-            _covariance(n, singles[i], singles[j], both) / (absent[i] * absent[j])
-            for (i, j), both in zip(positions, pairs, strict=False)
-        ]
+        if excesses is None:
+            columns = [
+                _covariance(n, singles[i], singles[j], both) / (absent[i] * absent[j])
+                for (i, j), both in zip(positions, pairs, strict=False)
+            ]
+            excesses = np.column_stack(columns) if columns else np.empty((len(n), 0))
         third = np.zeros(len(n))
         if triplets is not None:
             product = absent[0] * absent[1] * absent[2]
@@ -96,8 +105,7 @@ def values_from_counts(
         # Inclusion and exclusion in whole numbers: exact where a symptom is always or never there.
         none = n - sum(singles) + sum(pairs) - (0 if triplets is None else triplets)
         all_absent = none / numbers
-    stacked = np.column_stack(excesses) if excesses else np.empty((len(n), 0))
-    return SetValues(numbers, odds, stacked, third, all_absent)
+    return SetValues(numbers, odds, excesses, third, all_absent)
 
 
 def pair_excesses(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
@@ -107,12 +115,26 @@ def pair_excesses(n: Integers, a: Integers, b: Integers, both: Integers) -> Floa
         return np.asarray(_covariance(n, a, b, both) / (without_a * without_b))
 
 
+def pair_excesses_among(
+    n_records: int, symptoms: Integers, rows: Integers, both: Integers
+) -> Floats:
+    """Return c of pairs of which all records are known: `rows` are those of their symptoms."""
+    from noisyor.moments.count_kernels import find_pair_excesses
+
+    if n_records >= MOST_WHOLE:
+        a, b = symptoms[rows].T
+        return pair_excesses(np.broadcast_to(np.int64(n_records), len(both)), a, b, both)
+    excesses = np.empty(len(both))
+    find_pair_excesses(n_records, symptoms, rows, both, excesses)
+    return excesses
+
+
 def _covariance(n: Integers, a: Integers, b: Integers, both: Integers) -> Floats:
     """Return n * n_ab - n_a * n_b, without rounding where the squares of n fit 64 bits."""
     n = n[:1] if n.strides == (0,) else n  # the same for all sets
     most = n.max(initial=0)
     # Whole numbers up to 2^53 are exact in floating point too, and quicker.
-    wide: Any = np.float64 if most < 1 << 26 else np.int64 if most < 1 << 31 else np.longdouble
+    wide: Any = np.float64 if most < 1 << 26 else np.int64 if most < MOST_WHOLE else np.longdouble
     n_, a_, b_, both_ = (each.astype(wide) for each in (n, a, b, both))
     return np.asarray(n_ * both_ - a_ * b_, dtype=np.float64)
 
