@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,20 +75,31 @@ def _is_number(value: object) -> bool:
     return is_number and not isinstance(value, bool)
 
 
+class AnswerOptions(TypedDict, total=False):
+    """What else answers have, and who works."""
+
+    with_bounds: bool
+    with_causes: bool
+    n_jobs: int | None
+    progress: Callable[[int], None] | None
+    rows: Floats | None
+    """Covariates of the people whose records these are, if known."""
+
+
 def answer_all(
-    network: NoisyOrNetwork,
-    records: Records,
-    request: Request,
-    *,
-    with_bounds: bool = False,
-    with_causes: bool = False,
-    n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    rows: Floats | None = None,
+    network: NoisyOrNetwork, records: Records, request: Request, **options: Unpack[AnswerOptions]
 ) -> Answers:
-    """Let threads answer all records, of people with these rows of covariates, if known."""
+    """Answer all records."""
+    return begin_answers(network, records, request, **options)()
+
+
+def begin_answers(
+    network: NoisyOrNetwork, records: Records, request: Request, **options: Unpack[AnswerOptions]
+) -> Callable[[], Answers]:
+    """Let a card begin with the records, where there is one; return what lets threads finish."""
     structure, n = network.structure, len(records.weights)
-    n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
+    with_causes, rows = options.get("with_causes", False), options.get("rows")
+    n_causes, n_bounds = n if with_causes else 0, n if options.get("with_bounds", False) else 0
     answers = Answers(
         np.empty((n, structure.n_diseases)), np.full(n, np.nan), np.full(n, np.nan),
         np.full(n, np.nan), np.full(n, REFUSED, dtype=np.int8), np.full(n, np.nan),
@@ -100,27 +111,18 @@ def answer_all(
     if rows is not None:
         make = partial(MixedAnswering, rows=rows)
     work = make(network, records, request, answers)
+    solving = None
     may_solve = make is Answering and not with_causes and request.method in (AUTO, EXACT)
     if request.card is not None and may_solve:
-        operations = request.budget * OPERATIONS_PER_SECOND
-        work.is_done = request.card.solve(records, operations, answers)
+        solving = request.card.begin(records, request.budget * OPERATIONS_PER_SECOND, answers)
 
-    def answer_chunk(first: int) -> None:
-        last = min(first + ANSWERED_TOGETHER, n)
-        work.answer(first, last)
-        if progress is not None:
-            progress(last - first)
-
-    if work.is_done.all():
-        if progress is not None:
-            progress(n)
+    def finish() -> Answers:
+        if solving is not None:
+            work.is_done = solving.finish()
+        work.answer_all(options.get("n_jobs"), options.get("progress"))
         return answers
-    try:
-        in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
-    except BaseException:
-        work.is_stopped.set()  # threads end with the record they are at
-        raise
-    return answers
+
+    return finish
 
 
 class Answering:
@@ -134,6 +136,26 @@ class Answering:
         self.is_done = np.zeros(len(records.weights), dtype=np.bool_)
         """Records that a card has answered."""
         self.is_stopped = threading.Event()
+
+    def answer_all(self, n_jobs: int | None, progress: Callable[[int], None] | None) -> None:
+        """Let threads fill in all answers that are not there."""
+        n = len(self.is_done)
+
+        def answer_chunk(first: int) -> None:
+            last = min(first + ANSWERED_TOGETHER, n)
+            self.answer(first, last)
+            if progress is not None:
+                progress(last - first)
+
+        if self.is_done.all():
+            if progress is not None:
+                progress(n)
+            return
+        try:
+            in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
+        except BaseException:
+            self.is_stopped.set()  # threads end with the record they are at
+            raise
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""

@@ -1,7 +1,9 @@
 """posterior and posteriors: which diseases, given these findings?"""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +18,7 @@ from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
-from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
+from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, begin_answers, make_request
 from noisyor.inference.answers_on_card import card_for
 from noisyor.inference.doubts import doubts_of, flagged_by
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
@@ -391,16 +393,29 @@ def iter_posteriors(
 ) -> Iterator[Posteriors]:
     """Give the posteriors of block after block; `rows` has the covariates of all records."""
     start = request.first
+    # A card has begun with the next block when what it has found of one is taken.
+    n_ahead, begun = 0 if request.card is None else 1, deque[Callable[[], Posteriors]]()
     for block in blocks:
         here = slice(request.first - start, request.first - start + block.n_records)
         records = block_records(block)
-        found = answer_all(
+        finish = begin_answers(
             network, records, request, n_jobs=n_jobs, progress=progress,
             rows=None if rows is None else rows[here],
         )  # fmt: skip
-        flags = doubts_of(network, records, found.probabilities)
-        yield Posteriors(network.structure, *found[:6], flags)
+        begun.append(partial(_finished, network, records, finish))
         request = request._replace(first=request.first + block.n_records)
+        if len(begun) > n_ahead:
+            yield begun.popleft()()
+    while begun:
+        yield begun.popleft()()
+
+
+def _finished(
+    network: NoisyOrNetwork, records: Records, finish: Callable[[], Answers]
+) -> Posteriors:
+    found = finish()
+    flags = doubts_of(network, records, found.probabilities)
+    return Posteriors(network.structure, *found[:6], flags)
 
 
 def effects_of(network: NoisyOrNetwork) -> Effects:

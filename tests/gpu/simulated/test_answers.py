@@ -19,7 +19,7 @@ from noisyor.inference.flat import block_records, list_records
 @pytest.fixture(autouse=True)
 def few_blocks(monkeypatch):
     """Let few threads work on small records: each of them is one of Python's."""
-    monkeypatch.setattr(answers_on_card, "BLOCKS_OF_MULTIPROCESSOR", 2)
+    monkeypatch.setattr(answers_on_card, "GROUPS_OF_MULTIPROCESSOR", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -77,10 +77,17 @@ class Counted(CardSolver):
 
     n_done = 0
 
-    def solve(self, *arguments):
-        is_done = super().solve(*arguments)
-        self.n_done += int(is_done.sum())
-        return is_done
+    def begin(self, *arguments):
+        solving = super().begin(*arguments)
+        finish = solving.finish
+
+        def finish_and_count():
+            is_done = finish()
+            self.n_done += int(is_done.sum())
+            return is_done
+
+        solving.finish = finish_and_count
+        return solving
 
 
 def both_ways(network, findings, card, budget=0.1):
