@@ -185,7 +185,8 @@ def weight_of(leaks, state, n_present, left_out):
 @device_function
 def with_zero(number, bit):
     """Return a number into whose bits a 0 is inserted."""
-    return ((number >> bit) << (bit + 1)) | (number & ((1 << bit) - 1))
+    below = (np.uint32(1) << np.uint32(bit)) - np.uint32(1)
+    return np.uint32(number + (number & ~below))
 
 
 @device_function
@@ -225,15 +226,19 @@ def pass_disease(t, is_back, n_states, group, lane, n_lanes, vector, other, spac
     """
     disease, bits = space.several[group, t], space.bits[group, t]
     p, f, g = space.numbers[group, t, 0], space.numbers[group, t, 1], space.numbers[group, t, 2]
-    low, high, rest = bits & 15, bits >> 4 & 15, bits >> 8
+    # Numbers without a sign are indices as they are: others might count from the end.
+    low, high, rest = np.uint32(bits & 15), np.uint32(bits >> 4 & 15), bits >> 8
     if rest != 0:
         fire_others(
             vector, other, rest, space.failures[group], disease, n_states, is_back, lane, n_lanes
         )
-    within, without, step = 0.0, 0.0, n_states >> 2
-    for quarter in range(lane, step, n_lanes):
-        none = with_zero(with_zero(quarter, low), high)
-        one, two, both = none | 1 << low, none | 1 << high, none | 1 << low | 1 << high
+    within, without, step = 0.0, 0.0, np.uint32(n_states >> 2)
+    two_steps, three, before = step + step, step + step + step, space.before[group]
+    first_bit, second_bit = np.uint32(1) << low, np.uint32(1) << high
+    for quarter in range(np.uint32(lane), step, np.uint32(n_lanes)):
+        none = np.uint32(with_zero(with_zero(quarter, low), high))
+        one, two = np.uint32(none | first_bit), np.uint32(none | second_bit)
+        both = np.uint32(one | second_bit)
         a, b, c, d = vector[none], vector[one], vector[two], vector[both]
         w, x, y, z = a, b, c, d
         if rest != 0:
@@ -242,15 +247,13 @@ def pass_disease(t, is_back, n_states, group, lane, n_lanes, vector, other, spac
         y, z = fire(y, z, f, is_back)
         w, y = fire(w, y, g, is_back)
         x, z = fire(x, z, g, is_back)
-        at = t * n_states + quarter
+        at = np.uint32(t * n_states + quarter)
         if is_back:
-            i, j = space.before[group, at], space.before[group, at + step]
-            k, m = space.before[group, at + 2 * step], space.before[group, at + 3 * step]
+            i, j, k, m = before[at], before[at + step], before[at + two_steps], before[at + three]
             without += i * a + j * b + k * c + m * d
             within += i * w + j * x + k * y + m * z
         else:
-            space.before[group, at], space.before[group, at + step] = a, b
-            space.before[group, at + 2 * step], space.before[group, at + 3 * step] = c, d
+            before[at], before[at + step], before[at + two_steps], before[at + three] = a, b, c, d
         vector[none], vector[one] = (1.0 - p) * a + p * w, (1.0 - p) * b + p * x
         vector[two], vector[both] = (1.0 - p) * c + p * y, (1.0 - p) * d + p * z
     wait_for_lanes()
