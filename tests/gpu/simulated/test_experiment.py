@@ -8,7 +8,7 @@ from noisyor.experiments import ExperimentSettings, gpu, reproduce
 from noisyor.experiments.results import Cell
 
 METHODS = [
-    ("peak, copying", 0),
+    ("peak, copying", 0), ("peak, bringing here", 0), ("peak, counting bits", 0),
     ("kept, all coupled pairs", 100), ("count, all coupled pairs", 100),
     ("file, all coupled pairs", 40), ("rounds, sampled", 10), ("fit, refined", 60),
     ("fit, refined", 90), ("diagnose, 1 present", 2),
