@@ -20,7 +20,6 @@ from noisyor.gpu.lane_kernels import (
     lanes_where,
     largest_of_lanes,
     set_at_once,
-    smallest_of_lanes,
     wait_for_lanes,
 )
 
@@ -77,7 +76,7 @@ def explain(net, records, record, n_findings, lane, workspace):
             disease = after(disease, lane)
         if best_odds < largest_of_lanes(best_odds):
             best = AFTER_ALL
-        best = smallest_of_lanes(best)
+        best = -largest_of_lanes(-np.int64(best))  # the first of those that are as probable
         if best == AFTER_ALL:
             return
         turn_bit(workspace.on, np.uint32(best), True, lane)

@@ -70,16 +70,6 @@ def largest_of_lanes(value):
     return max(value, cuda.shfl_xor_sync(ALL, value, 1))
 
 
-@_simulated_by(simulated.smallest_of_lanes)
-def smallest_of_lanes(value):
-    """Return the smallest value."""
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 16))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 8))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 4))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 2))
-    return min(value, cuda.shfl_xor_sync(ALL, value, 1))
-
-
 @_simulated_by(simulated.lanes_where)
 def lanes_where(is_true):
     """Return the lanes whose value is true, a bit each."""

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,51 +75,66 @@ def _is_number(value: object) -> bool:
     return is_number and not isinstance(value, bool)
 
 
-class AnswerOptions(TypedDict, total=False):
-    """What else answers have, and who works."""
-
-    with_bounds: bool
-    with_causes: bool
-    n_jobs: int | None
-    progress: Callable[[int], None] | None
-    rows: Floats | None
-    """Covariates of the people whose records these are, if known."""
-
-
 def answer_all(
-    network: NoisyOrNetwork, records: Records, request: Request, **options: Unpack[AnswerOptions]
+    network: NoisyOrNetwork,
+    records: Records,
+    request: Request,
+    *,
+    with_bounds: bool = False,
+    with_causes: bool = False,
+    n_jobs: int | None = None,
 ) -> Answers:
     """Answer all records."""
-    return begin_answers(network, records, request, **options)()
+    n = len(records.weights)
+    answers = new_answers(network, n, with_bounds=with_bounds, with_causes=with_causes)
+    return begin_answers(network, records, request, n_jobs=n_jobs, answers=answers)()
 
 
-def begin_answers(
-    network: NoisyOrNetwork, records: Records, request: Request, **options: Unpack[AnswerOptions]
-) -> Callable[[], Answers]:
-    """Let a card begin with the records, where there is one; return what lets threads finish."""
-    structure, n = network.structure, len(records.weights)
-    with_causes, rows = options.get("with_causes", False), options.get("rows")
-    n_causes, n_bounds = n if with_causes else 0, n if options.get("with_bounds", False) else 0
-    answers = Answers(
+def new_answers(
+    network: NoisyOrNetwork, n: int, *, with_bounds: bool = False, with_causes: bool = False
+) -> Answers:
+    """Return room for the answers to so many records, to be filled in."""
+    structure = network.structure
+    n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
+    return Answers(
         np.empty((n, structure.n_diseases)), np.full(n, np.nan), np.full(n, np.nan),
         np.full(n, np.nan), np.full(n, REFUSED, dtype=np.int8), np.full(n, np.nan),
         np.zeros((n_causes, structure.n_edges)), np.zeros((n_causes, structure.n_symptoms)),
         np.full((n_bounds, structure.n_diseases), np.nan),
         np.full((n_bounds, structure.n_diseases), np.nan),
     )  # fmt: skip
+
+
+def begin_answers(
+    network: NoisyOrNetwork,
+    records: Records,
+    request: Request,
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    rows: Floats | None = None,
+    answers: Answers | None = None,
+) -> Callable[[], Answers]:
+    """Let a card begin with the records, where there is one; return what lets threads finish.
+
+    `rows` are the covariates of the people whose records these are, if known; the answers are
+    filled in where there is room for them.
+    """
+    if answers is None:
+        answers = new_answers(network, len(records.weights))
     make: Callable[..., Answering] = Answering if network.is_independent else MixedAnswering
     if rows is not None:
         make = partial(MixedAnswering, rows=rows)
     work = make(network, records, request, answers)
     solving = None
-    may_solve = make is Answering and not with_causes and request.method in (AUTO, EXACT)
+    may_solve = make is Answering and not len(answers.caused) and request.method in (AUTO, EXACT)
     if request.card is not None and may_solve:
         solving = request.card.begin(records, request.budget * OPERATIONS_PER_SECOND, answers)
 
     def finish() -> Answers:
         if solving is not None:
             work.is_done = solving.finish()
-        work.answer_all(options.get("n_jobs"), options.get("progress"))
+        work.answer_all(n_jobs, progress)
         return answers
 
     return finish

@@ -3,6 +3,8 @@
 It solves what it can and says what that was; the rest is for the processor.
 """
 
+import functools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -174,18 +176,30 @@ class Solving:
 
 
 class Part:
-    """Some of these records, on their way here in a batch."""
+    """Some of these records, on their way here in a batch.
+
+    A thread waits for them and writes them where they stay: meanwhile more can be sent.
+    """
 
     def __init__(self, batch: "Batch", solving: Solving, chosen: NDArray[np.int64]) -> None:
         self._batch, self._solving, self._chosen = batch, solving, chosen
-        self._is_finished = False
+        self._taken = _taking_thread().submit(self._take)
 
     def finish(self) -> None:
-        """Wait until they are here, and write them where they stay."""
-        if not self._is_finished:
-            self._is_finished = True
-            self._batch.is_here.synchronize()
-            self._solving.take(self._chosen, self._batch.here)
+        """Wait until they are where they stay."""
+        self._taken.result()
+
+    def _take(self) -> None:
+        from numba import cuda
+
+        cuda.current_context()  # which each thread has to ask for before it waits for the card
+        self._batch.is_here.synchronize()
+        self._solving.take(self._chosen, self._batch.here)
+
+
+@functools.cache
+def _taking_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1)
 
 
 class Batch:
