@@ -3,7 +3,6 @@
 import numpy as np
 
 from noisyor.em.card_workspace_kernels import (
-    after,
     gather,
     has_bit,
     label_of,
@@ -16,6 +15,7 @@ from noisyor.em.sampling_kernels import NOTHING
 from noisyor.gpu.lane_kernels import (
     LANES,
     add_at_once,
+    after,
     device_function,
     lanes_where,
     largest_of_lanes,

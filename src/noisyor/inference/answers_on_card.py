@@ -23,7 +23,7 @@ MOST_CELLS = 1 << 18
 """So are those with more than this: states, times diseases that could explain several findings."""
 LEAST_OPERATIONS = 3.0 * 2.0**MOST_PRESENT * MOST_PRESENT
 """What a record may take on the processor so that none of these is refused there."""
-GROUPS_OF_MULTIPROCESSOR = 24
+GROUPS_OF_MULTIPROCESSOR = 32
 """As many as its registers are enough for: a record waits for memory most of the time..."""
 THREADS = 32 if not is_simulated() else 2
 """... and its threads, which are one warp, for each other."""
@@ -100,6 +100,7 @@ class CardSolver:
 
     def _launch(self, given: Any, most_present: int, batch: "Batch") -> None:
         """Let the card solve records that were sent, once they are there."""
+        from noisyor.gpu.fill_kernels import fill_zeros
         from noisyor.inference.card_kernels import Constants, solving_kernel
 
         net, width = self._net, 1 << most_present
@@ -108,6 +109,7 @@ class CardSolver:
             8.0 + float(np.max(-net.log_absent, initial=0.0)) * len(net.leaks),
         )
         batch.is_there.wait(self._stream)
+        fill_zeros[1, THREADS, self._stream](self._space.taken)
         near_bytes = 8 * (2 * width + 4 * MOST_PRESENT)
         shape = len(self._space.masks), THREADS, self._stream, near_bytes
         solving_kernel(MOST_PRESENT)[shape](
@@ -269,4 +271,5 @@ def new_space(net: FlatNetwork, n_groups: int) -> Any:
         rows(n), rows(n), rows(n, dtype=np.int32), rows(k, n), rows(k, dtype=np.int32),
         rows(n, dtype=np.int32), rows(n, dtype=np.int32), rows(n, 3),
         rows(min(MOST_CELLS, n << k)), rows(k, most_parents), rows(k, 2, most_parents),
+        zeros_on_card(1, np.int64),
     )  # fmt: skip

@@ -17,9 +17,14 @@ import numpy as np
 from numba import cuda, float64
 
 from noisyor.gpu.lane_kernels import (
+    Lane,
+    add_at_once,
+    after,
     device_function,
+    first_lanes,
     global_function,
     lanes_where,
+    log,
     popcount,
     sum_of_lanes,
     wait_for_lanes,
@@ -28,8 +33,11 @@ from noisyor.gpu.translating import Translator
 from noisyor.inference import record_kernels
 from noisyor.inference.piece_kernels import SMALLEST_NORMAL
 
-MOST_REGISTERS = 80
+MOST_REGISTERS = 64
 """Of a thread: with more, fewer groups work at a time."""
+
+
+weigh = Translator({}).function(record_kernels.weigh)
 
 
 class CardRecords(NamedTuple):
@@ -69,6 +77,8 @@ class Space(NamedTuple):
     """By finding and its parents: P(the disease causes it), if it was merged with the leak."""
     behind: Any
     """Two rows for each finding: what the merged diseases behind each do."""
+    taken: Any
+    """One number: the records that groups have taken."""
 
 
 class SolvedRecords(NamedTuple):
@@ -93,80 +103,122 @@ class Constants(NamedTuple):
 
 
 @device_function
-def list_findings(net, records, record, group, lane, n_lanes, space):
+def parents_of(net, symptom, lane):
+    """Return the first of the parents of a symptom that are a lane's, and where they end."""
+    first = np.uint32(net.parent_offsets[symptom])
+    return np.uint32(first + lane.number), np.uint32(net.parent_offsets[symptom + 1])
+
+
+@device_function
+def list_findings(net, records, record, lane, log_absent, masks, failures, present):
     """Write what findings say of each disease; return how many are present."""
-    log_absent, others_unknown = space.log_absent[group], records.others_unknown[record]
-    masks, n_present = space.masks[group], 0
+    others_unknown, n_present = records.others_unknown[record], np.uint32(0)
     sign = 1.0 if others_unknown else -1.0
-    for disease in range(lane, len(net.priors), n_lanes):
+    disease = lane.number
+    while disease < len(net.priors):
         log_absent[disease] = 0.0 if others_unknown else net.log_absent[disease]
         masks[disease] = 0
+        disease = after(disease, lane)
     wait_for_lanes()
     for x in range(records.offsets[record], records.offsets[record + 1]):
-        j, is_present = records.symptoms[x], records.is_present[x]
-        for index in range(net.parent_offsets[j] + lane, net.parent_offsets[j + 1], n_lanes):
-            edge, disease = net.parent_edges[index], net.parent_diseases[index]
+        symptom, is_present = np.uint32(records.symptoms[np.uint32(x)]), records.is_present[x]
+        index, last = parents_of(net, symptom, lane)
+        while index < last:
+            edge = np.uint32(net.parent_edges[index])
+            disease = np.uint32(net.parent_diseases[index])
             if not (others_unknown and is_present):
                 log_absent[disease] += sign * net.log_failures[edge]
-            if is_present and net.failures[edge] < 1.0:
-                masks[disease] |= 1 << n_present
-                space.failures[group, n_present, disease] = net.failures[edge]
+            failure = net.failures[edge]
+            if is_present and failure < 1.0:
+                masks[disease] |= np.uint32(1) << n_present
+                failures[n_present, disease] = failure
+            index = after(index, lane)
         if is_present:
-            if lane == 0:
-                space.present[group, n_present] = j
-            n_present += 1
+            if lane.number == 0:
+                present[n_present] = symptom
+            n_present = np.uint32(n_present + 1)
         wait_for_lanes()
     return n_present
 
 
 @device_function
-def list_several(group, lane, n_lanes, space):
+def weigh_diseases(net, log_absent, on, masks, lane):
+    """Write P(disease | absent findings); return the lane's part of the log probability of those.
+
+    Diseases that are not possible have no findings.
+    """
+    log_sum, disease = 0.0, lane.number
+    while disease < len(net.priors):
+        chance, log_total = weigh(net.priors[disease], log_absent[disease])
+        on[disease] = chance
+        log_sum += log_total
+        if chance <= 0.0:
+            masks[disease] = 0
+        disease = after(disease, lane)
+    return log_sum
+
+
+@device_function
+def lowest_of(mask):
+    """Return the number of the lowest bit that is set."""
+    return np.uint32(popcount(np.uint32(np.uint32(mask & (~mask + np.uint32(1))) - np.uint32(1))))
+
+
+@device_function
+def list_several(on, masks, failures, lane, several, bits, numbers):
     """List the diseases with several present findings; return how many there are."""
-    masks, n_several = space.masks[group], 0
-    for first in range(0, len(masks), n_lanes):
-        disease = first + lane
-        mask = masks[disease] if disease < len(masks) else 0
-        votes = lanes_where(popcount(mask) > 1)
-        if popcount(mask) > 1:
-            at = n_several + popcount(votes & ((1 << lane) - 1))
-            low = popcount((mask & -mask) - 1)
-            rest = mask & (mask - 1)
-            high = popcount((rest & -rest) - 1)
-            space.several[group, at] = disease
-            space.bits[group, at] = low | high << 4 | (rest & (rest - 1)) << 8
-            space.numbers[group, at, 0] = space.on[group, disease]
-            space.numbers[group, at, 1] = space.failures[group, low, disease]
-            space.numbers[group, at, 2] = space.failures[group, high, disease]
-        n_several += popcount(votes)
+    n_several, first = np.uint32(0), np.uint32(0)
+    while first < len(masks):
+        disease = np.uint32(first + lane.number)
+        mask = np.uint32(masks[disease]) if disease < len(masks) else np.uint32(0)
+        rest = np.uint32(mask & np.uint32(mask - np.uint32(1)))  # without the lowest
+        votes = np.uint32(lanes_where(rest != 0))
+        if rest != 0:
+            before = np.uint32(votes & np.uint32((np.uint32(1) << lane.number) - np.uint32(1)))
+            at = np.uint32(n_several + popcount(before))
+            low, high = lowest_of(mask), lowest_of(rest)
+            others = np.uint32(rest & np.uint32(rest - np.uint32(1)))
+            several[at] = disease
+            bits[at] = np.uint32(low | high << np.uint32(4) | others << np.uint32(8))
+            numbers[at, 0] = on[disease]
+            numbers[at, 1], numbers[at, 2] = failures[low, disease], failures[high, disease]
+        n_several = np.uint32(n_several + popcount(votes))
+        first = np.uint32(first + lane.step)
     return n_several
 
 
 @device_function
-def merge_single(net, group, n_present, lane, n_lanes, leaks, space):
+def merge_single(net, present, n_present, on, masks, lane, leaks, chances):
     """Merge the diseases that have one present finding with its leak.
 
     `leaks` has for each finding P(neither its leak nor a merged disease causes it), and P(one of
     them does).
     """
-    masks, chances = space.masks[group], space.chances[group]
-    for bit in range(n_present):
-        j = space.present[group, bit]
-        first = net.parent_offsets[j]
-        for index in range(first + lane, net.parent_offsets[j + 1], n_lanes):
-            disease, chance = net.parent_diseases[index], 0.0
-            if masks[disease] == 1 << bit:
-                failure = net.failures[net.parent_edges[index]]
-                chance = space.on[group, disease] * (1.0 - failure)
-            chances[bit, index - first] = chance
+    bit = np.uint32(0)
+    while bit < n_present:
+        first, last = parents_of(net, present[bit], lane)
+        index, x = first, lane.number
+        while index < last:
+            disease, chance = np.uint32(net.parent_diseases[index]), 0.0
+            if np.uint32(masks[disease]) == np.uint32(1) << bit:
+                chance = on[disease] * (1.0 - net.failures[np.uint32(net.parent_edges[index])])
+            chances[bit, x] = chance
+            index, x = after(index, lane), after(x, lane)
+        bit = np.uint32(bit + 1)
     wait_for_lanes()
-    for bit in range(lane, n_present, n_lanes):
-        j = space.present[group, bit]
-        absent, present = 1.0 - net.leaks[j], net.leaks[j]
-        for x in range(net.parent_offsets[j + 1] - net.parent_offsets[j]):
+    bit = lane.number
+    while bit < n_present:
+        symptom, x = present[bit], np.uint32(0)
+        n = np.uint32(net.parent_offsets[symptom + 1] - net.parent_offsets[symptom])
+        no, yes = 1.0 - net.leaks[symptom], net.leaks[symptom]
+        while x < n:
             chance = chances[bit, x]
-            present += absent * chance
-            absent *= 1.0 - chance
-        leaks[2 * bit], leaks[2 * bit + 1] = absent, present
+            yes += no * chance
+            no *= 1.0 - chance
+            x = np.uint32(x + 1)
+        leaks[2 * bit], leaks[2 * bit + 1] = no, yes
+        bit = after(bit, lane)
+    wait_for_lanes()
 
 
 # --- sums over states ---
@@ -175,18 +227,19 @@ def merge_single(net, group, n_present, lane, n_lanes, leaks, space):
 @device_function
 def weight_of(leaks, state, n_present, left_out):
     """Return the probability that leaks explain just these findings, one of them left out."""
-    weight = 1.0
-    for bit in range(n_present):
+    weight, bit = 1.0, np.uint32(0)
+    while bit < n_present:
         if bit != left_out:
-            weight *= leaks[2 * bit + (state >> bit & 1)]
+            weight *= leaks[np.uint32(np.uint32(2) * bit + ((state >> bit) & np.uint32(1)))]
+        bit = np.uint32(bit + 1)
     return weight
 
 
 @device_function
 def with_zero(number, bit):
     """Return a number into whose bits a 0 is inserted."""
-    below = (np.uint32(1) << np.uint32(bit)) - np.uint32(1)
-    return np.uint32(number + (number & ~below))
+    below = np.uint32((np.uint32(1) << bit) - np.uint32(1))
+    return np.uint32(number + (number & np.uint32(~below)))
 
 
 @device_function
@@ -201,42 +254,44 @@ def fire(one, other, failure, is_back):
 
 
 @device_function
-def fire_others(source, target, rest, failures, disease, n_states, is_back, lane, n_lanes):
+def fire_others(source, target, rest, failures, disease, n_states, is_back, lane):
     """Write what states become by the findings of a disease that stand in a mask."""
-    bit = 0
+    bit = np.uint32(0)
     while rest != 0:
-        if rest & 1:
-            failure = failures[bit, disease]
-            for half in range(lane, n_states >> 1, n_lanes):
+        if rest & np.uint32(1):
+            failure, half = failures[bit, disease], lane.number
+            while half < n_states >> 1:
                 state = with_zero(half, bit)
-                other = state | (1 << bit)
+                other = np.uint32(state | np.uint32(1) << bit)
                 target[state], target[other] = fire(source[state], source[other], failure, is_back)
+                half = after(half, lane)
             wait_for_lanes()
             source = target
-        rest >>= 1
-        bit += 1
+        rest = np.uint32(rest >> np.uint32(1))
+        bit = np.uint32(bit + 1)
 
 
 @device_function
-def pass_disease(t, is_back, n_states, group, lane, n_lanes, vector, other, space):
+def pass_disease(
+    t, is_back, n_states, lane, vector, other, several, bits, numbers, failures, before
+):
     """Let states be changed by a disease, which may be there.
 
     Forward, the states before it are kept. Back, return each lane's part of how probable all is if
     the disease is not there, and if it is.
     """
-    disease, bits = space.several[group, t], space.bits[group, t]
-    p, f, g = space.numbers[group, t, 0], space.numbers[group, t, 1], space.numbers[group, t, 2]
-    # Numbers without a sign are indices as they are: others might count from the end.
-    low, high, rest = np.uint32(bits & 15), np.uint32(bits >> 4 & 15), bits >> 8
+    p, f, g, word = numbers[t, 0], numbers[t, 1], numbers[t, 2], np.uint32(bits[t])
+    low, high = np.uint32(word & np.uint32(15)), np.uint32((word >> np.uint32(4)) & np.uint32(15))
+    rest = np.uint32(word >> np.uint32(8))
     if rest != 0:
-        fire_others(
-            vector, other, rest, space.failures[group], disease, n_states, is_back, lane, n_lanes
-        )
-    within, without, step = 0.0, 0.0, np.uint32(n_states >> 2)
-    two_steps, three, before = step + step, step + step + step, space.before[group]
+        disease = np.uint32(several[t])
+        fire_others(vector, other, rest, failures, disease, n_states, is_back, lane)
+    within, without = 0.0, 0.0
+    step, quarter = np.uint32(n_states >> np.uint32(2)), lane.number
     first_bit, second_bit = np.uint32(1) << low, np.uint32(1) << high
-    for quarter in range(np.uint32(lane), step, np.uint32(n_lanes)):
-        none = np.uint32(with_zero(with_zero(quarter, low), high))
+    at = np.uint32(t * n_states + quarter)
+    while quarter < step:
+        none = with_zero(with_zero(quarter, low), high)
         one, two = np.uint32(none | first_bit), np.uint32(none | second_bit)
         both = np.uint32(one | second_bit)
         a, b, c, d = vector[none], vector[one], vector[two], vector[both]
@@ -247,15 +302,17 @@ def pass_disease(t, is_back, n_states, group, lane, n_lanes, vector, other, spac
         y, z = fire(y, z, f, is_back)
         w, y = fire(w, y, g, is_back)
         x, z = fire(x, z, g, is_back)
-        at = np.uint32(t * n_states + quarter)
+        second, third = np.uint32(at + step), np.uint32(at + step + step)
+        fourth = np.uint32(third + step)
         if is_back:
-            i, j, k, m = before[at], before[at + step], before[at + two_steps], before[at + three]
+            i, j, k, m = before[at], before[second], before[third], before[fourth]
             without += i * a + j * b + k * c + m * d
             within += i * w + j * x + k * y + m * z
         else:
-            before[at], before[at + step], before[at + two_steps], before[at + three] = a, b, c, d
+            before[at], before[second], before[third], before[fourth] = a, b, c, d
         vector[none], vector[one] = (1.0 - p) * a + p * w, (1.0 - p) * b + p * x
         vector[two], vector[both] = (1.0 - p) * c + p * y, (1.0 - p) * d + p * z
+        quarter, at = after(quarter, lane), after(at, lane)
     wait_for_lanes()
     return (1.0 - p) * without, p * within
 
@@ -264,64 +321,86 @@ def pass_disease(t, is_back, n_states, group, lane, n_lanes, vector, other, spac
 
 
 @device_function
-def close_findings(net, group, n_present, if_caused, if_not, lane, n_lanes, space):
-    """Find the posteriors of merged diseases, as `close_finding` does: of each finding by a lane.
-
-    `if_caused` and `if_not` have a number for each finding, as in a piece.
-    """
-    for bit in range(lane, n_present, n_lanes):
-        j = space.present[group, bit]
-        chances, behind = space.chances[group, bit], space.behind[group, bit]
-        n = net.parent_offsets[j + 1] - net.parent_offsets[j]
-        absent, present = 1.0, 0.0
-        for back in range(n):
-            x = n - 1 - back
-            behind[0, x], behind[1, x] = absent, present
-            present += absent * chances[x]
-            absent *= 1.0 - chances[x]
-        absent, present = 1.0 - net.leaks[j], net.leaks[j]
-        for x in range(n):
-            others = present + absent * behind[1, x]
-            behind[0, x] = others * if_caused[bit] + absent * behind[0, x] * if_not[bit]
-            present += absent * chances[x]
-            absent *= 1.0 - chances[x]
-    wait_for_lanes()
-    on = space.on[group]
-    for bit in range(n_present):
-        j = space.present[group, bit]
-        first = net.parent_offsets[j]
-        for index in range(first + lane, net.parent_offsets[j + 1], n_lanes):
-            chance, disease = space.chances[group, bit, index - first], net.parent_diseases[index]
-            if chance > 0.0:
-                failure = net.failures[net.parent_edges[index]]
-                not_caused = space.behind[group, bit, 0, index - first]
-                on[disease] = min(on[disease] * failure * not_caused + chance * if_caused[bit], 1.0)
-    wait_for_lanes()
-
-
-@device_function
-def weigh_leaks(ahead, leaks, n_states, n_present, evidence, lane, n_lanes, if_caused, if_not):
+def weigh_leaks(ahead, leaks, n_states, n_present, evidence, lane, if_caused, if_not):
     """Find how probable all is if a finding is caused by its leak, and if not, of each finding.
 
     `ahead` has how probable it is that diseases explain all from each state on.
     """
-    for bit in range(n_present):
-        caused, not_caused = 0.0, 0.0
-        for half in range(lane, n_states >> 1, n_lanes):
+    bit = np.uint32(0)
+    while bit < n_present:
+        caused, not_caused, half = 0.0, 0.0, lane.number
+        while half < n_states >> 1:
             state = with_zero(half, bit)
             weight = weight_of(leaks, state, n_present, bit)
-            caused += weight * ahead[state | (1 << bit)]
+            caused += weight * ahead[np.uint32(state | np.uint32(1) << bit)]
             not_caused += weight * ahead[state]
+            half = after(half, lane)
         caused, not_caused = sum_of_lanes(caused), sum_of_lanes(not_caused)
-        if lane == 0:
+        if lane.number == 0:
             if_caused[bit], if_not[bit] = caused / evidence, not_caused / evidence
+        bit = np.uint32(bit + 1)
     wait_for_lanes()
+
+
+@device_function
+def close_findings(net, present, n_present, on, if_caused, if_not, lane, chances, behind):
+    """Find the posteriors of merged diseases, as `close_finding` does: of each finding by a lane.
+
+    `if_caused` and `if_not` have a number for each finding, as in a piece.
+    """
+    bit = lane.number
+    while bit < n_present:
+        symptom = present[bit]
+        n = np.uint32(net.parent_offsets[symptom + 1] - net.parent_offsets[symptom])
+        no, yes, x = 1.0, 0.0, n
+        while x > 0:
+            x = np.uint32(x - 1)
+            behind[bit, 0, x], behind[bit, 1, x] = no, yes
+            yes += no * chances[bit, x]
+            no *= 1.0 - chances[bit, x]
+        no, yes = 1.0 - net.leaks[symptom], net.leaks[symptom]
+        caused, not_caused = if_caused[bit], if_not[bit]
+        while x < n:
+            others = yes + no * behind[bit, 1, x]
+            behind[bit, 0, x] = others * caused + no * behind[bit, 0, x] * not_caused
+            yes += no * chances[bit, x]
+            no *= 1.0 - chances[bit, x]
+            x = np.uint32(x + 1)
+        bit = after(bit, lane)
+    wait_for_lanes()
+    bit = np.uint32(0)
+    while bit < n_present:
+        first, last = parents_of(net, present[bit], lane)
+        index, x = first, lane.number
+        while index < last:
+            chance = chances[bit, x]
+            if chance > 0.0:
+                disease = np.uint32(net.parent_diseases[index])
+                failure = net.failures[np.uint32(net.parent_edges[index])]
+                value = on[disease] * failure * behind[bit, 0, x] + chance * if_caused[bit]
+                on[disease] = min(value, 1.0)
+            index, x = after(index, lane), after(x, lane)
+        bit = np.uint32(bit + 1)
+    wait_for_lanes()
+
+
+@device_function
+def log_silent_of(net, records, record, constants, lane):
+    """Return the lane's part of the log probability that leaks of absent findings are silent."""
+    unknown = records.others_unknown[record]
+    found = constants.log_silent if lane.number == 0 and not unknown else 0.0
+    x = np.uint32(records.offsets[record] + lane.number)
+    while x < records.offsets[record + 1]:
+        if not (unknown and records.is_present[x]):
+            silent = net.log_silent[np.uint32(records.symptoms[x])]
+            found += silent if unknown else -silent
+        x = after(x, lane)
+    return found
 
 
 @functools.cache
 def solving_kernel(most_present: int) -> Any:
     """Return the kernel that solves records one by one, each by a group of lanes."""
-    weigh = Translator({}).function(record_kernels.weigh)
 
     @global_function(MOST_REGISTERS)
     def solve_records(net, records, width, constants, space, solved):
@@ -334,67 +413,77 @@ def solving_kernel(most_present: int) -> Any:
         ahead, other, of_findings = near[:width], near[width : 2 * width], near[2 * width :]
         leaks, if_caused = of_findings[: 2 * most_present], of_findings[2 * most_present :]
         if_not = if_caused[most_present:]
-        group, lane, n_lanes = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-        on, masks = space.on[group], space.masks[group]
-        for turn in range(group, len(records.order), cuda.gridDim.x):
-            at = records.order[turn]
+        group = np.uint32(cuda.blockIdx.x)
+        lane = Lane(np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x))
+        on, masks, failures = space.on[group], space.masks[group], space.failures[group]
+        present, several, before = space.present[group], space.several[group], space.before[group]
+        bits, numbers, chances = space.bits[group], space.numbers[group], space.chances[group]
+        while True:
+            taken = 0
+            if lane.number == 0:
+                taken = add_at_once(space.taken, 0, 1)
+            taken = first_lanes(taken)
+            if taken >= len(records.order):
+                break
+            at = records.order[taken]
             record = records.chosen[at]
-            n_present = list_findings(net, records, record, group, lane, n_lanes, space)
-            log_sum = 0.0
-            for disease in range(lane, len(on), n_lanes):
-                chance, log_total = weigh(net.priors[disease], space.log_absent[group, disease])
-                on[disease] = chance
-                log_sum += log_total
-                if chance <= 0.0:
-                    masks[disease] = 0
-            log_evidence = sum_of_lanes(log_sum)
+            log_absent = space.log_absent[group]
+            n_present = list_findings(
+                net, records, record, lane, log_absent, masks, failures, present
+            )
+            log_evidence = weigh_diseases(net, log_absent, on, masks, lane)
+            log_evidence += log_silent_of(net, records, record, constants, lane)
+            log_evidence = sum_of_lanes(log_evidence)
             wait_for_lanes()
-            n_several = list_several(group, lane, n_lanes, space)
-            merge_single(net, group, n_present, lane, n_lanes, leaks, space)
+            n_several = list_several(on, masks, failures, lane, several, bits, numbers)
+            merge_single(net, present, n_present, on, masks, lane, leaks, chances)
+            n_states = np.uint32(1) << n_present
+            is_solved = n_several * n_states <= len(before)
+            state = lane.number
+            while state < n_states:
+                ahead[state] = weight_of(leaks, state, n_present, n_present)
+                state = after(state, lane)
             wait_for_lanes()
-            n_states = 1 << n_present
-            is_solved = n_several * n_states <= space.before.shape[1]
-            for state in range(lane, n_states, n_lanes):
-                ahead[state] = weight_of(leaks, state, n_present, -1)
-            wait_for_lanes()
-            for t in range(n_several if is_solved else 0):
-                pass_disease(t, False, n_states, group, lane, n_lanes, ahead, other, space)
-            evidence = ahead[n_states - 1]
+            t = np.uint32(0)
+            while is_solved and t < n_several:
+                pass_disease(
+                    t, False, n_states, lane, ahead, other, several, bits, numbers, failures, before
+                )
+                t = np.uint32(t + 1)
+            evidence = ahead[np.uint32(n_states - 1)]
             wait_for_lanes()
             is_solved = is_solved and evidence >= SMALLEST_NORMAL
-            if lane == 0:
+            if lane.number == 0:
                 solved.is_solved[at] = is_solved
             if not is_solved:
                 continue
-            for state in range(lane, n_states, n_lanes):
+            state = lane.number
+            while state < n_states:
                 ahead[state] = 1.0 if state == n_states - 1 else 0.0
+                state = after(state, lane)
             wait_for_lanes()
-            for back in range(n_several):
-                t = n_several - 1 - back
+            while t > 0:
+                t = np.uint32(t - 1)
                 without, within = pass_disease(
-                    t, True, n_states, group, lane, n_lanes, ahead, other, space
+                    t, True, n_states, lane, ahead, other, several, bits, numbers, failures, before
                 )
                 without, within = sum_of_lanes(without), sum_of_lanes(within)
-                if lane == 0:
-                    on[space.several[group, t]] = within / (without + within)
-            weigh_leaks(
-                ahead, leaks, n_states, n_present, evidence, lane, n_lanes, if_caused, if_not
+                if lane.number == 0:
+                    on[np.uint32(several[t])] = within / (without + within)
+            weigh_leaks(ahead, leaks, n_states, n_present, evidence, lane, if_caused, if_not)
+            close_findings(
+                net, present, n_present, on, if_caused, if_not, lane, chances, space.behind[group]
             )
-            close_findings(net, group, n_present, if_caused, if_not, lane, n_lanes, space)
-            listed, n_parents, unknown = 0.0, 0, records.others_unknown[record]
-            for x in range(records.offsets[record], records.offsets[record + 1]):
-                j = records.symptoms[x]
-                if records.is_present[x]:
-                    n_parents += net.parent_offsets[j + 1] - net.parent_offsets[j]
-                if not (unknown and records.is_present[x]):
-                    listed += net.log_silent[j]
-            log_evidence += listed if unknown else constants.log_silent - listed
-            for disease in range(lane, len(on), n_lanes):
+            disease = lane.number
+            while disease < len(on):
                 solved.probabilities[at, disease] = on[disease]
-            if lane == 0:
-                solved.log_evidences[at] = log_evidence + np.log(evidence)
+                disease = after(disease, lane)
+            if lane.number == 0:
+                solved.log_evidences[at] = log_evidence + log(evidence)
+                # Each merged disease is rounded with its finding's other parents.
+                merged = 6.0 * n_present * chances.shape[1]
                 several_roundings = n_several * (n_states + 6.0 * n_present)
-                solved.roundings[at] = constants.roundings + 6.0 * n_parents + several_roundings
+                solved.roundings[at] = constants.roundings + merged + several_roundings
             wait_for_lanes()
 
     return solve_records
