@@ -6,18 +6,19 @@ from numba import cuda
 from noisyor.gpu.lane_kernels import popcount
 
 CHAINS = 4
-"""Sums of a thread that do not wait for each other."""
+"""Words whose bits are counted at a time: none of them waits for another."""
 
 
 @cuda.jit
 def count_bits(n_times, found):
-    """Count the bits of words of 32 that change all the time; write the sums, for them to count."""
+    """Count the bits of words that change all the time; write the sums, so that they are needed."""
     at = cuda.grid(1)
-    word, one, two, three, four = np.uint32(at), 0, 0, 0, 0
-    for number in range(n_times):
-        here = np.uint32(word + np.uint32(number))
-        one += popcount(here)
-        two += popcount(np.uint32(here ^ np.uint32(1)))
-        three += popcount(np.uint32(here ^ np.uint32(2)))
-        four += popcount(np.uint32(here ^ np.uint32(4)))
-    found[at] = one + two + three + four
+    word, last = np.uint32(at), np.uint32(at + n_times)
+    one = two = three = four = np.uint32(0)
+    while word != last:
+        one = np.uint32(one + popcount(word))
+        two = np.uint32(two + popcount(np.uint32(word ^ np.uint32(5))))
+        three = np.uint32(three + popcount(np.uint32(word ^ np.uint32(77))))
+        four = np.uint32(four + popcount(np.uint32(word ^ np.uint32(1234))))
+        word = np.uint32(word + np.uint32(1))
+    found[at] = np.uint32(one + two + three + four)

@@ -136,7 +136,7 @@ def bits_counted() -> float:
 
     n_threads, n_times = (1, 2) if is_simulated() else (1024, 100_000)
     n_blocks = 2 * n_multiprocessors()
-    found = zeros_on_card(n_blocks * n_threads, np.int64)
+    found = zeros_on_card(n_blocks * n_threads, np.uint32)
     elapsed = median_of(lambda: count_bits[n_blocks, n_threads](n_times, found))
     return 32.0 * CHAINS * n_times * n_blocks * n_threads / elapsed
 
