@@ -19,7 +19,8 @@ from noisyor.experiments.settings import ExperimentSettings
 from noisyor.experiments.speed import plan_named, write_records
 from noisyor.findings import Findings
 from noisyor.findings.blocks import first_bits, words_for
-from noisyor.gpu import check_device, is_simulated
+from noisyor.gpu import check_device, is_simulated, n_multiprocessors
+from noisyor.gpu.arrays import zeros_on_card
 from noisyor.inference.answers import make_request
 from noisyor.inference.answers_on_card import CardSolver
 from noisyor.inference.posterior import iter_posteriors
@@ -131,8 +132,6 @@ def bytes_brought(n_bytes: int = 1 << 28) -> float:
 def bits_counted() -> float:
     """Return the bits a second that the card looks at where it does nothing but count them."""
     from noisyor.experiments.card_kernels import CHAINS, count_bits
-    from noisyor.gpu import n_multiprocessors
-    from noisyor.gpu.arrays import zeros_on_card
 
     n_threads, n_times = (1, 2) if is_simulated() else (1024, 100_000)
     n_blocks = 2 * n_multiprocessors()

@@ -148,7 +148,7 @@ class Solving:
 
     def __init__(self, chosen: NDArray[np.int64], answers: Answers) -> None:
         self.chosen = chosen
-        self.parts: list[Part] = []
+        self.parts: list[SolvedPart] = []
         self._answers = answers
 
     def finish(self) -> NDArray[np.bool_]:
@@ -177,7 +177,7 @@ class Solving:
             answers.upper[solved] = np.minimum(answers.probabilities[solved] + margin, 1.0)
 
 
-class Part:
+class SolvedPart:
     """Some of these records, on their way here in a batch.
 
     A thread waits for them and writes them where they stay: meanwhile more can be sent.
@@ -221,16 +221,16 @@ class Batch:
         self.is_there, self.is_here = cuda.event(), cuda.event()
         self._is_solved, self._stream = cuda.event(), cuda.stream()
         self._given: dict[int, Any] = {}
-        self._part: Part | None = None
+        self._part: SolvedPart | None = None
 
     def send(self, records: Records, chosen: NDArray[np.int64], order: NDArray[np.int64]) -> Any:
         """Begin to send records to the card, once those before are here; return them there."""
-        from noisyor.inference.card_kernels import CardRecords
+        from noisyor.inference.card_kernels import GivenRecords
 
         if self._part is not None:
             self._part.finish()
-        given = CardRecords(*records[:4], chosen, order)
-        there = CardRecords(*(self._send(*each) for each in enumerate(given)))
+        given = GivenRecords(*records[:4], chosen, order)
+        there = GivenRecords(*(self._send(*each) for each in enumerate(given)))
         self.is_there.record(self._stream)
         return there
 
@@ -245,7 +245,7 @@ class Batch:
             there.copy_to_device(np.ascontiguousarray(array), stream=self._stream)
         return there
 
-    def bring(self, stream: Any, solving: Solving, part: slice) -> Part:
+    def bring(self, stream: Any, solving: Solving, part: slice) -> SolvedPart:
         """Begin to bring here what is found of records, once a stream has solved them."""
         self._is_solved.record(stream)
         self._is_solved.wait(self._stream)
@@ -253,7 +253,7 @@ class Batch:
         for here, there in zip(self.here, self.there, strict=True):
             there[:n].copy_to_host(here[:n], stream=self._stream)
         self.is_here.record(self._stream)
-        self._part = Part(self, solving, solving.chosen[part])
+        self._part = SolvedPart(self, solving, solving.chosen[part])
         return self._part
 
 

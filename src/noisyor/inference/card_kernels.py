@@ -40,7 +40,7 @@ MOST_REGISTERS = 64
 weigh = Translator({}).function(record_kernels.weigh)
 
 
-class CardRecords(NamedTuple):
+class GivenRecords(NamedTuple):
     """Records as `Records` has them, and which of them are to be solved."""
 
     offsets: Any
@@ -79,6 +79,26 @@ class Space(NamedTuple):
     """Two rows for each finding: what the merged diseases behind each do."""
     taken: Any
     """One number: the records that groups have taken."""
+
+
+class Several(NamedTuple):
+    """Diseases with several of a record's findings: a group's rows of what `Space` has of them."""
+
+    diseases: Any
+    bits: Any
+    numbers: Any
+
+
+class Near(NamedTuple):
+    """What lies next to a group: two vectors of states, and numbers of each finding."""
+
+    ahead: Any
+    other: Any
+    leaks: Any
+    """P(neither its leak nor a merged disease causes a finding), and P(one of them does)."""
+    if_caused: Any
+    """As in a piece..."""
+    if_not: Any
 
 
 class SolvedRecords(NamedTuple):
@@ -165,7 +185,7 @@ def lowest_of(mask):
 
 
 @device_function
-def list_several(on, masks, failures, lane, several, bits, numbers):
+def list_several(on, masks, failures, lane, several):
     """List the diseases with several present findings; return how many there are."""
     n_several, first = np.uint32(0), np.uint32(0)
     while first < len(masks):
@@ -178,10 +198,11 @@ def list_several(on, masks, failures, lane, several, bits, numbers):
             at = np.uint32(n_several + popcount(before))
             low, high = lowest_of(mask), lowest_of(rest)
             others = np.uint32(rest & np.uint32(rest - np.uint32(1)))
-            several[at] = disease
-            bits[at] = np.uint32(low | high << np.uint32(4) | others << np.uint32(8))
-            numbers[at, 0] = on[disease]
-            numbers[at, 1], numbers[at, 2] = failures[low, disease], failures[high, disease]
+            several.diseases[at] = disease
+            several.bits[at] = np.uint32(low | high << np.uint32(4) | others << np.uint32(8))
+            several.numbers[at, 0] = on[disease]
+            several.numbers[at, 1] = failures[low, disease]
+            several.numbers[at, 2] = failures[high, disease]
         n_several = np.uint32(n_several + popcount(votes))
         first = np.uint32(first + lane.step)
     return n_several
@@ -189,11 +210,7 @@ def list_several(on, masks, failures, lane, several, bits, numbers):
 
 @device_function
 def merge_single(net, present, n_present, on, masks, lane, leaks, chances):
-    """Merge the diseases that have one present finding with its leak.
-
-    `leaks` has for each finding P(neither its leak nor a merged disease causes it), and P(one of
-    them does).
-    """
+    """Merge the diseases that have one present finding with its leak."""
     bit = np.uint32(0)
     while bit < n_present:
         first, last = parents_of(net, present[bit], lane)
@@ -272,19 +289,18 @@ def fire_others(source, target, rest, failures, disease, n_states, is_back, lane
 
 
 @device_function
-def pass_disease(
-    t, is_back, n_states, lane, vector, other, several, bits, numbers, failures, before
-):
+def pass_disease(t, is_back, n_states, lane, near, several, failures, before):
     """Let states be changed by a disease, which may be there.
 
     Forward, the states before it are kept. Back, return each lane's part of how probable all is if
     the disease is not there, and if it is.
     """
-    p, f, g, word = numbers[t, 0], numbers[t, 1], numbers[t, 2], np.uint32(bits[t])
+    vector, other, numbers = near.ahead, near.other, several.numbers
+    p, f, g, word = numbers[t, 0], numbers[t, 1], numbers[t, 2], np.uint32(several.bits[t])
     low, high = np.uint32(word & np.uint32(15)), np.uint32((word >> np.uint32(4)) & np.uint32(15))
     rest = np.uint32(word >> np.uint32(8))
     if rest != 0:
-        disease = np.uint32(several[t])
+        disease = np.uint32(several.diseases[t])
         fire_others(vector, other, rest, failures, disease, n_states, is_back, lane)
     within, without = 0.0, 0.0
     step, quarter = np.uint32(n_states >> np.uint32(2)), lane.number
@@ -321,33 +337,30 @@ def pass_disease(
 
 
 @device_function
-def weigh_leaks(ahead, leaks, n_states, n_present, evidence, lane, if_caused, if_not):
+def weigh_leaks(n_states, n_present, evidence, lane, near):
     """Find how probable all is if a finding is caused by its leak, and if not, of each finding.
 
-    `ahead` has how probable it is that diseases explain all from each state on.
+    `near.ahead` has how probable it is that diseases explain all from each state on.
     """
     bit = np.uint32(0)
     while bit < n_present:
         caused, not_caused, half = 0.0, 0.0, lane.number
         while half < n_states >> 1:
             state = with_zero(half, bit)
-            weight = weight_of(leaks, state, n_present, bit)
-            caused += weight * ahead[np.uint32(state | np.uint32(1) << bit)]
-            not_caused += weight * ahead[state]
+            weight = weight_of(near.leaks, state, n_present, bit)
+            caused += weight * near.ahead[np.uint32(state | np.uint32(1) << bit)]
+            not_caused += weight * near.ahead[state]
             half = after(half, lane)
         caused, not_caused = sum_of_lanes(caused), sum_of_lanes(not_caused)
         if lane.number == 0:
-            if_caused[bit], if_not[bit] = caused / evidence, not_caused / evidence
+            near.if_caused[bit], near.if_not[bit] = caused / evidence, not_caused / evidence
         bit = np.uint32(bit + 1)
     wait_for_lanes()
 
 
 @device_function
-def close_findings(net, present, n_present, on, if_caused, if_not, lane, chances, behind):
-    """Find the posteriors of merged diseases, as `close_finding` does: of each finding by a lane.
-
-    `if_caused` and `if_not` have a number for each finding, as in a piece.
-    """
+def close_findings(net, present, n_present, on, near, lane, chances, behind):
+    """Find the posteriors of merged diseases as `close_finding` does, a lane for each finding."""
     bit = lane.number
     while bit < n_present:
         symptom = present[bit]
@@ -359,7 +372,7 @@ def close_findings(net, present, n_present, on, if_caused, if_not, lane, chances
             yes += no * chances[bit, x]
             no *= 1.0 - chances[bit, x]
         no, yes = 1.0 - net.leaks[symptom], net.leaks[symptom]
-        caused, not_caused = if_caused[bit], if_not[bit]
+        caused, not_caused = near.if_caused[bit], near.if_not[bit]
         while x < n:
             others = yes + no * behind[bit, 1, x]
             behind[bit, 0, x] = others * caused + no * behind[bit, 0, x] * not_caused
@@ -377,7 +390,7 @@ def close_findings(net, present, n_present, on, if_caused, if_not, lane, chances
             if chance > 0.0:
                 disease = np.uint32(net.parent_diseases[index])
                 failure = net.failures[np.uint32(net.parent_edges[index])]
-                value = on[disease] * failure * behind[bit, 0, x] + chance * if_caused[bit]
+                value = on[disease] * failure * behind[bit, 0, x] + chance * near.if_caused[bit]
                 on[disease] = min(value, 1.0)
             index, x = after(index, lane), after(x, lane)
         bit = np.uint32(bit + 1)
@@ -409,15 +422,17 @@ def solving_kernel(most_present: int) -> Any:
         `constants` are those of the network.
         """
         # As large as who launches it says: two vectors of states, and numbers of each finding.
-        near = cuda.shared.array(0, float64)
-        ahead, other, of_findings = near[:width], near[width : 2 * width], near[2 * width :]
-        leaks, if_caused = of_findings[: 2 * most_present], of_findings[2 * most_present :]
-        if_not = if_caused[most_present:]
+        floats = cuda.shared.array(0, float64)
+        of_findings, ahead = floats[2 * width :], floats[:width]
+        near = Near(
+            ahead, floats[width : 2 * width], of_findings[: 2 * most_present],
+            of_findings[2 * most_present : 3 * most_present], of_findings[3 * most_present :],
+        )  # fmt: skip
         group = np.uint32(cuda.blockIdx.x)
         lane = Lane(np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x))
         on, masks, failures = space.on[group], space.masks[group], space.failures[group]
-        present, several, before = space.present[group], space.several[group], space.before[group]
-        bits, numbers, chances = space.bits[group], space.numbers[group], space.chances[group]
+        present, before, chances = space.present[group], space.before[group], space.chances[group]
+        several = Several(space.several[group], space.bits[group], space.numbers[group])
         while True:
             taken = 0
             if lane.number == 0:
@@ -435,20 +450,18 @@ def solving_kernel(most_present: int) -> Any:
             log_evidence += log_silent_of(net, records, record, constants, lane)
             log_evidence = sum_of_lanes(log_evidence)
             wait_for_lanes()
-            n_several = list_several(on, masks, failures, lane, several, bits, numbers)
-            merge_single(net, present, n_present, on, masks, lane, leaks, chances)
+            n_several = list_several(on, masks, failures, lane, several)
+            merge_single(net, present, n_present, on, masks, lane, near.leaks, chances)
             n_states = np.uint32(1) << n_present
             is_solved = n_several * n_states <= len(before)
             state = lane.number
             while state < n_states:
-                ahead[state] = weight_of(leaks, state, n_present, n_present)
+                ahead[state] = weight_of(near.leaks, state, n_present, n_present)
                 state = after(state, lane)
             wait_for_lanes()
             t = np.uint32(0)
             while is_solved and t < n_several:
-                pass_disease(
-                    t, False, n_states, lane, ahead, other, several, bits, numbers, failures, before
-                )
+                pass_disease(t, False, n_states, lane, near, several, failures, before)
                 t = np.uint32(t + 1)
             evidence = ahead[np.uint32(n_states - 1)]
             wait_for_lanes()
@@ -465,15 +478,14 @@ def solving_kernel(most_present: int) -> Any:
             while t > 0:
                 t = np.uint32(t - 1)
                 without, within = pass_disease(
-                    t, True, n_states, lane, ahead, other, several, bits, numbers, failures, before
+                    t, True, n_states, lane, near, several, failures, before
                 )
                 without, within = sum_of_lanes(without), sum_of_lanes(within)
                 if lane.number == 0:
-                    on[np.uint32(several[t])] = within / (without + within)
-            weigh_leaks(ahead, leaks, n_states, n_present, evidence, lane, if_caused, if_not)
-            close_findings(
-                net, present, n_present, on, if_caused, if_not, lane, chances, space.behind[group]
-            )
+                    on[np.uint32(several.diseases[t])] = within / (without + within)
+            weigh_leaks(n_states, n_present, evidence, lane, near)
+            behind = space.behind[group]
+            close_findings(net, present, n_present, on, near, lane, chances, behind)
             disease = lane.number
             while disease < len(on):
                 solved.probabilities[at, disease] = on[disease]
