@@ -1,5 +1,7 @@
 """What is said where there is no card, and how `auto` chooses."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,18 @@ def test_a_card_that_is_not_there_is_one_clear_sentence(clinic, no_card):
     _, findings, plan = clinic
     with pytest.raises(CardError, match=f"cannot be used: {no_card}.*Take 'cpu'"):
         count_moments(findings, plan, device="gpu")
+
+
+def test_an_extra_that_cannot_be_loaded_is_one_clear_sentence(monkeypatch):
+    """Numba-cuda may ask for what numpy has no longer."""
+    import numba
+
+    monkeypatch.setattr(card.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "numba.cuda", None)
+    monkeypatch.delattr(numba, "cuda", raising=False)
+    reason = card.why_no_card.__wrapped__()
+    assert "numba-cuda does not work with the other packages here (" in reason
+    assert "an older NumPy" in reason
 
 
 @pytest.mark.parametrize("device", ["tpu", "", None, 1, ["gpu"]])

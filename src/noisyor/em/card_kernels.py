@@ -17,8 +17,6 @@ from noisyor.em.candidate_kernels import MOST_ENUMERATED
 from noisyor.em.card_screening_kernels import explain, gather_negligible, screen
 from noisyor.em.card_state_kernels import expect_states, list_chosen
 from noisyor.em.card_workspace_kernels import (
-    Lane,
-    after,
     edges_of,
     gather,
     has_bit,
@@ -33,7 +31,9 @@ from noisyor.em.card_workspace_kernels import (
 )
 from noisyor.gpu.lane_kernels import (
     LANES,
+    Lane,
     add_at_once,
+    after,
     device_function,
     exp,
     first_lanes,

@@ -3,7 +3,6 @@
 import numpy as np
 
 from noisyor.em.card_workspace_kernels import (
-    after,
     gather,
     has_bit,
     label_of,
@@ -16,11 +15,11 @@ from noisyor.em.sampling_kernels import NOTHING
 from noisyor.gpu.lane_kernels import (
     LANES,
     add_at_once,
+    after,
     device_function,
     lanes_where,
     largest_of_lanes,
     set_at_once,
-    smallest_of_lanes,
     wait_for_lanes,
 )
 
@@ -77,7 +76,7 @@ def explain(net, records, record, n_findings, lane, workspace):
             disease = after(disease, lane)
         if best_odds < largest_of_lanes(best_odds):
             best = AFTER_ALL
-        best = smallest_of_lanes(best)
+        best = -largest_of_lanes(-np.int64(best))  # the first of those that are as probable
         if best == AFTER_ALL:
             return
         turn_bit(workspace.on, np.uint32(best), True, lane)

@@ -11,11 +11,12 @@ was turned on, plus the sum when it was turned off.
 import numpy as np
 
 from noisyor.em.candidate_kernels import CERTAIN, MOST_ENUMERATED
-from noisyor.em.card_workspace_kernels import after, edges_of, label_of, lowest_of, slot_of
+from noisyor.em.card_workspace_kernels import edges_of, label_of, lowest_of, slot_of
 from noisyor.em.state_kernels import SURE
 from noisyor.gpu.lane_kernels import (
     LANES,
     add_at_once,
+    after,
     device_function,
     exp,
     lanes_where,

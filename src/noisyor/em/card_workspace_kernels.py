@@ -11,22 +11,12 @@ import numpy as np
 from noisyor.em.candidate_kernels import MOST_ENUMERATED
 from noisyor.gpu.lane_kernels import (
     add_at_once,
+    after,
     device_function,
     popcount,
     set_at_once,
     wait_for_lanes,
 )
-
-
-class Lane(NamedTuple):
-    """One of a group of threads, which takes every so many of what they share.
-
-    The step is unknown to the compiler, which would otherwise write loops several times in a row:
-    they are short, but the kernels become too long to be kept near.
-    """
-
-    number: Any
-    step: Any
 
 
 class CardNetwork(NamedTuple):
@@ -241,12 +231,6 @@ def slot_of(symptom, workspace):
     if bits & bit == 0:
         return -1
     return np.int64(workspace.ranks[symptom >> 5]) + np.int64(popcount(bits & (bit - 1)))
-
-
-@device_function
-def after(number, lane):
-    """Return the next number that is a lane's."""
-    return np.uint32(number + lane.step)
 
 
 @device_function

@@ -78,7 +78,14 @@ def why_no_card() -> str | None:
     with warnings.catch_warnings():
         # Of what numba-cuda does to numpy when it is first loaded: nothing that users do.
         warnings.simplefilter("ignore", DeprecationWarning)
-        from numba import cuda
+        try:
+            from numba import cuda
+        except (ImportError, AttributeError) as error:
+            # As where numpy has no longer what numba-cuda takes from it (row_stack, with 2.5).
+            return (
+                f"numba-cuda does not work with the other packages here ({error}): take a newer "
+                "one, or an older NumPy"
+            )
 
     if is_simulated() or cuda.is_available():
         _without_advice()

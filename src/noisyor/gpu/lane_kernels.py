@@ -6,7 +6,7 @@ answer. In the simulator functions of Python take their place.
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -19,6 +19,17 @@ LANES = 1 if is_simulated() else 32
 ALL = 0xFFFFFFFF
 
 exp, log = (np.exp, np.log) if is_simulated() else (math.exp, math.log)
+
+
+class Lane(NamedTuple):
+    """One of a group of threads, which takes every so many of what they share.
+
+    The step is unknown to the compiler, which would otherwise write loops several times in a row:
+    they are short, but the kernels become too long to be kept near.
+    """
+
+    number: Any
+    step: Any
 
 
 def device_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,6 +53,12 @@ def global_function(most_registers: int) -> Callable[..., Any]:
 def _simulated_by(other: Callable[..., Any]) -> Callable[..., Any]:
     """Return what lets another function take the place of one in the simulator."""
     return lambda function: other if is_simulated() else device_function(function)
+
+
+@device_function
+def after(number, lane):
+    """Return the next number that is a lane's."""
+    return np.uint32(number + lane.step)
 
 
 @_simulated_by(simulated.wait_for_lanes)
@@ -68,16 +85,6 @@ def largest_of_lanes(value):
     value = max(value, cuda.shfl_xor_sync(ALL, value, 4))
     value = max(value, cuda.shfl_xor_sync(ALL, value, 2))
     return max(value, cuda.shfl_xor_sync(ALL, value, 1))
-
-
-@_simulated_by(simulated.smallest_of_lanes)
-def smallest_of_lanes(value):
-    """Return the smallest value."""
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 16))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 8))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 4))
-    value = min(value, cuda.shfl_xor_sync(ALL, value, 2))
-    return min(value, cuda.shfl_xor_sync(ALL, value, 1))
 
 
 @_simulated_by(simulated.lanes_where)

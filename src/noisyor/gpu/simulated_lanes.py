@@ -42,11 +42,6 @@ def largest_of_lanes(value: Any) -> Any:
     return max(_told(value))
 
 
-def smallest_of_lanes(value: Any) -> Any:
-    """Return the smallest value."""
-    return min(_told(value))
-
-
 def lanes_where(is_true: bool) -> int:
     """Return the lanes whose value is true, a bit each."""
     return sum(1 << lane for lane, each in enumerate(_told(is_true)) if each)

@@ -83,44 +83,61 @@ def answer_all(
     with_bounds: bool = False,
     with_causes: bool = False,
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    rows: Floats | None = None,
 ) -> Answers:
-    """Let threads answer all records, of people with these rows of covariates, if known."""
-    structure, n = network.structure, len(records.weights)
+    """Answer all records."""
+    n = len(records.weights)
+    answers = new_answers(network, n, with_bounds=with_bounds, with_causes=with_causes)
+    return begin_answers(network, records, request, n_jobs=n_jobs, answers=answers)()
+
+
+def new_answers(
+    network: NoisyOrNetwork, n: int, *, with_bounds: bool = False, with_causes: bool = False
+) -> Answers:
+    """Return room for the answers to so many records, to be filled in."""
+    structure = network.structure
     n_causes, n_bounds = n if with_causes else 0, n if with_bounds else 0
-    answers = Answers(
+    return Answers(
         np.empty((n, structure.n_diseases)), np.full(n, np.nan), np.full(n, np.nan),
         np.full(n, np.nan), np.full(n, REFUSED, dtype=np.int8), np.full(n, np.nan),
         np.zeros((n_causes, structure.n_edges)), np.zeros((n_causes, structure.n_symptoms)),
         np.full((n_bounds, structure.n_diseases), np.nan),
         np.full((n_bounds, structure.n_diseases), np.nan),
     )  # fmt: skip
+
+
+def begin_answers(
+    network: NoisyOrNetwork,
+    records: Records,
+    request: Request,
+    *,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    rows: Floats | None = None,
+    answers: Answers | None = None,
+) -> Callable[[], Answers]:
+    """Let a card begin with the records, where there is one; return what lets threads finish.
+
+    `rows` are the covariates of the people whose records these are, if known; the answers are
+    filled in where there is room for them.
+    """
+    if answers is None:
+        answers = new_answers(network, len(records.weights))
     make: Callable[..., Answering] = Answering if network.is_independent else MixedAnswering
     if rows is not None:
         make = partial(MixedAnswering, rows=rows)
     work = make(network, records, request, answers)
-    may_solve = make is Answering and not with_causes and request.method in (AUTO, EXACT)
+    solving = None
+    may_solve = make is Answering and not len(answers.caused) and request.method in (AUTO, EXACT)
     if request.card is not None and may_solve:
-        operations = request.budget * OPERATIONS_PER_SECOND
-        work.is_done = request.card.solve(records, operations, answers)
+        solving = request.card.begin(records, request.budget * OPERATIONS_PER_SECOND, answers)
 
-    def answer_chunk(first: int) -> None:
-        last = min(first + ANSWERED_TOGETHER, n)
-        work.answer(first, last)
-        if progress is not None:
-            progress(last - first)
-
-    if work.is_done.all():
-        if progress is not None:
-            progress(n)
+    def finish() -> Answers:
+        if solving is not None:
+            work.is_done = solving.finish()
+        work.answer_all(n_jobs, progress)
         return answers
-    try:
-        in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
-    except BaseException:
-        work.is_stopped.set()  # threads end with the record they are at
-        raise
-    return answers
+
+    return finish
 
 
 class Answering:
@@ -134,6 +151,26 @@ class Answering:
         self.is_done = np.zeros(len(records.weights), dtype=np.bool_)
         """Records that a card has answered."""
         self.is_stopped = threading.Event()
+
+    def answer_all(self, n_jobs: int | None, progress: Callable[[int], None] | None) -> None:
+        """Let threads fill in all answers that are not there."""
+        n = len(self.is_done)
+
+        def answer_chunk(first: int) -> None:
+            last = min(first + ANSWERED_TOGETHER, n)
+            self.answer(first, last)
+            if progress is not None:
+                progress(last - first)
+
+        if self.is_done.all():
+            if progress is not None:
+                progress(n)
+            return
+        try:
+            in_threads(answer_chunk, range(0, n, ANSWERED_TOGETHER), n_jobs)
+        except BaseException:
+            self.is_stopped.set()  # threads end with the record they are at
+            raise
 
     def answer(self, first: int, last: int) -> None:
         """Fill in the answers of a run of records."""

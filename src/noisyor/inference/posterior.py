@@ -1,7 +1,9 @@
 """posterior and posteriors: which diseases, given these findings?"""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +18,14 @@ from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
-from noisyor.inference.answers import METHOD_NAMES, Request, answer_all, make_request
+from noisyor.inference.answers import (
+    METHOD_NAMES,
+    Request,
+    answer_all,
+    begin_answers,
+    make_request,
+    new_answers,
+)
 from noisyor.inference.answers_on_card import card_for
 from noisyor.inference.doubts import doubts_of, flagged_by
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
@@ -367,17 +376,16 @@ def posteriors_of(
     network: NoisyOrNetwork, findings: Findings, request: Request, **options: Any
 ) -> Posteriors:
     """Return the posteriors of findings that are in memory; options as in `iter_posteriors`."""
-    none = answer_all(network, list_records([]), request)
-    found = iter_posteriors(network, findings.blocks, request, **options)
-    flags = doubts_of(network, list_records([]), none.probabilities)
-    parts = [Posteriors(network.structure, *none[:6], flags), *found]
-    columns = [field.name for field in fields(Posteriors)][1 : 7 if flags is None else 8]
-    whole: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in columns
-    }
-    if findings.record_ids is not None:
-        whole["record_ids"] = tuple(findings.record_ids.to_pylist())
-    return Posteriors(network.structure, **whole)
+    answers = new_answers(network, findings.n_records)
+    found = iter_posteriors(network, findings.blocks, request, answers=answers, **options)
+    flags = [doubts_of(network, list_records([]), answers.probabilities[:0])]
+    flags += [each.flags for each in found]
+    is_flagged = [each for each in flags if each is not None]
+    ids = findings.record_ids
+    return Posteriors(
+        network.structure, *answers[:6], np.concatenate(is_flagged) if is_flagged else None,
+        None if ids is None else tuple(ids.to_pylist()),
+    )  # fmt: skip
 
 
 def iter_posteriors(
@@ -388,19 +396,37 @@ def iter_posteriors(
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     rows: Floats | None = None,
+    answers: Answers | None = None,
 ) -> Iterator[Posteriors]:
-    """Give the posteriors of block after block; `rows` has the covariates of all records."""
+    """Give the posteriors of block after block; `rows` has the covariates of all records.
+
+    They stand in `answers`, if these have room for all.
+    """
     start = request.first
+    # A card has begun with the next block when what it has found of one is taken.
+    n_ahead, begun = 0 if request.card is None else 1, deque[Callable[[], Posteriors]]()
     for block in blocks:
         here = slice(request.first - start, request.first - start + block.n_records)
         records = block_records(block)
-        found = answer_all(
+        finish = begin_answers(
             network, records, request, n_jobs=n_jobs, progress=progress,
             rows=None if rows is None else rows[here],
+            answers=None if answers is None else Answers._make(each[here] for each in answers),
         )  # fmt: skip
-        flags = doubts_of(network, records, found.probabilities)
-        yield Posteriors(network.structure, *found[:6], flags)
+        begun.append(partial(_finished, network, records, finish))
         request = request._replace(first=request.first + block.n_records)
+        if len(begun) > n_ahead:
+            yield begun.popleft()()
+    while begun:
+        yield begun.popleft()()
+
+
+def _finished(
+    network: NoisyOrNetwork, records: Records, finish: Callable[[], Answers]
+) -> Posteriors:
+    found = finish()
+    flags = doubts_of(network, records, found.probabilities)
+    return Posteriors(network.structure, *found[:6], flags)
 
 
 def effects_of(network: NoisyOrNetwork) -> Effects:

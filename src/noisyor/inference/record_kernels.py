@@ -288,18 +288,11 @@ def close_finding(net: FlatNetwork, j: int, workspace: Workspace) -> None:
     Such a disease causes the finding, or does not, and then another of them or the piece does. What
     the others do is put together from those before and those behind it, so that nothing cancels.
     """
-    n = net.parent_offsets[j + 1] - net.parent_offsets[j] + 1
-    close_within(net, j, workspace, new_floats(n), new_floats(n))
-
-
-@kernel
-def close_within(
-    net: FlatNetwork, j: int, workspace: Workspace, absent: Floats, present: Floats
-) -> None:
-    """Do so; what the diseases behind each do is written into two arrays."""
     if_caused, if_not = workspace.if_caused[j], workspace.if_not[j]
     workspace.leaked[j] = net.leaks[j] * if_caused
     first, last = net.parent_offsets[j], net.parent_offsets[j + 1]
+    # What the diseases behind each do.
+    absent, present = new_floats(last - first + 1), new_floats(last - first + 1)
     absent[last - first], present[last - first] = 1.0, 0.0
     for index in range(last - 1, first - 1, -1):
         chance = _merged_chance(net, index, workspace)

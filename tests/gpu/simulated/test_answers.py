@@ -14,12 +14,13 @@ from noisyor.inference import answers_on_card
 from noisyor.inference.answers import answer_all, make_request
 from noisyor.inference.answers_on_card import CardSolver
 from noisyor.inference.flat import block_records, list_records
+from noisyor.inference.posterior import iter_posteriors
 
 
 @pytest.fixture(autouse=True)
 def few_blocks(monkeypatch):
     """Let few threads work on small records: each of them is one of Python's."""
-    monkeypatch.setattr(answers_on_card, "BLOCKS_OF_MULTIPROCESSOR", 2)
+    monkeypatch.setattr(answers_on_card, "GROUPS_OF_MULTIPROCESSOR", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
@@ -55,6 +56,35 @@ def test_posteriors_are_those_of_the_processor(seed):
     assert_same(here, there)
 
 
+@pytest.mark.parametrize("together", [2, 3, 100])
+def test_records_in_several_batches_of_several_blocks_keep_their_order(monkeypatch, together):
+    """While some are taken others are solved, and those with many findings are left out."""
+    monkeypatch.setattr(answers_on_card, "RECORDS_TOGETHER", together)
+    monkeypatch.setattr(answers_on_card, "MOST_PRESENT", 3)
+    rng = np.random.default_rng(11)
+    network = random_network(rng)
+    sizes, rows = [5, 1, 7, 4], np.tril(np.ones((6, 6)))[rng.integers(0, 6, 17)]
+    parts = np.split(rows, np.cumsum(sizes)[:-1])
+    blocks = [Findings.from_numpy(part, network.structure).blocks[0] for part in parts]
+    request = make_request("exact", 1.0, 0)
+    there = list(iter_posteriors(network, blocks, request._replace(card=CardSolver(network))))
+    assert [len(each) for each in there] == sizes
+    for here, found in zip(iter_posteriors(network, blocks, request), there, strict=True):
+        assert_same(here, found)
+    findings = Findings(network.structure, blocks)
+    assert_same(posteriors(network, findings), posteriors(network, findings, device="gpu"))
+
+
+def test_what_fails_while_answers_are_taken_is_not_lost(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no answers")
+
+    network = random_network(np.random.default_rng(12))
+    monkeypatch.setattr(answers_on_card.Solving, "take", fail)
+    with pytest.raises(RuntimeError, match="no answers"):
+        posteriors(network, network.sample(3, rng=0), device="gpu")
+
+
 def test_posteriors_are_those_of_the_obvious_way():
     rng = np.random.default_rng(9)
     network = random_network(rng, 4, 5)
@@ -77,10 +107,17 @@ class Counted(CardSolver):
 
     n_done = 0
 
-    def solve(self, *arguments):
-        is_done = super().solve(*arguments)
-        self.n_done += int(is_done.sum())
-        return is_done
+    def begin(self, *arguments):
+        solving = super().begin(*arguments)
+        finish = solving.finish
+
+        def finish_and_count():
+            is_done = finish()
+            self.n_done += int(is_done.sum())
+            return is_done
+
+        solving.finish = finish_and_count
+        return solving
 
 
 def both_ways(network, findings, card, budget=0.1):

@@ -2,13 +2,15 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
-from noisyor.experiments import ExperimentSettings, gpu, reproduce
+from noisyor.experiments import ExperimentSettings, card_kernels, gpu, reproduce
 from noisyor.experiments.results import Cell
+from noisyor.gpu.arrays import from_card, zeros_on_card
 
 METHODS = [
-    ("peak, copying", 0),
+    ("peak, copying", 0), ("peak, bringing here", 0), ("peak, counting bits", 0),
     ("kept, all coupled pairs", 100), ("count, all coupled pairs", 100),
     ("file, all coupled pairs", 40), ("rounds, sampled", 10), ("fit, refined", 60),
     ("fit, refined", 90), ("diagnose, 1 present", 2),
@@ -43,3 +45,16 @@ def test_a_card_that_counts_otherwise_is_not_timed(monkeypatch):
     )
     with pytest.raises(AssertionError, match="something else than the processor"):
         gpu.measure(Cell("figure1", 50, 0, "count, all coupled pairs"), ExperimentSettings())
+
+
+def test_the_peak_counts_the_bits_that_it_says():
+    found = zeros_on_card(3, np.uint32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        card_kernels.count_bits[1, 3](10, found)
+    expected = [
+        sum((word ^ other).bit_count() for word in range(at, at + 10) for other in (0, 5, 77, 1234))
+        for at in range(3)
+    ]
+    assert from_card(found).tolist() == expected
+    assert card_kernels.CHAINS == 4
