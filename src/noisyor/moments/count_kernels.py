@@ -40,11 +40,21 @@ class ColumnSets(NamedTuple):
     quartets: Sets
 
 
+class ColumnCounts(NamedTuple):
+    """Counts of the sets by group, and zeros to count in."""
+
+    symptoms: Counts
+    pairs: Counts
+    triplets: Counts
+    quartets: Counts
+    near_pairs: Counts
+    near_triplets: Counts
+
+
 @kernel
 def count_columns(
-    plane: Words, first: int, last: int, most_listed: int, sets: ColumnSets,
-    row: int, symptoms: Counts, pairs: Counts, triplets: Counts, quartets: Counts,
-    near_pairs: Counts, near_triplets: Counts,
+    plane: Words, first: int, last: int, most_listed: int, sets: ColumnSets, row: int,
+    counts: ColumnCounts,
 ) -> np.int64:  # fmt: skip
     """Count all sets of a plan, and return the number of findings.
 
@@ -52,19 +62,21 @@ def count_columns(
     are shorter. One call does all: between calls threads would wait for Python's lock. Triplets and
     their pairs, which stand far from each other, are counted in zeros that stay in the caches.
     """
-    n_findings = count_symptoms(plane, first, last, sets.symptoms, symptoms[row])
+    n_findings = count_symptoms(plane, first, last, sets.symptoms, counts.symptoms[row])
     if n_findings > most_listed:
-        count_pairs(plane, first, last, sets.pairs, sets.lone_pairs, pairs[row])
+        pairs = counts.pairs[row]
+        count_pairs(plane, first, last, sets.pairs, sets.lone_pairs, pairs)
         if len(sets.triplets):
-            count_triplets(plane, first, last, sets.triplets, sets.plain_triplets, near_triplets)
+            near = counts.near_triplets
+            count_triplets(plane, first, last, sets.triplets, sets.plain_triplets, near)
             count_triplets_and_pairs(
                 plane, first, last, sets.triplets, sets.owners, sets.owned_pairs,
-                near_triplets, near_pairs,
+                near, counts.near_pairs,
             )  # fmt: skip
-            move_counts(near_triplets, triplets[row])
-            move_counts(near_pairs, pairs[row])
+            move_counts(near, counts.triplets[row])
+            move_counts(counts.near_pairs, pairs)
     # These are few, and no list would be shorter.
-    count_quartets(plane, first, last, sets.quartets, quartets[row])
+    count_quartets(plane, first, last, sets.quartets, counts.quartets[row])
     return n_findings
 
 

@@ -160,11 +160,12 @@ class Tally:
     def _count_columns(
         self, part: PlaneSlice, counts: "Accumulator", row: int, most_listed: int = -1
     ) -> int:
-        from noisyor.moments.count_kernels import count_columns
+        from noisyor.moments.count_kernels import ColumnCounts, count_columns
 
         span = part.present, part.first, part.last
         near = self._workspaces.zeros(len(self._plan.pairs), len(self._plan.triplets))
-        return int(count_columns(*span, most_listed, self._sets, row, *counts.present, *near))
+        into = ColumnCounts(*counts.present, *near)
+        return int(count_columns(*span, most_listed, self._sets, row, into))
 
     def _most_listed(self, n_records: int, n_words: int) -> int:
         """Return with how many findings every pair of a record's findings is looked up.
