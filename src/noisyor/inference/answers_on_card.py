@@ -29,6 +29,8 @@ THREADS = 32 if not is_simulated() else 2
 """... and its threads, which are one warp, for each other."""
 RECORDS_TOGETHER, BYTES_TOGETHER = 8192, 1 << 26
 """What is solved at a time at most, while what was found of those before is brought here."""
+AHEAD = 2
+"""Blocks of records that are under way while one is taken: the card solves one, another comes."""
 DISEASE_SECONDS, RECORD_SECONDS = 1e-7, 2e-6
 """What a record takes: for each disease on one core; on an H200."""
 
@@ -122,7 +124,7 @@ class CardSolver:
         while self._space is None and self._may_fit:
             try:
                 self._there = FlatNetwork(*map(on_card, self._net))
-                self._batches = [Batch(len(self._net.priors)) for _ in range(2)]
+                self._batches = [Batch(len(self._net.priors)) for _ in range(AHEAD + 1)]
                 self._space = new_space(self._net, n_groups)
             except Exception as error:
                 if not is_full(error):

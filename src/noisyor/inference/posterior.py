@@ -26,7 +26,7 @@ from noisyor.inference.answers import (
     make_request,
     new_answers,
 )
-from noisyor.inference.answers_on_card import card_for
+from noisyor.inference.answers_on_card import AHEAD, card_for
 from noisyor.inference.doubts import doubts_of, flagged_by
 from noisyor.inference.flat import Floats, Records, block_records, indices_of, list_records
 from noisyor.inference.intervals import LearnedNetwork, draw_networks, network_of
@@ -403,8 +403,7 @@ def iter_posteriors(
     They stand in `answers`, if these have room for all.
     """
     start = request.first
-    # A card has begun with the next block when what it has found of one is taken.
-    n_ahead, begun = 0 if request.card is None else 1, deque[Callable[[], Posteriors]]()
+    n_ahead, begun = 0 if request.card is None else AHEAD, deque[Callable[[], Posteriors]]()
     for block in blocks:
         here = slice(request.first - start, request.first - start + block.n_records)
         records = block_records(block)
