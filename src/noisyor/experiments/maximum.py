@@ -25,6 +25,7 @@ METHODS = ("refined", "pooled")
 N_SAMPLES = {"figure1": 40, "figure2": 40}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
 FEWER = {
+    ("ddxplus", 100_000): 3,
     ("health_knowledge_graph", 10_000): 2,
     ("health_knowledge_graph", 100_000): 1,
 }
