@@ -32,7 +32,7 @@ from noisyor.moments.tally import PlaneSlice
 from noisyor.moments.tally_on_card import Buffer
 from noisyor.network import NoisyOrNetwork
 
-LASTS = "four minutes on a machine with a card"
+LASTS = "five minutes on a machine with a card"
 LARGE = "qmr_shaped"
 REPEATS = 5
 WARM_UP = 9000

@@ -333,9 +333,6 @@ def pass_disease(t, is_back, n_states, lane, near, several, failures, before):
     return (1.0 - p) * without, p * within
 
 
-# --- what was merged ---
-
-
 @device_function
 def weigh_leaks(n_states, n_present, evidence, lane, near):
     """Find how probable all is if a finding is caused by its leak, and if not, of each finding.
