@@ -1,4 +1,4 @@
-"""All cores: counting, pooled and refined with 1 to 16 threads, and the machine's own limits."""
+"""All cores: counting, pooled and refined with 2 to 16 threads, and the machine's own limits."""
 
 import functools
 import os
@@ -17,7 +17,7 @@ from noisyor.moments import count_moments
 from noisyor.network import NoisyOrNetwork
 
 LASTS = "five minutes"
-THREADS = (1, 2, 4, 8, 16)
+THREADS = (2, 4, 8, 16)
 LARGE = "qmr_shaped"
 COMPARED_WITH = 2
 """Threads that all other numbers of them are compared with."""
@@ -35,7 +35,7 @@ KINDS = (*MACHINE, *GOALS)
 
 
 def cells(settings: ExperimentSettings) -> list[Cell]:
-    """List each kind of work; one thread alone is for machines that have hardly more.
+    """List each kind of work, with as many threads as there are cores.
 
     The most threads and those compared with come first, for who has little time.
     """
@@ -44,8 +44,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
         dict.fromkeys(KINDS, n) | {"refined": int(REFINED_SHARE * n)} | dict.fromkeys(MACHINE, 0)
     )
     threads = [each for each in THREADS if each <= max(n_cores, COMPARED_WITH)]
-    *others, most = threads[1:] if len(threads) > 2 else threads
-    ordered = sorted({*others, most}, key=lambda each: (each not in (most, COMPARED_WITH), -each))
+    ordered = sorted(threads, key=lambda each: (each not in (threads[-1], COMPARED_WITH), -each))
     return [
         Cell(LARGE, sizes[kind], 0, f"{kind}, {each} threads") for each in ordered for kind in KINDS
     ]
@@ -105,7 +104,7 @@ def _timed(work: Callable[[], Any]) -> Quantities:
 def page(results: Results) -> dict[str, object]:
     """Return the rows of all kinds, and those of what can be said of each."""
     runs = _runs(results)
-    measured = [kind for kind in GOALS if len(_of(kind, runs)) > 1]
+    measured = [kind for kind in GOALS if _of(kind, runs)]
     return {
         "short": _short(results, measured, runs),
         "measured": markdown_table(
@@ -175,7 +174,7 @@ def _row(results: Results, run: Run, runs: list[Run]) -> list[str]:
         kind, f"{run[1]:,}" if run[1] else "-", str(threads), f"{wall:.2f}", f"{processor:.2f}",
         "-" if gain is None else f"{gain:.2f}",
         f"{(gain or 0.0) / (most or 1.0):.0%}" if is_compared else "-",
-        f"{serial / processor:.1%}" if threads > 1 and kind in GOALS else "-",
+        f"{serial / processor:.1%}" if kind in GOALS else "-",
     ]  # fmt: skip
 
 
@@ -186,8 +185,8 @@ def _serial(results: Results, kind: str, runs: list[Run]) -> list[str]:
     """
     of_kind, share = _of(kind, runs), _share(results, kind, runs)
     fewest, most = min(of_kind), max(of_kind)
-    if share is None:
-        return [kind, "-", "-"]
+    if fewest == most:
+        return [kind, f"{share:.1%}", "-"]
     first, last = (results.mean(*of_kind[each], "wall, s") for each in (fewest, most))
     parallel = (first - last) / (1.0 / fewest - 1.0 / most)
     serial = (first - parallel / fewest) / (first - parallel / fewest + parallel)
@@ -196,18 +195,14 @@ def _serial(results: Results, kind: str, runs: list[Run]) -> list[str]:
     return [kind, f"{share:.1%}", by_law]
 
 
-def _share(results: Results, kind: str, runs: list[Run]) -> float | None:
+def _share(results: Results, kind: str, runs: list[Run]) -> float:
     """Return the main thread's part of the processor seconds, with the most threads."""
     of_kind = _of(kind, runs)
-    if len(of_kind) < 2:
-        return None
     return results.mean(*of_kind[max(of_kind)], "main thread, s / processor, s")
 
 
 def _bound(results: Results, kind: str, runs: list[Run]) -> str:
     """Return how many times as fast the most threads can be as those compared with: Amdahl."""
     share = _share(results, kind, runs)
-    if share is None:
-        return "-"
     few, many = (share + (1.0 - share) / n for n in (COMPARED_WITH, THREADS[-1]))
     return f"{few / many:.1f}"

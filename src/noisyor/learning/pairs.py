@@ -39,7 +39,7 @@ from noisyor.structure import Structure
 
 MANY_PAIRS = 100_000
 """Of more pairs all strengths are fitted together, in threads."""
-WEIGHED_AT_ONCE = 1 << 17
+WEIGHED_AT_ONCE = 1 << 15
 MANY_RECORDS = 1e12
 """Stands for infinitely many, of exact moments."""
 
@@ -227,14 +227,21 @@ def strengths_without(
 ) -> Floats:
     """Return, for each group, the strengths that the other groups' records give."""
     whole = np.log1p(np.maximum(moments.excesses(2), -0.99))
+    # By group first: threads that write columns side by side would wait for each other's lines.
+    by_group = np.empty((len(groups), len(whole)), dtype=np.float32)
     changes = np.empty((len(whole), len(groups)), dtype=np.float32)
 
-    def fill(column: int) -> None:
-        without = moments.excesses(2, without=groups[column])
+    def fill(row: int) -> None:
+        without = moments.excesses(2, without=groups[row])
         change = np.log1p(np.maximum(without, -0.99)) - whole
-        changes[:, column] = np.where(np.isfinite(change), change, 0.0)
+        by_group[row] = np.where(np.isfinite(change), change, 0.0)
+
+    def turn(first: int) -> None:
+        some = slice(first, first + WEIGHED_AT_ONCE)
+        changes[some] = by_group[:, some].T
 
     in_threads(fill, range(len(groups)), n_jobs)
+    in_threads(turn, range(0, len(whole), WEIGHED_AT_ONCE), n_jobs)
     strengths = np.repeat(fit.strengths[np.newaxis], len(groups), axis=0)
     structure = fit.table.structure
     usable = fit.table.is_ready & np.append(fit.weights > 0, False)
