@@ -94,8 +94,10 @@ def test_killed_in_the_middle_and_resumed(sites, request_):
     """A process of its own, killed at its first checkpoint, long before its end."""
     for number in range(4, 60):
         (sites / f"part{number:02}.parquet").write_bytes((sites / "part0.parquet").read_bytes())
-    script = (
-        "import noisyor.moments.resuming as r; r.SHORTEST_PAUSE = 0.0; "
+    script = (  # after each checkpoint it waits, so that it cannot end before it is killed
+        "import time; import noisyor.moments.resuming as r; r.SHORTEST_PAUSE = 0.0; "
+        "write = r.ResumableCount._write_checkpoint; "
+        "r.ResumableCount._write_checkpoint = lambda self: (write(self), time.sleep(0.3)); "
         "from noisyor.cli import main; main()"
     )
     output, partial = sites / "all.moments", sites / "all.moments.partial"
