@@ -36,13 +36,46 @@ def test_labels_alone_are_shares_and_ratios():
     values, errors = say.priors(np.array([0.7]), nothing)
     assert values == pytest.approx([0.2])
     assert errors == pytest.approx([np.sqrt(0.2 * 0.8 / 100)])
-    values, errors = say.failures(np.array([0.7]), nothing)
-    within, without = 5 / 20, 72.5 / 81
-    assert values == pytest.approx([within / without], abs=1e-6)
-    spread = (1 - within) / (within * 20) + (1 - without) / (without * 80)
-    assert errors == pytest.approx(values * np.sqrt(spread), rel=1e-6)
+    many = LabelledCounts(
+        *(10_000 * each for each in (counts.records, counts.diseases, counts.edges))
+    )
+    values, errors = LabelsSay(many).failures(np.array([0.7]), nothing)
+    within, without = 5 / 20, 72 / 80
+    assert values == pytest.approx([within / without], rel=1e-4)
+    spread = (1 - within) / (within * 2e5) + (1 - without) / (without * 8e5)
+    assert errors == pytest.approx(values * np.sqrt(spread), rel=1e-4)
     assert say.of_priors.tolist() == say.of_failures.tolist() == [True]
     assert structure.n_edges == counts.edges.shape[1]
+
+
+@pytest.mark.parametrize("n_present", [0, 10])
+def test_a_failure_of_which_all_or_none_of_few_cases_tell_is_not_certain(n_present):
+    """It was 2e-23 with an error of 2e-12, or 1 without one."""
+    counts = LabelledCounts(
+        np.array([100]), np.array([[[100, 10]]]), np.array([[[10, n_present, 90, 1]]])
+    )
+    (value,), (error,) = LabelsSay(counts).failures(np.array([0.7]), np.array([np.nan]))
+    if n_present:
+        assert 0.02 < value < 0.1
+    else:
+        assert 0.9 < value < 0.995
+    assert 0.02 < error < 0.2
+
+
+def test_what_is_not_flagged_has_an_error_however_few_labels_there_are():
+    structure = Structure.from_matrix(np.ones((2, 4)), diseases=["flu", "cold"])
+    failures = [0.1, 0.2, 0.6, 0.95, 0.95, 0.6, 0.3, 0.2]
+    network = NoisyOrNetwork(structure, [0.03, 0.05], failures, [0.02] * 4)
+    held = []
+    for seed in range(12):
+        findings, diseases = network.sample(5000, rng=seed, return_diseases=True)
+        labels = np.where(np.arange(5000)[:, np.newaxis] < 200, diseases, np.nan)
+        found = fit(findings, structure, "pooled", labels=labels).failures
+        is_sound = found.flags == 0
+        assert (found.standard_errors[is_sound] > 1e-3).all()
+        lower, upper = found.intervals()
+        held.append(((lower <= failures) & (failures <= upper))[is_sound])
+    assert np.concatenate(held).mean() > 0.9
 
 
 def test_labels_are_worth_what_their_number_says():

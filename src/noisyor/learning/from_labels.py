@@ -28,6 +28,9 @@ from noisyor.parameters import Booleans, Floats
 Combined = tuple[Floats, Floats]
 """Values and errors."""
 
+WEAK_CASES, WEAK_MEAN = 1.0, 0.5
+"""The weak prior of a failure (that of Jeffreys)."""
+
 
 @dataclass(frozen=True)
 class LabelsSay:
@@ -72,7 +75,10 @@ class LabelsSay:
             variance = by_cases + f * f * (1.0 - c) / np.maximum(c * others, 1e-300)
             scale = f * (1.0 - f)
             score = (absent - cases * f * c) / (f * (1.0 - f * c)) * by_cases / variance
-            return ScoreOfMore(scale * score, scale * scale / variance)
+            return ScoreOfMore(
+                scale * score + WEAK_CASES * (WEAK_MEAN - f),
+                scale * scale / variance + WEAK_CASES * scale,
+            )
 
         start = np.clip((absent + 0.5) / (cases + 1.0) / c, 0.01, 0.99)
         is_told = (cases > 0.0) & (others > 0.0)

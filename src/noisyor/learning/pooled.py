@@ -409,7 +409,8 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
         # Pairs give a finding's strength to one of the diseases that share it: where most edges are
         # next to nothing, some of it goes to these, and no error shows it.
-        if is_mostly_untold(values.failures, np.where(lost.failures, 0.0, errors.failures)):
+        of_reached = np.where(lost.failures, 0.0, errors.failures)
+        if fit.groups and is_mostly_untold(values.failures, of_reached):
             of_findings = is_learned.map(lambda here, is_told: here & ~is_told, told)
             is_weak = is_weak.map(np.logical_or, of_findings)
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))

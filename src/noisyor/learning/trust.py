@@ -131,12 +131,15 @@ def is_untold(failures: Floats, errors: Floats) -> Booleans:
 
 
 def is_mostly_untold(failures: Floats, errors: Floats) -> bool:
-    """Return True where most edges cannot be told from none: all else rests on them.
+    """Return True where most edges that are not fixed cannot be told from none.
 
-    >>> is_mostly_untold(np.array([0.9, 0.99, 0.2]), np.array([0.1, 0.1, 0.1]))
-    False
+    All else rests on them.
+
+    >>> is_mostly_untold(np.array([0.9, 0.99, 0.2]), np.array([0.1, 0.1, 0.0]))
+    True
     """
-    return bool(len(failures) and is_untold(failures, errors).mean() > MOST_UNTOLD_OF_ALL)
+    untold = is_untold(failures, errors)[errors != 0.0]
+    return bool(len(untold) and untold.mean() > MOST_UNTOLD_OF_ALL)
 
 
 def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) -> Parameters:
