@@ -41,7 +41,7 @@ def test_what_work_gains_is_compared_with_what_the_machine_can():
     ("n_cores", "threads"), [(1, [2]), (2, [2]), (8, [8, 2, 4]), (16, [16, 2, 8, 4])]
 )
 def test_the_most_threads_come_first(monkeypatch, n_cores, threads):
-    monkeypatch.setattr(cores.os, "cpu_count", lambda: n_cores)
+    monkeypatch.setattr(cores.parallel, "n_cores", lambda: n_cores)
     found = [cores.parts_of(cell.method)[1] for cell in cores.cells(ExperimentSettings())]
     assert list(dict.fromkeys(found)) == threads
 

@@ -67,7 +67,8 @@ Groups = Annotated[
     int, typer.Option(min=1, max=1000, help="Groups of records, for standard errors.")
 ]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=0, max=1024, help="Cores to use; 0: all there are.")
+    int,
+    typer.Option("--jobs", "-j", min=0, max=1024, help="Cores to use; 0: all that may be used."),
 ]
 Device = Annotated[
     str,

@@ -60,6 +60,8 @@ def reproduce(
     from noisyor.experiments import reproduce as run
     from noisyor.experiments.experiment import experiment_named, missing_cells, summary_of
 
+    if only and what in (None, "all"):
+        raise ParameterError("--only names cells of one experiment: name that one, not all.")
     if is_list or what is None:
         listed = {
             name: f"{summary_of(name)} Full size: {experiment_named(name).LASTS}."
@@ -68,8 +70,6 @@ def reproduce(
         show_facts(listed, as_json)
         return
     names: list[str] = [*EXPERIMENTS] if what == "all" else [what]
-    if what == "all" and only:
-        raise ParameterError("--only names cells of one experiment: name that one, not all.")
     if what == "all" and why_no_card() is not None:
         names.remove("gpu")
     elif what == "gpu":

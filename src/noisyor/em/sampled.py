@@ -259,7 +259,10 @@ class RecordSampler(Sampler):
     def share_findings(
         self, network: NoisyOrNetwork, following: Floats, n_sweeps: int, seed: int, every: int = 1
     ) -> SharedScores:
-        """Return what diseases and findings that are present add to what diseases share."""
+        """Return what diseases and findings that are present add to what diseases share.
+
+        It is asked of large networks, where exchanging diseases would take too long.
+        """
         return self._gathered(SharedScores, network, n_sweeps, seed, every, more=(following,))
 
     def _gathered(

@@ -1,11 +1,11 @@
 """All cores: counting, pooled and refined with 2 to 16 threads, and the machine's own limits."""
 
 import functools
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
+from noisyor import parallel
 from noisyor.experiments.machine import arithmetic, copying
 from noisyor.experiments.results import Cell, Quantities, Results, Run
 from noisyor.experiments.settings import ExperimentSettings
@@ -39,11 +39,11 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
 
     The most threads and those compared with come first, for who has little time.
     """
-    n, n_cores = settings.pick(1_000_000, 20_000), os.cpu_count() or 1
+    n, n_here = settings.pick(1_000_000, 20_000), parallel.n_cores()
     sizes = (
         dict.fromkeys(KINDS, n) | {"refined": int(REFINED_SHARE * n)} | dict.fromkeys(MACHINE, 0)
     )
-    threads = [each for each in THREADS if each <= max(n_cores, COMPARED_WITH)]
+    threads = [each for each in THREADS if each <= max(n_here, COMPARED_WITH)]
     ordered = sorted(threads, key=lambda each: (each not in (threads[-1], COMPARED_WITH), -each))
     return [
         Cell(LARGE, sizes[kind], 0, f"{kind}, {each} threads") for each in ordered for kind in KINDS
@@ -130,6 +130,8 @@ def page(results: Results) -> dict[str, object]:
 def _short(results: Results, kinds: list[str], runs: list[Run]) -> str:
     """Return what more threads bring, or where so many were not there, what bounds it."""
     gains = {kind: _gain(results, kind, THREADS[-1], runs) for kind in (*kinds, *MACHINE)}
+    if not kinds:
+        return "not measured yet"
     if any(gains[kind] is None for kind in kinds):
         shares = ", ".join(" ".join(_serial(results, kind, runs)[:2]) for kind in kinds)
         return (

@@ -14,6 +14,7 @@ from noisyor._version import __version__
 from noisyor.errors import FileError
 from noisyor.experiments.settings import ExperimentSettings
 from noisyor.io.replacing import replaced_when_done
+from noisyor.parallel import n_cores
 
 MADE_WITH = ("noisyor", "python", "numpy", "numba", "machine", "cores")
 """What must be the same when a run goes on."""
@@ -36,7 +37,7 @@ class Provenance:
             "settings": settings._asdict() | {"structures": list(settings.real_networks())},
             "noisyor": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
-            "numba": numba.__version__, "machine": platform.machine(), "cores": os.cpu_count(),
+            "numba": numba.__version__, "machine": platform.machine(), "cores": n_cores(),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "seconds": 0.0,

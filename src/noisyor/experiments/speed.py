@@ -1,6 +1,5 @@
 """Speed: starting, sampling, files, counting against the machine's own limits, a cluster."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from noisyor.findings.writing import RecordWriter
 from noisyor.moments import MomentPlan, Moments, count_moments
 from noisyor.moments.moments import sum_moments
 from noisyor.network import NoisyOrNetwork
+from noisyor.parallel import n_cores
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
@@ -151,7 +151,7 @@ def _count(network: NoisyOrNetwork, n_records: int, name: str, folder: Path) -> 
 
 def _words_per_second() -> float:
     """Return how many words all cores combine and count in a second, from the level-1 caches."""
-    work = arithmetic(os.cpu_count() or 1)
+    work = arithmetic(n_cores())
     work()
     return WORDS_OF_ARITHMETIC / best_of(10, work)
 
@@ -196,9 +196,7 @@ def _cluster(network: NoisyOrNetwork, n_records: int, what: str, folder: Path) -
         write_records(file, network, n_records // N_FILES, number, "wide")
     with (
         # Its pages are for this machine alone.
-        cluster_of(
-            os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        ) as cluster,
+        cluster_of(n_cores(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         cluster.get_client() as client,
     ):
         if count_moments(files, plan, client=client) != count_moments(files, plan):
