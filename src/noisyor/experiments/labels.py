@@ -18,7 +18,7 @@ from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Parameters, log_odds
 from noisyor.structure import Structure
 
-LASTS = "3 hours"
+LASTS = "five hours"
 SENSITIVITY, SPECIFICITY = 0.8, 0.995
 N_LABELLED = {"clinic": 300, "equal": 200}
 SHARE_LABELLED = 0.01
