@@ -399,20 +399,7 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         totals = RecordTotals(moments.n_records, _known(moments))
         errors = at_least_if_seen(errors, NoisyOrNetwork(structure, *values), totals)
         few = rests_on_few(structure, values.priors, totals.known, totals.n_records)
-        is_weak = is_weak.map(np.logical_or, few)
-        # Pairs tell a failure given its disease's prior: where that is a guess, so is this.
-        guessed = Parameters.of_diseases(
-            structure, is_weak.priors & ~fixed.mask.priors, leaks=False
-        )
-        is_learned = lost.map(np.logical_or, fixed.mask).map(np.logical_not)
-        guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
-        is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
-        # Pairs give a finding's strength to one of the diseases that share it: where most edges are
-        # next to nothing, some of it goes to these, and no error shows it.
-        of_reached = np.where(lost.failures, 0.0, errors.failures)
-        if fit.groups and is_mostly_untold(values.failures, of_reached):
-            of_findings = is_learned.map(lambda here, is_told: here & ~is_told, told)
-            is_weak = is_weak.map(np.logical_or, of_findings)
+        is_weak = _is_weak(fit, is_weak.map(np.logical_or, few), lost, values, errors)
     flags = is_weak.map(lambda weak: flag | np.where(weak, Flag.WEAK, 0))
     flags = lost.map(np.where, Parameters.full(structure, reasons), flags)
     depths = cleaned.depths(schedule.n_rounds, schedule.prior_depths, schedule.depths)
@@ -430,6 +417,26 @@ def _estimate(fit: PooledFit, shrunk: tuple[Shrunk, Shrunk, Shrunk]) -> Estimate
         flags.map(lambda each: each.astype(np.uint16)), schedule, sources=sources,
     )  # fmt: skip
     return _unmarked(cleaned.marked(estimate), Parameters(*by_labels, told.leaks))
+
+
+def _is_weak(
+    fit: PooledFit, is_weak: Parameters, lost: Parameters, values: Parameters, errors: Parameters
+) -> Parameters:
+    """Return what is weak together with what rests on it."""
+    structure, fixed, told = fit.pairs.schedule.structure, fit.pairs.fixed.mask, fit.told()
+    # Pairs tell a failure given its disease's prior: where that is a guess, so is this.
+    guessed = Parameters.of_diseases(structure, is_weak.priors & ~fixed.priors, leaks=False)
+    guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
+    is_known = lost.map(np.logical_or, fixed)
+    is_learned = is_known.map(np.logical_not)
+    is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
+    # Pairs give a finding's strength to one of the diseases that share it: where most edges are
+    # next to nothing, some of it goes to these, and no error shows it.
+    of_learned = np.where(is_known.failures, 0.0, errors.failures)
+    if fit.groups and is_mostly_untold(values.failures, of_learned):
+        of_findings = is_learned.map(lambda here, is_told: here & ~is_told, told)
+        is_weak = is_weak.map(np.logical_or, of_findings)
+    return is_weak
 
 
 def _unmarked(estimate: Estimate, by_labels: Parameters) -> Estimate:
