@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -135,7 +136,7 @@ def meanwhile(
         yield lambda: found
         return
     with _pool_of(1) as pool:
-        yield pool.submit(work).result
+        yield pool.submit(copy_context().run, work).result  # notices go where they would
 
 
 _IDLE: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)

@@ -57,7 +57,7 @@ def test_ratios_compare_the_same_samples():
 def test_other_networks_have_one_label_in_a_hundred():
     cells = labels.cells(ExperimentSettings(structures=find_structures()))
     large = [cell for cell in cells if cell.n_records == 100_000]
-    assert len(large) == (5 + 1) * 3
+    assert len(large) == (5 + 5) * 3
     assert sum(cell.run == ("clinic", 20_000, "labels") for cell in cells) == 20
     assert len(set(cells)) == len(cells)
     network = datasets.figure1(rng=0)

@@ -77,7 +77,7 @@ class Suggestion(NamedTuple):
         if self.kind == DROP:
             return (
                 f"{self.disease} hardly causes {names}: without this edge the log likelihood falls "
-                f"by {-self.gain:,.1f}.{reached}"
+                f"by {-self.gain:z,.1f}.{reached}"
             )
         return (
             f"{names} occur together as if a disease caused them that is not in the structure; the "
