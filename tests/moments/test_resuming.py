@@ -97,7 +97,7 @@ def test_killed_in_the_middle_and_resumed(sites, request_):
     script = (  # after each checkpoint it waits, so that it cannot end before it is killed
         "import time; import noisyor.moments.resuming as r; r.SHORTEST_PAUSE = 0.0; "
         "write = r.ResumableCount._write_checkpoint; "
-        "r.ResumableCount._write_checkpoint = lambda self: (write(self), time.sleep(0.3)); "
+        "r.ResumableCount._write_checkpoint = lambda self: (write(self), time.sleep(0.1)); "
         "from noisyor.cli import main; main()"
     )
     output, partial = sites / "all.moments", sites / "all.moments.partial"
@@ -111,7 +111,8 @@ def test_killed_in_the_middle_and_resumed(sites, request_):
     process.send_signal(request_)
     process.communicate(timeout=30)
     assert process.returncode != 0, "it was killed before it could end"
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=True)
+    again = [sys.executable, "-m", "noisyor", *arguments, "--resume"]
+    done = subprocess.run(again, capture_output=True, text=True, check=True)
     assert "180,000 records" in done.stdout
     assert Moments.load(output) == whole(sites)
     assert not list(sites.glob(".*"))
