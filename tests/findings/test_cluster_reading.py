@@ -77,6 +77,12 @@ def test_a_carriage_return_after_the_names_does_not_put_a_row_into_every_span(
     assert found == count_moments(path, MomentPlan.coupled(structure))
 
 
+def test_workers_are_counted_while_dask_asks_for_none(threads, monkeypatch):
+    """Its own question, of every two seconds, may overwrite the answer to another one."""
+    monkeypatch.setattr(threads, "scheduler_info", lambda **_: {"workers": {}})
+    assert Cluster(threads).n_threads == 2
+
+
 def test_a_bad_value_is_located_in_the_file_as_on_one_machine(
     threads, clinic, plan, tmp_path, monkeypatch
 ):
