@@ -168,7 +168,7 @@ class Cluster:
         """Jobs that can run at the same time."""
         # Not by scheduler_info: Dask itself asks that for no workers every two seconds, and what
         # both are told is kept in one place.
-        found = sum(self._client.nthreads().values())
+        found = sum(int(each) for each in self._client.nthreads().values())
         if not found:
             raise ClusterError("the cluster has no workers; start some: dask worker ADDRESS.")
         return found
