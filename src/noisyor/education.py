@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pyarrow as pa
 from scipy.optimize import brentq
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr, ndtri
 
 from noisyor.comparison import pair_residuals
 from noisyor.errors import ParameterError, quoted
@@ -254,7 +254,7 @@ def tetrachoric(table: Floats) -> float:
     p, q = table[1].sum(), table[:, 1].sum()
     if not 0.0 < p < 1.0 or not 0.0 < q < 1.0:
         return float("nan")
-    h, k = float(norm.ppf(p)), float(norm.ppf(q))
+    h, k = float(ndtri(p)), float(ndtri(q))
 
     def excess(angle: float) -> float:
         # P(both) rises from p q by the density as r = sin(angle) rises from 0 (Drezner 1990).
@@ -273,9 +273,9 @@ def tetrachoric(table: Floats) -> float:
 
 def _tetrachoric_slopes(table: Floats, r: float) -> Floats:
     """Return derivatives by P(one), P(other) and P(both), of both = Phi2(h, k; r)."""
-    h, k = float(norm.ppf(table[1].sum())), float(norm.ppf(table[:, 1].sum()))
+    h, k = float(ndtri(table[1].sum())), float(ndtri(table[:, 1].sum()))
     rest = np.sqrt(1.0 - r * r)
-    by_margins = norm.cdf((np.array([k, h]) - r * np.array([h, k])) / rest)
+    by_margins = ndtr((np.array([k, h]) - r * np.array([h, k])) / rest)
     density = np.exp(-(h * h - 2 * r * h * k + k * k) / (2 * rest**2)) / (2 * np.pi * rest)
     return np.asarray(np.array([-by_margins[0], -by_margins[1], 1.0]) / density)
 
@@ -403,7 +403,7 @@ def _parts(block: Block, size: int) -> Iterator[tuple[Floats, Floats]]:
 
 def _pairs(structure: Structure, fit: Any) -> ResultTable:
     """Return each two items with X2 and p-values."""
-    p_values = chi2.sf(fit.x2, 1)
+    p_values = chdtrc(1, fit.x2)
     one, other = ([structure.symptoms[j] for j in column.tolist()] for column in fit.pairs.T)
     return ResultTable(
         {

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from noisyor.discovery.checking import check_level, check_network
 from noisyor.moments import MomentPlan, count_moments
@@ -41,8 +42,6 @@ class QuartetTests(NamedTuple):
 
 def check_quartets(tables: NDArray[np.int64]) -> QuartetTests:
     """Test tables of four symptoms for one cause that couples all of them alone."""
-    from scipy.stats import chi2
-
     statistics, is_coupled = np.zeros(len(tables)), np.zeros(len(tables), dtype=np.bool_)
     for number, table in enumerate(tables):
         shares = (table.ravel() + 1e-9) / (table.sum() + 16e-9)
@@ -55,7 +54,7 @@ def check_quartets(tables: NDArray[np.int64]) -> QuartetTests:
         covariance -= np.outer(derivatives[:2] @ shares, derivatives[:2] @ shares)
         covariance += 1e-12 * np.trace(covariance) * np.eye(2) + 1e-300 * np.eye(2)
         statistics[number] = n * values[:2] @ np.linalg.solve(covariance, values[:2])
-    return QuartetTests(statistics, np.asarray(chi2.sf(statistics, 2)), is_coupled)
+    return QuartetTests(statistics, np.asarray(chdtrc(2, statistics)), is_coupled)
 
 
 def _differences(shares: Floats) -> tuple[Floats, Floats]:

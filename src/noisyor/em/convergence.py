@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from noisyor.inference.flat import Floats
 
@@ -51,6 +50,8 @@ def _halves(draws: Floats) -> Floats:
 
 
 def _convergence_of(chains: Floats) -> Convergence:
+    from scipy.stats import rankdata  # takes longer to load than all that is imported above
+
     n_chains, n, n_parameters = chains.shape
     ranks = rankdata(chains.reshape(n_chains * n, n_parameters), axis=0)
     normal = ndtri((ranks - 0.375) / (n_chains * n + 0.25)).reshape(chains.shape)

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit
-from scipy.stats import rankdata
-from scipy.stats import t as student
+from scipy.special import expit, logit, stdtrit
 
 from noisyor.drawing import axes_for, draw_calibration
 from noisyor.immutable import equal_by_entries
@@ -83,6 +81,8 @@ def auc_shares(probabilities: Floats, is_present: Booleans) -> AucShares:
     >>> auc_shares(np.array([0.1, 0.4, 0.3, 0.8]), np.array([False, False, True, True])).value
     0.75
     """
+    from scipy.stats import rankdata  # takes longer to load than all that is imported above
+
     ranks, shares = rankdata(probabilities), np.zeros(len(probabilities))
     among = {state: rankdata(probabilities[is_present == state]) for state in (True, False)}
     m, n = len(among[True]), len(among[False])
@@ -115,7 +115,7 @@ def interval_of(found: AucShares, error: float, n_cases: int, n_others: int) -> 
     """Return the interval that spans DeLong's, of a standard error, and Newcombe's."""
     lower, upper = newcombe_interval(found.value, n_cases, n_others)
     if error > 0.0 and 0.0 < found.value < 1.0:
-        ends = _by_log_odds(found.value, error, float(student.ppf(0.975, found.freedom)))
+        ends = _by_log_odds(found.value, error, float(stdtrit(found.freedom, 0.975)))
         lower, upper = min(lower, ends[0]), max(upper, ends[1])
     return Auc(found.value, lower, upper)
 

@@ -63,34 +63,45 @@ FEWEST_SYMPTOMS = 5
 
 def cells(settings: ExperimentSettings) -> list[Cell]:
     """List records that others drew, and samples of networks whose structures are repaired."""
-    sizes, seeds = settings.pick([10_000, 100_000], [10_000]), settings.seeds(settings.pick(10, 2))
+    sizes, few = settings.pick([10_000, 100_000], [10_000]), settings.seeds(2)
     found: list[Cell] = []
     if _records(settings, "overcomplete") is not None:
         ten = settings.seeds(10)  # also in a hurry: the others show by how much starts matter
         found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], ten, ["discover"])
-    found += cells_of(["clinic"], sizes[:1], seeds, REPAIRED)
+        starts = [method for method in STARTS if method != "discover"]
+        found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], few, [*starts, *installed_peers()])
+        ten = settings.seeds(settings.pick(10, 2))
+        found += cells_of(OVERCOMPLETE[:2], [N_OVERCOMPLETE], ten, starts[:1])
+    found += cells_of(["clinic"], sizes, settings.seeds(settings.pick(10, 2)), REPAIRED)
     found += _of_real_networks(settings, sizes)
-    found += cells_of(["clinic"], sizes, seeds, REPAIRED)
     found += _of_tests(settings)
-    if _records(settings, "overcomplete") is not None:
-        methods = [*STARTS, *installed_peers()]
-        found += cells_of(OVERCOMPLETE, [N_OVERCOMPLETE], seeds, methods)
-    planted = settings.pick(list(PLANTED), ["planted8"])
-    at = settings.pick([3000, 10_000, 30_000, 100_000], [3000])
-    found += cells_of(planted, at, settings.seeds(settings.pick(5, 1)), SIMULATED)
-    found += cells_of(planted[:1], at, settings.seeds(settings.pick(5, 1)), [TOGETHER])
+    found += _of_planted(settings)
     return list(dict.fromkeys(found))
+
+
+def _of_planted(settings: ExperimentSettings) -> list[Cell]:
+    """List simulated causes; many of them take long, and are looked for once."""
+    if settings.quick:
+        return cells_of(["planted8"], [3000], settings.seeds(1), [*SIMULATED, TOGETHER])
+    small, large = ["planted8"], list(PLANTED)[1:]
+    at, three = [3000, 10_000, 30_000, 100_000], settings.seeds(3)
+    return [
+        *cells_of(small, at, three, SIMULATED),
+        *cells_of(small, at[1:2], three, [TOGETHER]),
+        *cells_of(large, [10_000, 100_000], settings.seeds(1), SIMULATED[:1]),
+    ]
 
 
 def _of_tests(settings: ExperimentSettings) -> list[Cell]:
     """List Q-matrices of which entries are flipped."""
     found: list[Cell] = []
+    samples = settings.seeds(settings.pick(5, 2))
     if _records(settings, "ecpe") is not None:
         found += cells_of(["ECPE"], [N_ECPE], [settings.seed], [TOLD])
-        found += cells_of(["ECPE"], [N_ECPE], settings.seeds(settings.pick(20, 2)), FLIPPED)
+        found += cells_of(["ECPE"], [N_ECPE], samples, FLIPPED)
     kinds = "entries removed", "entries added", UNFLIPPED
     for name in settings.pick(list(TESTS), ["test3"]):
-        found += cells_of([name], TESTS[name], settings.seeds(settings.pick(10, 2)), kinds)
+        found += cells_of([name], TESTS[name], samples, kinds)
     return found
 
 

@@ -22,14 +22,8 @@ from noisyor.parameters import Parameters
 LASTS = "two hours"
 NETWORKS = ("figure1", "figure2", "plants", "tcc4e", "ddxplus", *WEAK, "health_knowledge_graph")
 METHODS = ("refined", "pooled")
-N_SAMPLES = {"figure1": 40, "figure2": 40}
+N_SAMPLES = {"figure1": 200, "figure2": 100}
 """Of few parameters five samples, as elsewhere, say little of how many intervals hold the truth."""
-FEWER = {
-    ("ddxplus", 100_000): 3,
-    ("health_knowledge_graph", 10_000): 2,
-    ("health_knowledge_graph", 100_000): 1,
-}
-"""Samples where one takes many minutes."""
 N_TESTED = 10_000
 """New records, on which the likelihood is compared, too."""
 
@@ -38,17 +32,12 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
     """List networks, records and methods, five samples each, or more of small ones."""
     names = settings.pick(settings.available(*NETWORKS), ["figure1", WEAK[0]])
     sizes = settings.pick((3000, 10_000, 100_000), (1000,))
-
-    def n_samples(name: str, n_records: int) -> int:
-        return settings.pick(FEWER.get((name, n_records), N_SAMPLES.get(name, 5)), 1)
-
+    samples = {name: settings.seeds(settings.pick(N_SAMPLES.get(name, 5), 1)) for name in names}
     return [
         cell
         for n_records in sizes
         for name in names
-        for cell in cells_of(
-            [name], [n_records], settings.seeds(n_samples(name, n_records)), METHODS
-        )
+        for cell in cells_of([name], [n_records], samples[name], METHODS)
     ]
 
 

@@ -4,7 +4,8 @@ Looked at are pairs of symptoms that occur together more or less often than the 
 one and all together; how much the number of findings varies from record to record; edges and
 dependences of diseases, each with all the pairs that it would move; and, where leaks are fixed,
 single symptoms. Each has a p-value, and together they have one, which is uniform if the network
-is right: the verdict. How: `residuals`, `calibration`, `misfit_causes`.
+is right: the verdict. How: `residuals`, `calibration`, `misfit_causes`; in words:
+`misfit_sentences`.
 
 >>> from noisyor import NoisyOrLearner, datasets
 >>> clinic = datasets.clinic()
@@ -13,7 +14,6 @@ True
 """
 
 import functools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +23,19 @@ from noisyor.errors import ParameterError, quoted
 from noisyor.immutable import Immutable
 from noisyor.io.result_tables import ResultTable, ShownAsTable
 from noisyor.learning.calibration import TestedFamily, family_of, of_smallest, of_sum
-from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, Cause, CauseSearch, Weights
+from noisyor.learning.misfit_causes import DEPENDENCE, Cause, CauseSearch, Weights
+from noisyor.learning.misfit_sentences import (
+    learnable,
+    names_of,
+    sentence_of,
+    sentences,
+    shown_p_value,
+)
 from noisyor.learning.pictures import plot_residuals
 from noisyor.learning.residuals import CountComparison
 from noisyor.moments import Moments
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
-from noisyor.network.causes import MOST_JOINT
 from noisyor.parameters import Booleans, Floats, Parameters
 
 MOST_SETS, FEWEST_SETS = 200, 20
@@ -40,10 +46,6 @@ MOST_RECORDS, FEWEST_RECORDS = 20_000, 64
 """Records of a set: no more are needed to see how residuals vary, and groups of fewer differ."""
 MUCH_LESS = 0.01
 """The part of the level below which a network does not fit, even if little is known of it."""
-TOLD_SHARE = 0.05
-"""Causes that explain less of what is in excess are left to the table."""
-FEWEST_OF_TRAIT = 3
-"""Diseases from which a trait of theirs can be learned."""
 STREAM = 0x6D6973666974
 
 
@@ -248,7 +250,7 @@ class Misfits(ShownAsTable, Immutable):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words: whether the network fits, what deviates, and the likely causes."""
-        return tuple(_sentences(self))
+        return tuple(sentences(self))
 
     @property
     def remedy(self) -> str:
@@ -256,7 +258,7 @@ class Misfits(ShownAsTable, Immutable):
         if not self.causes or self.causes[0].kind != DEPENDENCE:
             return ""
         return " ".join(
-            f"Its diseases are not independent. {way}" for way in _learnable(self.network)
+            f"Its diseases are not independent. {way}" for way in learnable(self.network)
         )
 
     def table(self) -> ResultTable:
@@ -319,7 +321,7 @@ class Misfits(ShownAsTable, Immutable):
         The columns: kind (missing edge, dependent diseases or missing disease), diseases, symptoms,
         residual (standardised), share (of what is in excess, that it explains), sentence.
         """
-        names = [_names(cause, self.network) for cause in self.causes]
+        names = [names_of(cause, self.network) for cause in self.causes]
         texts = pa.string()
         return ResultTable(
             {
@@ -329,7 +331,7 @@ class Misfits(ShownAsTable, Immutable):
                 "residual": pa.array([cause.residual for cause in self.causes], pa.float64()),
                 "share": pa.array([cause.share for cause in self.causes], pa.float64()),
                 "sentence": pa.array(
-                    [_sentence(cause, self.network) for cause in self.causes], texts
+                    [sentence_of(cause, self.network) for cause in self.causes], texts
                 ),
             },
             ("kind", "diseases", "symptoms"),
@@ -473,124 +475,3 @@ def q_values(p_values: Floats) -> Floats:
     q = np.empty(n)
     q[order] = np.minimum(smallest, 1.0)
     return q
-
-
-# --- in words ---
-
-
-def _names(cause: Cause, network: NoisyOrNetwork) -> tuple[list[str], list[str]]:
-    """Return the diseases and the symptoms that a cause is about."""
-    diseases, symptoms = network.structure.diseases, network.structure.symptoms
-    if cause.kind == EDGE:
-        disease, symptom = cause.members
-        return [diseases[disease]], [symptoms[symptom]]
-    if cause.kind == DEPENDENCE:
-        return [diseases[i] for i in cause.members], []
-    return [], [symptoms[j] for j in cause.members]
-
-
-def _sentence(cause: Cause, network: NoisyOrNetwork) -> str:
-    diseases, symptoms = _names(cause, network)
-    explains = f"that would explain {cause.share:.0%} of what is in excess"
-    if cause.kind == EDGE:
-        return f"An edge from {diseases[0]} to {symptoms[0]} may be missing: {explains}."
-    if cause.kind == DEPENDENCE:
-        how = "more" if cause.residual > 0 else "less"
-        most = diseases[:8] + [f"{len(diseases) - 8} others"] * (len(diseases) > 8)
-        both = f"{', '.join(most[:-1])} and {most[-1]}"
-        than = "independent diseases" if network.is_plain else "the network says"
-        return f"{both} may occur together {how} often than {than}: {explains}."
-    return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
-
-
-def shown_p_value(p_value: float) -> str:
-    """Return it in words; the digits of a tiny one differ from machine to machine, and say nothing.
-
-    >>> shown_p_value(0.0312), shown_p_value(3e-91)
-    ('p = 0.031', 'p < 1e-10')
-    """
-    return f"p = {p_value:.2g}" if p_value >= 1e-10 else "p < 1e-10"
-
-
-def _sentences(misfits: Misfits) -> Iterator[str]:
-    n_symptoms, n_tested = misfits.network.structure.n_symptoms, misfits.n_tested
-    n_all = n_symptoms * (n_symptoms - 1) // 2
-    of = f"all {n_tested:,}" if n_tested == n_all else f"{n_tested:,} of {n_all:,}"
-    if not misfits.tests:
-        yield "No pair of symptoms could be tested: whether the network fits is not known."
-        return
-    p_value = shown_p_value(misfits.p_value)
-    if misfits.fits is None:
-        yield (
-            f"Whether the network fits is open ({p_value}, which is too small where so little "
-            f"is known): {misfits.n_doubted:,} of "
-            f"{misfits.network.structure.n_diseases:,} diseases are in doubt. Fix what is known "
-            "of them, or bring more records."
-        )
-    elif misfits.fits:
-        yield f"The network fits ({p_value}): {of} pairs of symptoms were tested."
-    else:
-        yield (
-            f"The network does not fit ({p_value}): {misfits.n_found:,} of "
-            f"{n_tested:,} pairs of symptoms deviate."
-        )
-    if n_tested < n_all:
-        yield (
-            "Other pairs were not counted, cannot vary (a symptom of theirs is always or never "
-            "present), or rest on parameters that were not learned."
-        )
-    if misfits.fits is False:
-        yield from _reasons(misfits)
-        yield (
-            "Standard errors take the network to be right, but for those of refined with "
-            "robust=True (--robust)."
-        )
-
-
-def _learnable(network: NoisyOrNetwork) -> Iterator[str]:
-    """Yield how to learn that diseases depend on each other, where they were taken not to."""
-    n, causes = network.structure.n_diseases, network.causes
-    if causes.kind != "independent":
-        return
-    kinds = ["'joint'"] if n <= MOST_JOINT and causes.effects is None else []
-    kinds += ["'trait'"] if n >= FEWEST_OF_TRAIT else []
-    if kinds:
-        yield (
-            f"How diseases occur together can be learned: causes={' or '.join(kinds)} (--causes); "
-            "compare_models (noisyor compare) tells what describes the records best."
-        )
-
-
-def _reasons(misfits: Misfits) -> Iterator[str]:
-    """Yield what is wrong, where the network does not fit."""
-    for pair in misfits.table().slice(0, 1).to_pylist():
-        yield (
-            f"The clearest: {pair['first']} and {pair['second']}, {pair['observed']:,} times "
-            f"together, {pair['expected']:,.1f} expected."
-        )
-    symptoms, (mean, _, variance, expected, p_value) = misfits.symptoms, misfits.number_of_findings
-    wrong = misfits.found(symptoms)
-    if len(wrong):
-        names = misfits.network.structure.symptoms
-        listed = ", ".join(
-            f"{names[symptoms.members[row, 0]]} ({symptoms.residuals[row]:+.1f})"
-            for row in wrong[:5].tolist()
-        )
-        yield (
-            f"Fixed values contradict how often {len(wrong):,} symptoms occur, in standard "
-            f"deviations: {listed}{' and others' if len(wrong) > 5 else ''}."
-        )
-    if p_value <= misfits.level and np.isfinite(variance):
-        how = "more" if variance > expected else "less"
-        yield (
-            f"The number of findings of a record ({mean:.1f} on average) varies {how} than the "
-            f"network says: its variance is {variance:.3g}, {expected:.3g} expected."
-        )
-    told = [each for each in misfits.causes if each.share >= TOLD_SHARE] or misfits.causes[:1]
-    yield from (_sentence(cause, misfits.network) for cause in told)
-    if misfits.remedy:
-        yield misfits.remedy
-    elif any(each.kind == DEPENDENCE for each in misfits.causes):
-        yield from _learnable(misfits.network)
-    if not misfits.causes and not len(wrong):
-        yield "No single edge, disease or dependence of two diseases would explain it."
