@@ -175,31 +175,6 @@ def test_all_parameters_can_be_held(method):
     assert (estimate.leaks.flags == Flag.FIXED).all()
 
 
-def test_frames_with_other_indices_are_not_joined_by_row():
-    network = datasets.figure1(0)
-    findings, diseases = network.sample(50, rng=0, return_diseases=True)
-    records = pd.DataFrame(findings.to_numpy().astype(int), columns=network.structure.symptoms)
-    labels = pd.DataFrame(diseases.astype(int), columns=network.structure.diseases)
-    learner = NoisyOrLearner(network.structure, method="observed")
-    with pytest.raises(ParameterError, match="frames with different indices"):
-        learner.fit(records, labels.sample(frac=1, random_state=0))
-    learner.fit(records, labels)
-
-
-def test_frames_with_other_indices_are_joined_by_columns_of_ids():
-    """As files are: the indices are only where pandas has put the rows."""
-    network = datasets.figure1(0)
-    findings, diseases = network.sample(50, rng=0, return_diseases=True)
-    ids = [f"p{number}" for number in range(50)]
-    records = pd.DataFrame(findings.to_numpy().astype(int), columns=network.structure.symptoms)
-    labels = pd.DataFrame(diseases.astype(int), columns=network.structure.diseases)
-    records, labels = records.assign(record=ids), labels.assign(record=ids)
-    learner = NoisyOrLearner(network.structure, method="observed")
-    expected = learner.fit(records, labels).network_
-    for shuffled in labels.sample(frac=1, random_state=0), labels[::-1].reset_index(drop=True):
-        assert learner.fit(records, shuffled).network_ == expected
-
-
 def test_a_table_of_diseases_is_matched_by_name():
     network = datasets.figure1(0)
     findings, diseases = network.sample(5000, rng=0, return_diseases=True)

@@ -283,25 +283,6 @@ def test_learned_dependence_fits_and_independence_does_not(kind):
     assert remedy in verdict_of(content_of(estimate)).sentence
 
 
-def test_the_remedy_is_what_can_be_learned():
-    def remedy(network):
-        plan = MomentPlan.all_pairs(network.structure)
-        moments = count_moments(network.sample(3000, rng=1), plan)
-        fitted = Parameters.full(network.structure, 0, np.uint16)
-        return Misfits(network.as_independent(), moments, flags=fitted).remedy
-
-    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(2) for x in range(4)])
-    two = NoisyOrNetwork(
-        structure, None, [0.3] * 8, [0.02] * 8, causes=Joint([[0.6, 0.1], [0.1, 0.2]])
-    )
-    assert "causes='joint' (--causes)" in remedy(two)  # a trait needs three diseases
-    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(14) for x in range(3)])
-    trait = Trait(np.full(14, -2.0), np.full((14, 1), 2.0))
-    many = NoisyOrNetwork(structure, None, [0.3] * 42, [0.02] * 42, causes=trait)
-    assert "causes='trait' (--causes)" in remedy(many)  # a joint distribution is of up to twelve
-    assert remedy(many.as_independent()) == ""
-
-
 def test_printing_a_large_estimate_does_not_look_for_misfits(monkeypatch):
     clinic = datasets.clinic()
     estimate = NoisyOrLearner(clinic.structure).fit(clinic.sample(500, rng=1)).estimate_

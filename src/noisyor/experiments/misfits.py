@@ -17,7 +17,8 @@ from noisyor.structure import Structure
 LASTS = "fifteen minutes"
 RIGHT = (
     ("figure1", "pooled", 100), ("figure1", "refined", 100), ("clinic", "pooled", 100),
-    ("clinic", "refined", 40), ("tcc4e", "pooled", 40), ("ddxplus", "pooled", 20),
+    ("clinic", "refined", 200), ("tcc4e", "pooled", 40), ("tcc4e", "refined", 20),
+    ("ddxplus", "pooled", 20), ("ddxplus", "refined", 10),
 )  # fmt: skip
 WRONG = ("edge deleted", "disease deleted", "diseases dependent")
 N_RECORDS = 3000

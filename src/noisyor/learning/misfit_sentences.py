@@ -70,7 +70,8 @@ def sentences(misfits: "Misfits") -> Iterator[str]:
             "of them, or bring more records."
         )
     elif misfits.fits:
-        yield f"The network fits ({p_value}): {of} pairs of symptoms were tested."
+        tested = f"{of} pairs of symptoms" if n_tested else "single symptoms, but no pairs,"
+        yield f"The network fits ({p_value}): {tested} were tested."
     else:
         yield (
             f"The network does not fit ({p_value}): {misfits.n_found:,} of "
