@@ -105,6 +105,13 @@ def test_what_is_done_meanwhile_is_done_by_another_thread_or_at_once():
         assert result() == (True, threading.current_thread())
 
 
+def test_what_nobody_asks_for_is_waited_for():
+    done = threading.Event()
+    with meanwhile(lambda: done.wait(0.2) or done.set(), n_jobs=2):
+        pass
+    assert done.is_set()
+
+
 def test_an_error_of_what_is_done_meanwhile_reaches_who_asks():
     with meanwhile(lambda: 1 // 0, n_jobs=2) as result, pytest.raises(ZeroDivisionError):
         result()

@@ -403,7 +403,7 @@ def _parts(block: Block, size: int) -> Iterator[tuple[Floats, Floats]]:
 
 def _pairs(structure: Structure, fit: Any) -> ResultTable:
     """Return each two items with X2 and p-values."""
-    p_values = chdtrc(1, fit.x2)
+    p_values = chdtrc(1, np.maximum(fit.x2, 0.0))
     one, other = ([structure.symptoms[j] for j in column.tolist()] for column in fit.pairs.T)
     return ResultTable(
         {

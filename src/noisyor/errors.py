@@ -69,6 +69,10 @@ class FileAccessError(FileError):
     """
 
 
+class ValueFileError(FileError):
+    """Values of a column that are not what the column is for."""
+
+
 class ChangedFileError(FileError):
     """Files that are others than in an earlier pass over them: no result would hold for both."""
 

@@ -4,7 +4,7 @@ import functools
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from numbers import Integral
@@ -123,9 +123,9 @@ def one_by_one(
 def meanwhile(
     work: Callable[[], Result], n_jobs: int | None = None
 ) -> Iterator[Callable[[], Result]]:
-    """Let a thread work; give a function that waits for the result and returns it.
+    """Let a thread work beside the caller's; give a function that waits for its result.
 
-    With one job the work is done at once.
+    Ask for the result, or its error is lost. With one job the work is done at once.
 
     >>> with meanwhile(lambda: 2 + 2, n_jobs=2) as result:
     ...     result()
@@ -136,7 +136,9 @@ def meanwhile(
         yield lambda: found
         return
     with _pool_of(1) as pool:
-        yield pool.submit(copy_context().run, work).result  # notices go where they would
+        future = pool.submit(copy_context().run, work)  # notices go where they would
+        yield future.result
+        wait([future])  # a pool is given back without work
 
 
 _IDLE: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)

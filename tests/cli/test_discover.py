@@ -31,5 +31,9 @@ def test_misuse_is_refused(run, tmp_path):
     code, _, err = run("discover", tmp_path / "people.csv", "-o", tmp_path / "f.json")
     assert code == 2
     assert "every column but that of the ids is taken for a symptom (--record names it)" in err
+    (tmp_path / "short.csv").write_text("fever,cough,rash\n1,0,1\n0,1\n")
+    code, _, err = run("discover", tmp_path / "short.csv", "-o", tmp_path / "f.json")
+    assert code == 2
+    assert err.strip().endswith("line 3: 2 values where the header has 3 columns.")
     code, _, err = run(*call, "-o", tmp_path / "f.json", "--structure", "clinic")
     assert code == 2

@@ -118,6 +118,10 @@ def test_misuse_is_refused():
             discover(few)
     with pytest.raises(ParameterError, match="no records"):
         discover(array[:0])
+    alone = np.full((60, 6), np.nan)
+    alone[np.arange(60), np.arange(60) % 6] = np.arange(60) % 4 < 2
+    with pytest.raises(ParameterError, match="no record knows two symptoms"):
+        discover(alone)
     with pytest.raises(ParameterError, match="records x symptoms"):
         discover(np.zeros(4))
 

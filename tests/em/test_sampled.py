@@ -131,12 +131,7 @@ def test_the_scores_are_the_derivatives_of_the_log_likelihood(rng):
 @pytest.mark.parametrize("may_exchange", [True, False])
 def test_diseases_that_explain_the_same_findings_take_each_others_places(monkeypatch, may_exchange):
     """Else the one that explains a record first explains it for ever."""
-    gathered = RecordSampler._gathered
-    monkeypatch.setattr(
-        RecordSampler,
-        "_gathered",
-        lambda *arguments, **more: gathered(*arguments, **more | {"may_exchange": may_exchange}),
-    )
+    let_exchange(monkeypatch, may_exchange)
     network = network_of_near_duplicates()
     structure, records = network.structure, network.sample(400, rng=1)
     sampler = RecordSampler(structure, records.blocks, 1e-9)
@@ -149,6 +144,16 @@ def test_diseases_that_explain_the_same_findings_take_each_others_places(monkeyp
     expected = ExactExpectation(records).score(network).derivatives[:2]
     is_right = np.abs(found - expected).max() < 1.0
     assert is_right == may_exchange, (found, expected)
+
+
+def let_exchange(monkeypatch, may_exchange):
+    """Say whether diseases take each other's places where scores are gathered."""
+    gathered = RecordSampler._gathered
+    monkeypatch.setattr(
+        RecordSampler,
+        "_gathered",
+        lambda *arguments, **more: gathered(*arguments, **more | {"may_exchange": may_exchange}),
+    )
 
 
 def network_of_near_duplicates():
@@ -164,17 +169,11 @@ def network_of_near_duplicates():
 
 
 @pytest.mark.parametrize("least_odds", [1e-3, 1e-7])
-@pytest.mark.parametrize("may_exchange", [False, True])
 def test_what_diseases_share_is_the_whole_information_where_failures_follow_priors(
-    rng, least_odds, may_exchange, monkeypatch
+    rng, least_odds, monkeypatch
 ):
     """Summed up, or sampled: the same draws give the same."""
-    gathered = RecordSampler._gathered
-    monkeypatch.setattr(
-        RecordSampler,
-        "_gathered",
-        lambda *arguments, **more: gathered(*arguments, **more | {"may_exchange": may_exchange}),
-    )
+    let_exchange(monkeypatch, False)  # as what is shared is gathered
     network = datasets.clinic()
     structure = network.structure
     whole, shared = (

@@ -44,6 +44,9 @@ def test_where_no_pair_is_tested_it_is_said():
     assert said.startswith("No pair of symptoms could be tested")
     (said,) = sentences(Misfits(network, moments))  # all is fixed: single symptoms can be wrong
     assert said == "The network fits (p = 0.3): single symptoms, but no pairs, were tested."
+    wrong = NoisyOrNetwork(structure, [0.9], [0.1], [0.02])
+    said = next(sentences(Misfits(wrong, moments)))
+    assert said.endswith("(p < 1e-10): single symptoms, but no pairs, were tested.")
 
 
 def test_the_remedy_is_what_can_be_learned():

@@ -25,7 +25,7 @@ from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
 from noisyor.discovery.suggestions import new_name
 from noisyor.em.runs import EMSettings
-from noisyor.errors import FileError, ParameterError, quoted
+from noisyor.errors import ParameterError, ValueFileError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.findings import as_source, read_findings
 from noisyor.findings.reading import ReadOptions, record_format
@@ -213,13 +213,13 @@ def read_unstructured(records: Any, structure: Structure | None, options: ReadOp
 
 
 def _read(source: Any, bare: Structure, options: ReadOptions, *, is_bare: bool) -> Findings:
-    """Read records; where any column may be a symptom, an error says so."""
+    """Read records; where any column may be a symptom, an error of its values says so."""
     try:
         return read_findings(source, bare, record_format(options))
-    except FileError as error:
+    except ValueFileError as error:
         if not is_bare:
             raise
-        raise FileError(
+        raise ValueFileError(
             f"{error} Without a structure every column but that of the ids is taken for a symptom "
             "(--record names it): leave out those that are none."
         ) from None

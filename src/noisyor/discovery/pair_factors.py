@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisyor.discovery.dense_em import CauseMatrix
+from noisyor.errors import ParameterError
 from noisyor.moments import Moments
 from noisyor.parameters import Booleans, Floats
 
@@ -36,6 +37,10 @@ class PairRatios(NamedTuple):
         n_symptoms = len(moments.plan.symptoms)
         seen = moments.values(2)
         is_seen = seen.n_records > 0
+        if not is_seen.any():
+            raise ParameterError(
+                "no record knows two symptoms: causes show in symptoms that are known together."
+            )
         n, (a, b) = seen.n_records[is_seen], moments.plan.pairs[is_seen].T
         both = np.maximum(seen.absent[is_seen], 0.5 / n)
         single = 1.0 / (1.0 + seen.odds[is_seen])  # P(absent) of each, where both are known

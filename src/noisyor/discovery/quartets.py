@@ -54,7 +54,7 @@ def check_quartets(tables: NDArray[np.int64]) -> QuartetTests:
         covariance -= np.outer(derivatives[:2] @ shares, derivatives[:2] @ shares)
         covariance += 1e-12 * np.trace(covariance) * np.eye(2) + 1e-300 * np.eye(2)
         statistics[number] = n * values[:2] @ np.linalg.solve(covariance, values[:2])
-    return QuartetTests(statistics, np.asarray(chdtrc(2, statistics)), is_coupled)
+    return QuartetTests(statistics, np.asarray(chdtrc(2, np.maximum(statistics, 0.0))), is_coupled)
 
 
 def _differences(shares: Floats) -> tuple[Floats, Floats]:

@@ -46,8 +46,8 @@ class Sweeps(NamedTuple):
     most_enumerated: int = MOST_ENUMERATED
     """Records with more candidates are sampled."""
     may_exchange: bool = False
-    """Let diseases that explain the same findings take each other's places, where scores are
-    gathered; it takes as many times as long as there are diseases on."""
+    """Let diseases that explain the same findings take each other's places, in `gather_scores`
+    alone; it takes as many times as long as there are diseases on."""
 
 
 @kernel
@@ -477,15 +477,15 @@ def gather_shared(
     workspace = candidate_kernels.new_open_record(net)
     halves, touched = np.zeros((2, len(total))), np.empty(len(total), dtype=np.int64)
     by_disease, n_diseases = np.zeros((2, len(net.priors))), len(net.priors)
-    plausible = np.empty(n_diseases)
     for record in range(len(records.offsets) - 1):
         random = random_of(sweeps.seed, records.first + record)
         symptoms = candidate_kernels.open_record(net, records, record, workspace)
-        find_candidates(net, symptoms, sweeps, plausible, workspace, records.candidates[record])
+        candidates = records.candidates[record]
+        candidate_kernels.screen(net, symptoms, sweeps.least_odds, workspace, candidates)
         for disease in range(n_diseases):
             if workspace.odds[disease] > NOTHING:
                 add_scores(net, disease, workspace.odds[disease], workspace, total)
-        n_chosen = candidate_kernels.list_elements(records.candidates[record], workspace.chosen)
+        n_chosen = candidate_kernels.list_elements(candidates, workspace.chosen)
         expect_scores(net, symptoms, n_chosen, sweeps, random, workspace, halves)
         chosen = workspace.chosen[:n_chosen]
         for half in range(2):

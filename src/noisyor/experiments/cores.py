@@ -1,9 +1,11 @@
-"""All cores: counting, pooled and refined with 2 to 16 threads, and the machine's own limits."""
+"""All cores: counting, pooled and refined with 1 to 16 threads, and the machine's own limits."""
 
 import functools
 import time
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from noisyor import parallel
 from noisyor.experiments.machine import arithmetic, copying
@@ -96,13 +98,13 @@ def _work(kind: str, network: NoisyOrNetwork, n_jobs: int) -> Callable[[Findings
 
 
 def _count(plan: MomentPlan, n_jobs: int, findings: Findings) -> Quantities:
-    """Count, and return how long records were handed out: others count meanwhile."""
+    """Count, and return how long records were handed out if others count meanwhile."""
     counter = MomentCounter(plan, N_GROUPS, n_jobs)
     start = time.thread_time()
     counter.add_blocks(findings.blocks)
     handing_out = time.thread_time() - start
     counter.take()
-    return {"handing out, s": handing_out}
+    return {"handing out, s": handing_out} if n_jobs > 1 else {}
 
 
 def _timed(work: Callable[[], Any]) -> Quantities:
@@ -110,10 +112,11 @@ def _timed(work: Callable[[], Any]) -> Quantities:
     before = [clock() for clock in clocks]
     told = work()
     wall, processor, main = (clock() - start for clock, start in zip(clocks, before, strict=True))
-    handing_out = told["handing out, s"] if isinstance(told, dict) else 0.0
+    handed_out: Quantities = told if isinstance(told, dict) else {}
+    serial = main - sum(handed_out.values())
     return {
         "wall, s": wall, "processor, s": processor, "main thread, s": main,
-        "serial share": (main - handing_out) / processor, "handing out, s": handing_out,
+        "serial share": serial / processor, **handed_out,
     }  # fmt: skip
 
 
@@ -193,7 +196,8 @@ def _row(results: Results, run: Run, runs: list[Run]) -> list[str]:
         kind, f"{run[1]:,}" if run[1] else "-", str(threads), f"{wall:.2f}", f"{processor:.2f}",
         "-" if gain is None else f"{gain:.2f}",
         f"{(gain or 0.0) / (most or 1.0):.0%}" if is_compared else "-",
-        *([f"{each / processor:.1%}" for each in (main, handing_out)] if kind in GOALS else "--"),
+        f"{main / processor:.1%}" if kind in GOALS else "-",
+        f"{handing_out / processor:.1%}" if np.isfinite(handing_out) else "-",
     ]  # fmt: skip
 
 

@@ -89,13 +89,13 @@ def reproduce(
     page = folder / f"{name}.md"
     try:
         text = made_page(name, results, sentence_of(provenance.content), folder)
-    except (ValueError, IndexError):
+    except (ValueError, IndexError) as error:
         if not n_missing:
             raise
         raise ParameterError(
             f"{results.path} has too few cells for a page: {n_missing:,} were not measured yet. "
-            "What was measured is kept there."
-        ) from None
+            f"What was measured is kept there. ({type(error).__name__}: {error})"
+        ) from error
     write_text(page, text)
     write_text(folder / "index.md", made_index(folder))
     return page
@@ -147,9 +147,10 @@ def missing_cells(
     results, cells = Results(folder / f"{name}.csv"), experiment_named(name).cells(settings)
     for pattern in only:
         if not any(fnmatchcase(cell.path, pattern) for cell in cells):
+            example = f", as {quoted(cells[0].path)}" if cells else ""
             raise ParameterError(
                 f"no cell of {name} is like {quoted(pattern)}; they are called "
-                f"network/records/seed/method, as {quoted(cells[0].path)}."
+                f"network/records/seed/method{example}."
             )
     chosen = [
         cell for cell in cells if not only or any(fnmatchcase(cell.path, each) for each in only)

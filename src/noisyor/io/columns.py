@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from noisyor.errors import FileError, FindingsError, ParameterError, quoted, some_of
+from noisyor.errors import FileError, FindingsError, ParameterError, ValueFileError, quoted, some_of
 from noisyor.io.paths import one_line
 
 
@@ -294,12 +294,12 @@ def convert_batch(
             arrays.append(converted(column, kind, words))
         except BadCellError as error:
             remedy = _say_values(error) if kind in _STATES else ""
-            raise FileError(
+            raise ValueFileError(
                 f"{table.location(first_row + error.row)}, column {quoted(name)}: "
                 f"{quoted(error.value)} is not {kind.value}{remedy or '.'}"
             ) from None
         except TypeError as error:
-            raise FileError(f"{table.name}, column {quoted(name)} {error}.") from None
+            raise ValueFileError(f"{table.name}, column {quoted(name)} {error}.") from None
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 

@@ -73,10 +73,9 @@ def sentences(misfits: "Misfits") -> Iterator[str]:
         tested = f"{of} pairs of symptoms" if n_tested else "single symptoms, but no pairs,"
         yield f"The network fits ({p_value}): {tested} were tested."
     else:
-        yield (
-            f"The network does not fit ({p_value}): {misfits.n_found:,} of "
-            f"{n_tested:,} pairs of symptoms deviate."
-        )
+        deviate = f"{misfits.n_found:,} of {n_tested:,} pairs of symptoms deviate."
+        tested = deviate if n_tested else "single symptoms, but no pairs, were tested."
+        yield f"The network does not fit ({p_value}): {tested}"
     if n_tested < n_all:
         yield (
             "Other pairs were not counted, cannot vary (a symptom of theirs is always or never "

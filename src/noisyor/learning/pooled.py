@@ -427,12 +427,11 @@ def _is_weak(
     # Pairs tell a failure given its disease's prior: where that is a guess, so is this.
     guessed = Parameters.of_diseases(structure, is_weak.priors & ~fixed.priors, leaks=False)
     guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
-    is_known = lost.map(np.logical_or, fixed)
-    is_learned = is_known.map(np.logical_not)
+    is_learned = lost.map(lambda is_lost, is_fixed: ~(is_lost | is_fixed), fixed)
     is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
     # Pairs give a finding's strength to one of the diseases that share it: where most edges are
     # next to nothing, some of it goes to these, and no error shows it.
-    of_learned = np.where(is_known.failures, 0.0, errors.failures)
+    of_learned = np.where(is_learned.failures, errors.failures, 0.0)
     if fit.groups and is_mostly_untold(values.failures, of_learned):
         of_findings = is_learned.map(lambda here, is_told: here & ~is_told, told)
         is_weak = is_weak.map(np.logical_or, of_findings)

@@ -1,6 +1,6 @@
 """Compiled loops that count. A plane is a row of bits per symptom, 64 records to a word.
 
-All of them take a range of words, so that a plane can be counted slice by slice, and add
+Those that count take a range of words, so that a plane can be counted slice by slice, and add
 to their results, so that slices add up. Rows are cut to that range first: loops from 0 are the ones
 that LLVM turns into vector instructions.
 """

@@ -65,8 +65,8 @@ class Tally:
     """
 
     SHORTEST, LONGEST = 64, 128
-    """Words of a slice that is counted by itself. A call costs as much as counting some tens of
-    words: shorter slices of a group wait for each other, and are counted together."""
+    """Words of a slice. A call costs as much as counting some tens of words: slices that are
+    shorter wait for others of their group, and are counted together, so many words at most."""
 
     def __init__(self, plan: MomentPlan, n_groups: int, n_jobs: int) -> None:
         self._plan = plan
