@@ -37,6 +37,23 @@ def test_a_right_structure_is_left_alone():
     assert found.network.structure == CLINIC.structure
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_one_disease_lacks_are_no_other_disease(seed):
+    """Two of them look like one with all of its symptoms, whose gain is the larger at first."""
+    names = [f"s{j}" for j in range(12)]
+    matrix = np.zeros((3, 12), dtype=np.int8)
+    for i, own in enumerate((range(6), range(4, 9), range(7, 12))):
+        matrix[i, list(own)] = 1
+    truth = Structure.from_matrix(matrix, symptoms=names)
+    failures = np.full(truth.n_edges, 0.4)
+    network = NoisyOrNetwork(truth, [0.13, 0.1, 0.08], failures, np.full(12, 0.02))
+    lacking = matrix.copy()
+    lacking[0, [0, 1]] = 0
+    wrong = Structure.from_matrix(lacking, symptoms=names)
+    found = repair(wrong, network.sample(6000, rng=seed), settings=RepairSettings(held_out=0.0))
+    assert found.structure == truth, found.changes
+
+
 STRENGTHS = {
     (disease, symptom): strength
     for disease, own in (("A", "a"), ("B", "b"), ("C", "c"))

@@ -30,6 +30,15 @@ def test_each_kind_of_cause_is_told_by_its_names():
     assert ", ".join(symptoms[j] for j in (0, 1, 4)) in sentence_of(hidden, CLINIC)
 
 
+def test_edges_that_a_known_disease_may_lack_are_named_beside_a_missing_one():
+    structure = Structure.from_matrix([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+    network = NoisyOrNetwork(structure, [0.2, 0.2], [0.4] * 6, [0.02] * 6)
+    said = sentence_of(Cause(HIDDEN, (0, 1, 2, 3), 5.0, 1.0), network)
+    assert "symptoms S0, S1, S2, S3, or edges from D0 to S3, may be missing" in said
+    known = sentence_of(Cause(HIDDEN, (0, 1, 2), 5.0, 1.0), network)
+    assert " or edges" not in known
+
+
 def test_of_many_dependent_diseases_eight_are_named():
     many = Cause(DEPENDENCE, tuple(range(11)), 5.0, 0.5)
     assert "and 3 others may occur together more often" in sentence_of(many, CLINIC)

@@ -200,3 +200,18 @@ def test_priors_and_leaks_that_hide_in_weak_edges():
                 is_all = n_open and np.sum(np.invert(told)) > 0.67 * n_open
                 assert is_hidden == (is_all or sum(own) < len(own) / 2)
         assert not found.failures.any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("method", ["refined", "pooled"])
+def test_a_disease_whose_place_another_has_taken_has_a_flag(method, seed):
+    """One with all of its symptoms and more: its own prior is next to nothing then."""
+    names = [f"s{j}" for j in range(9)]
+    matrix = np.array([[1, 1, 1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1, 1]])
+    truth = Structure.from_matrix(matrix, diseases=["D", "E"], symptoms=names)
+    network = NoisyOrNetwork(truth, [0.12, 0.1], np.full(truth.n_edges, 0.4), np.full(9, 0.02))
+    ghost = np.array([[1, 1, 1, 1, 0, 0, 0, 0, 0], *matrix[::-1]])
+    structure = Structure.from_matrix(ghost, diseases=["ghost", "E", "D"], symptoms=names)
+    records = network.sample(6000, rng=seed).with_structure(structure)
+    learned = NoisyOrLearner(structure, method=method, random_state=0).fit(records).estimate_
+    assert learned.flags.priors[0] & Flag.WEAK, learned.network.priors

@@ -39,6 +39,7 @@ from noisyor.discovery.suggestions import (
     compatible,
     diseases_to_add,
     doubtful_diseases,
+    edges_in_place_of,
     edges_to_add,
     edges_to_drop,
     key_of,
@@ -167,7 +168,8 @@ class _Search(Steps):
     def _next(self, last: RepairStep, n_left: float) -> RepairStep | None:
         """Return the next step, if there is one that is gained by.
 
-        Edges that come and a disease that comes may explain the same: the better one is taken.
+        Edges that come and a disease that comes may explain the same: the best of them is taken,
+        also of all edges that would give a disease what the one that comes has.
         Then what came and is not needed any more goes, what came may be rearranged, and at last
         edges go that were given.
         """
@@ -180,8 +182,11 @@ class _Search(Steps):
         sums = scorer.sums()
         absent = scorer.absent_edges(sums)
         added = edges_to_add(absent, structure, self._n, LEVEL)
-        new = self._diseases(last.network, findings), added
-        steps = [self._gaining(last, compatible(changes), n_left) for changes in new]
+        new = self._diseases(last.network, findings)
+        steps = [self._gaining(last, compatible(changes), n_left) for changes in (new, added)]
+        for block in new:
+            edges = edges_in_place_of(block, absent, structure, self._n)
+            steps.append(self._gaining(last, edges, n_left, set()))
         found = [step for step in steps if step is not None]
         if found:
             return min(found, key=self._cost)

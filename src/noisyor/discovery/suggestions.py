@@ -18,7 +18,7 @@ from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.learning import Estimate
-from noisyor.learning.misfit_causes import HIDDEN
+from noisyor.learning.misfit_causes import HIDDEN, disease_like
 from noisyor.learning.misfits import Misfits, q_values
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.names import Indices
@@ -326,6 +326,19 @@ def diseases_to_add(
                 Suggestion(ADD_DISEASE, "", names, gain, float(by_bic), misfits.p_value, nan, nan)
             )
     return found
+
+
+def edges_in_place_of(
+    block: Suggestion, absent: EdgeScores, structure: Structure, n_records: int
+) -> list[Suggestion]:
+    """Return edges that would give a known disease all symptoms of one that seems to be missing.
+
+    Two edges that one disease lacks look like a disease with all of its symptoms.
+    """
+    members = structure.symptom_indices(block.symptoms)
+    like = disease_like(structure, members.tolist())
+    is_wanted = (absent.edges[:, 0] == like) & np.isin(absent.edges[:, 1], members)
+    return _added(absent, structure, n_records, np.flatnonzero(is_wanted))
 
 
 def log_choices(n_chosen: int, n_symptoms: int) -> float:

@@ -13,6 +13,7 @@ named; what it explains is taken off, and the next is looked for.
 """
 
 import math
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from noisyor.learning.residuals import CountComparison
 from noisyor.names import Indices
 from noisyor.network import Joint, NoisyOrNetwork
 from noisyor.parameters import Booleans, Floats
+from noisyor.structure import Structure
 
 EDGE, DEPENDENCE, HIDDEN = "missing edge", "dependent diseases", "missing disease"
 MOST_CAUSES = 5
@@ -34,6 +36,8 @@ SMALLEST_BLOCK = 3
 MOST_OF_IT, NEARLY_ALL = 0.75, 0.9
 """A trait of diseases is named before a missing disease that has nearly all of their symptoms if it
 explains most of what that one does: to first order both are the same."""
+SHARED = 0.5
+"""The part of a disease's own symptoms from which on a missing one may be the same."""
 LEAST_LOAD = 0.5
 """Diseases that have a trait in common: those with at least this share of the largest load."""
 
@@ -49,6 +53,24 @@ class Cause(NamedTuple):
     """Standardised: what is observed along this cause."""
     share: float
     """The part of what is in excess that it explains."""
+
+
+def disease_like(structure: Structure, symptoms: Collection[int]) -> int | None:
+    """Return the disease that may lack edges where one with some symptoms seems to be missing.
+
+    It is the one of whose own symptoms most are among these, at least half, and two.
+
+    >>> structure = Structure.from_edges([("a", "x"), ("a", "y"), ("b", "y"), ("b", "z")])
+    >>> disease_like(structure, [0, 1, 2]), disease_like(structure, [0])
+    (0, None)
+    """
+    best, most = None, 0.0
+    for i in range(structure.n_diseases):
+        own = set(structure.children(i).tolist())
+        n_shared = len(own & set(symptoms))
+        if n_shared > 1 and n_shared / len(own) > most:
+            best, most = i, n_shared / len(own)
+    return best if most >= SHARED else None
 
 
 class Weights:

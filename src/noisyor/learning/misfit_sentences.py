@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, Cause
+from noisyor.learning.misfit_causes import DEPENDENCE, EDGE, Cause, disease_like
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.causes import MOST_JOINT
 
@@ -41,7 +41,19 @@ def sentence_of(cause: Cause, network: NoisyOrNetwork) -> str:
         both = f"{', '.join(most[:-1])} and {most[-1]}"
         than = "independent diseases" if network.is_plain else "the network says"
         return f"{both} may occur together {how} often than {than}: {explains}."
-    return f"A disease with the symptoms {', '.join(symptoms)} may be missing: {explains}."
+    missing = f"A disease with the symptoms {', '.join(symptoms)}{_lacking(cause, network)}"
+    return f"{missing} may be missing: {explains}."
+
+
+def _lacking(cause: Cause, network: NoisyOrNetwork) -> str:
+    """Return which edges to a known disease would explain as much as a missing one, or nothing."""
+    structure = network.structure
+    like = disease_like(structure, cause.members)
+    own = set() if like is None else set(structure.children(like).tolist())
+    others = [structure.symptoms[j] for j in cause.members if j not in own]
+    if like is None or not others:
+        return ""
+    return f", or edges from {structure.diseases[like]} to {', '.join(others)},"
 
 
 def shown_p_value(p_value: float) -> str:

@@ -37,6 +37,7 @@ from noisyor.learning.trust import (
     is_mostly_untold,
     moment_intervals,
     rests_on_few,
+    with_priors,
 )
 from noisyor.learning.uncertainty import (
     Shrunk,
@@ -428,7 +429,8 @@ def _is_weak(
     guessed = Parameters.of_diseases(structure, is_weak.priors & ~fixed.priors, leaks=False)
     guessed = guessed.map(lambda here, is_told: here & ~is_told, told)
     is_learned = lost.map(lambda is_lost, is_fixed: ~(is_lost | is_fixed), fixed)
-    is_weak = all_if_most(is_weak.map(np.logical_or, guessed), is_learned)
+    is_weak = with_priors(structure, is_weak.map(np.logical_or, guessed), is_learned)
+    is_weak = all_if_most(is_weak, is_learned)
     # Pairs give a finding's strength to one of the diseases that share it: where most edges are
     # next to nothing, some of it goes to these, and no error shows it.
     of_learned = np.where(is_learned.failures, errors.failures, 0.0)

@@ -58,6 +58,7 @@ from noisyor.learning.trust import (
     hides_in_weak_edges,
     rests_on_few,
     rests_on_priors,
+    with_priors,
 )
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Floats, Parameters
@@ -355,6 +356,7 @@ def _flags(found: Climbed, errors: Parameters, fixed: Beliefs) -> Parameters:
     hidden = hides_in_weak_edges(structure, network.failures, errors.failures)
     is_learned = fixed.mask.map(np.logical_not)
     weak = weak.map(lambda *found: np.any(found, axis=0), few, hidden)
+    weak = with_priors(structure, weak, is_learned)
     return all_if_most(weak, is_learned).map(
         lambda is_weak, other: is_weak * Flag.WEAK | other * Flag.WEAKLY_IDENTIFIED,
         Parameters.of_diseases(structure, found.unidentified),

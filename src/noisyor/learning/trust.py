@@ -163,6 +163,24 @@ def hides_in_weak_edges(structure: Structure, failures: Floats, errors: Floats) 
     )  # fmt: skip
 
 
+def with_priors(structure: Structure, is_weak: Parameters, is_learned: Parameters) -> Parameters:
+    """Return what is weak, with priors of diseases that have learned edges, all of them weak.
+
+    Such a disease explains hardly anything: another may have taken over what is its own, with a
+    small prior that the information calls certain.
+
+    >>> structure = Structure.from_edges([("a", "x"), ("a", "y"), ("b", "y")])
+    >>> weak = Parameters(np.zeros(2, bool), np.array([True, True, False]), np.zeros(2, bool))
+    >>> with_priors(structure, weak, weak.map(np.ones_like)).priors
+    array([ True, False])
+    """
+    diseases, n = structure.edges[:, 0], structure.n_diseases
+    n_learned = np.bincount(diseases, is_learned.failures, n)
+    n_weak = np.bincount(diseases, is_learned.failures & is_weak.failures, n)
+    idle = is_learned.priors & (n_learned > 0) & (n_weak == n_learned)
+    return Parameters(is_weak.priors | idle, is_weak.failures, is_weak.leaks)
+
+
 def says_nothing(lower: Floats, upper: Floats) -> Booleans:
     """Return True for intervals that hold nearly everything that could be.
 
