@@ -57,6 +57,16 @@ def test_an_anchor_and_what_is_believed_of_a_code():
     assert learner.estimate_.beliefs.cases.failures.sum() == 100.0
 
 
+def test_intervals_of_rates_near_one_are_as_narrow_as_what_was_learned():
+    findings, _, _ = coded(3000, 0, sensitivity=1.0, specificity=1.0)
+    learner = NoisyOrLearner(STRUCTURE).fit(findings, codes={"J45": "asthma"})
+    (row,) = learner.codes_
+    _, upper = learner.estimate_.intervals()
+    assert row["specificity_lower"] == 1.0 - upper.leaks[-1] > 0.99
+    assert row["specificity_upper"] == 1.0
+    assert row["sensitivity_lower"] > 0.9
+
+
 def test_codes_of_a_table(tmp_path):
     path = tmp_path / "codes.csv"
     path.write_text(
