@@ -21,12 +21,13 @@ from noisyor.flags import Flag
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import RowLocation, check_spelling, open_table
+from noisyor.io.tables import RowLocation, check_unread, open_table
 from noisyor.miss_rates import MissRates
 from noisyor.names import Name
 from noisyor.parameters import (
     KINDS,
     MARGIN,
+    SUMMARY_COLUMNS,
     Booleans,
     Floats,
     Parameters,
@@ -41,6 +42,8 @@ Given = tuple[Floats, Floats]
 """Values, NaN where nothing is known, and their weights."""
 
 
+READ_COLUMNS = "parameter", "disease", "symptom", "value", "name", "error"
+"""What is read of a table of beliefs, besides weights."""
 MOST_CASES = 1e12
 """Beyond it nothing but rounding errors would be left of what records say."""
 FEWEST_CASES = 5.0
@@ -177,7 +180,7 @@ class Beliefs(Immutable):
         """
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
-        check_spelling(open_table(path), ["weight"])
+        check_unread(open_table(path), ["weight"], READ_COLUMNS, SUMMARY_COLUMNS)
         for name in {"weight", "error"} & set(open_table(path).column_names):
             columns[name] = ColumnKind.NUMBER
         for row in parameter_rows(path, structure, columns):

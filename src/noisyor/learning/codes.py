@@ -22,7 +22,7 @@ from noisyor.flags import Flag
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable
-from noisyor.io.tables import RowLocation, check_spelling, need_columns, open_table
+from noisyor.io.tables import RowLocation, check_unread, need_columns, open_table
 from noisyor.learning.estimate import Estimate
 from noisyor.names import Name
 from noisyor.parameters import Floats, intervals_of
@@ -89,7 +89,7 @@ class Codes:
         names = {"code": ColumnKind.NAME, "disease": ColumnKind.NAME}
         need_columns(table, names)
         rates = ("sensitivity", "specificity", "weight")
-        check_spelling(table, rates, names)
+        check_unread(table, rates, names)
         numbers = {name: ColumnKind.NUMBER for name in rates if name in table.column_names}
         codes: dict[Name, Code] = {}
         for batch in table.batches({**names, **numbers}):
