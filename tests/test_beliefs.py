@@ -76,6 +76,25 @@ def test_wrong_beliefs_are_refused(given, message):
         as_beliefs(given, STRUCTURE)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"priors": {"flu": 0.1}}, r"priors of 'flu': a value alone .* \(value, weight\).* fixed="),
+        ({"priors": [0.1, np.nan]}, "priors of 'all': a value alone would be fixed"),
+        (
+            {"effects": {("flu", "age"): 0.1}},
+            r"Give \(value, error\); or fixed=\{'effects': \.\.\.\}",
+        ),
+    ],
+)
+def test_beliefs_without_weights_are_refused(given, message):
+    with pytest.raises(NoisyOrError, match=message):
+        as_beliefs(None, STRUCTURE, given)
+    assert not as_beliefs(given, STRUCTURE).has_weighted  # as fixed they are right
+    infinite = as_beliefs(None, STRUCTURE, {"priors": {"flu": (0.1, np.inf)}, "leaks": None})
+    assert infinite.mask.priors.tolist() == [True, False]
+
+
 def test_a_parameter_is_given_once(tmp_path):
     twice = {"priors": {"flu": (0.1, 5)}}
     with pytest.raises(NoisyOrError, match="the prior of flu is given twice"):
