@@ -73,7 +73,7 @@ def long_tables(
                 f"{table.name} has no column of states that invert (--invert) could invert."
             )
         notes.guessed |= columns.guessed
-        notes.file(table, "long", columns.found())
+        notes.file(table, "long", columns.found(), is_inverted=form.invert)
     kind = id_kind([(table, each.record) for table, each in zip(tables, found, strict=True)])
     if form.all_records is not None and pa.types.is_string(_all_ids(form).type):
         kind = ColumnKind.ID_TEXT

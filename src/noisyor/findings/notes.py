@@ -47,6 +47,8 @@ class FileNotes:
     """The columns that are no findings, by what they hold: record, symptom, state."""
     delimiter: str | None
     sheet: str | None
+    is_inverted: bool
+    """Whether what is written as present means absent."""
 
 
 class IdWatch:
@@ -197,10 +199,12 @@ you mean 'cough'?).
             self.vanished |= other.vanished
             self.ids.add(other.ids)
 
-    def file(self, table: Any, layout: str, columns: Mapping[str, str]) -> None:
+    def file(
+        self, table: Any, layout: str, columns: Mapping[str, str], *, is_inverted: bool
+    ) -> None:
         """Note how a file is read."""
         delimiter, sheet = getattr(table, "delimiter", None), getattr(table, "sheet", None)
-        self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet))
+        self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet, is_inverted))
 
     @property
     def is_text(self) -> bool:
@@ -331,10 +335,11 @@ you mean 'cough'?).
                 "unknown)."
             )
         if self.n_records >= _ENOUGH and self._is_nothing_absent:
+            is_long = any(each.layout == "long" for each in self.files)
             found.append(
-                "no finding of any record is absent: what is empty or not listed is unknown. If "
-                "it means absent, say so: values={'': 'absent'} (--values \"=absent\"), or "
-                "unmentioned='absent' (--unmentioned absent)."
+                f"no finding of any record is absent: what is empty{' or not listed' * is_long} is "
+                "unknown. If it means absent, say so: values={'': 'absent'} (--values \"=absent\")"
+                + (", or unmentioned='absent' (--unmentioned absent)." if is_long else ".")
             )
         if self.vanished and self.n_records and not self.n_empty:
             found.append(
@@ -369,8 +374,13 @@ you mean 'cough'?).
         share = self.n_present.sum() / max(1, self.n_known.sum())
         if share > _MOSTLY and not self._is_nothing_absent:
             found.append(
-                f"{share:.0%} of all findings are present. If 1 stands for what is right, say "
-                "invert=True (--invert)."
+                f"{share:.0%} of all findings are present"
+                + (
+                    " when inverted. If 1 stands for what is wrong, leave out invert=True "
+                    "(--invert)."
+                    if any(each.is_inverted for each in self.files)
+                    else ". If 1 stands for what is right, say invert=True (--invert)."
+                )
             )
         if len(self.digests) > len(set(self.digests.values())):
             found.append("two files hold the same records: are they counted twice?")
