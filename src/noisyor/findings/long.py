@@ -208,6 +208,8 @@ def indexed_rows(
         for batch in long.table.batches(columns, form.words):
             names = _names_of(batch.column(1), matcher)
             words = _looked_up(names, matcher, words)
+            if words is None and names.null_count < len(names):
+                notes.indices(long.symptom)
             symptoms, is_unknown = _symptom_indices(names, matcher, words)
             if is_unknown is not None and is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])

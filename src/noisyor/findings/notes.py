@@ -137,6 +137,8 @@ you mean 'cough'?).
     passed_over: Counter[str] = field(default_factory=Counter)
     """Names of symptoms that the structure does not have, and how many rows (long) have them."""
     columns_passed_over: list[str] = field(default_factory=list)
+    columns_of_indices: list[str] = field(default_factory=list)
+    """Columns of long tables that hold indices of symptoms in place of names."""
     n_rows: int = 0
     n_records: int = 0
     n_empty: int = 0
@@ -186,6 +188,7 @@ you mean 'cough'?).
             self.other_names |= other.other_names
             self.passed_over.update(other.passed_over)
             self.columns_passed_over += other.columns_passed_over
+            self.columns_of_indices += other.columns_of_indices
             self.n_rows += other.n_rows
             self.n_records += other.n_records
             self.n_empty += other.n_empty
@@ -244,6 +247,12 @@ you mean 'cough'?).
             self.passed_over.update(passed_over)
             self.other_names.update(other)
 
+    def indices(self, column: str) -> None:
+        """Note that a column of a long table holds indices of symptoms."""
+        with self._lock:
+            if column not in self.columns_of_indices:
+                self.columns_of_indices.append(column)
+
     def watched(self, blocks: Iterable[Block], source: int) -> Iterator[Block]:
         """Give blocks on, and note their records."""
         for block in blocks:
@@ -276,6 +285,13 @@ you mean 'cough'?).
             ]
             found.append(
                 f"{count_of(len(listed), 'name')} not written as in the structure: {_some(listed)}."
+            )
+        if self.columns_of_indices:
+            first = ", ".join(f"{j} is {quoted(name)}" for j, name in enumerate(matcher.names[:3]))
+            found.append(
+                f"whole numbers of column {some_of(dict.fromkeys(self.columns_of_indices))} are "
+                f"positions in the structure: {first}. If they are not, write names of symptoms, "
+                "or say what the numbers mean: names= (--names)."
             )
         found += self._passed_over(matcher)
         found += [] if self.is_partial else self._about_records()
