@@ -5,7 +5,15 @@ import copy
 import numpy as np
 import pytest
 
-from noisyor import Beliefs, Fixed, NoisyOrError, Structure
+from noisyor import (
+    Beliefs,
+    Fixed,
+    NoisyOrError,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+)
 from noisyor.beliefs import as_beliefs
 
 STRUCTURE = Structure.from_edges([("flu", "fever"), ("flu", "cough"), ("cold", "cough")])
@@ -68,6 +76,25 @@ def test_wrong_beliefs_are_refused(given, message):
         as_beliefs(given, STRUCTURE)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"priors": {"flu": 0.1}}, r"priors of 'flu': a value alone .* \(value, weight\).* fixed="),
+        ({"priors": [0.1, np.nan]}, "priors of 'all': a value alone would be fixed"),
+        (
+            {"effects": {("flu", "age"): 0.1}},
+            r"Give \(value, error\); or fixed=\{'effects': \.\.\.\}",
+        ),
+    ],
+)
+def test_beliefs_without_weights_are_refused(given, message):
+    with pytest.raises(NoisyOrError, match=message):
+        as_beliefs(None, STRUCTURE, given)
+    assert not as_beliefs(given, STRUCTURE).has_weighted  # as fixed they are right
+    infinite = as_beliefs(None, STRUCTURE, {"priors": {"flu": (0.1, np.inf)}, "leaks": None})
+    assert infinite.mask.priors.tolist() == [True, False]
+
+
 def test_a_parameter_is_given_once(tmp_path):
     twice = {"priors": {"flu": (0.1, 5)}}
     with pytest.raises(NoisyOrError, match="the prior of flu is given twice"):
@@ -89,3 +116,17 @@ def test_a_weight_that_no_number_of_cases_has_is_refused(flu):
     with pytest.raises(NoisyOrError, match="above 0 and up to 1e[+]12; .* inf fixes it"):
         Beliefs(flu, priors={"flu": (0.2, 1e300)})
     assert Beliefs(flu, priors={"flu": (0.2, np.inf)}).values.priors[0] == 0.2
+
+
+def test_columns_that_are_not_read_are_told(tmp_path):
+    (tmp_path / "b.csv").write_text("parameter,disease,symptom,value,n\nprior,flu,,0.2,50\n")
+    with pytest.warns(NoisyOrWarning, match=r"passed over 1 column: 'n'. .* value, .* weight"):
+        Beliefs.load(tmp_path / "b.csv", STRUCTURE)
+
+
+def test_the_columns_of_a_summary_are_none_to_tell_of(tmp_path):
+    records = NoisyOrNetwork(STRUCTURE, [0.2, 0.3], [0.4] * 3, [0.1] * 2).sample(500, rng=0)
+    learner = NoisyOrLearner(STRUCTURE, causes="joint")
+    learned = learner.fit(records, beliefs={"priors": {"flu": (0.2, 50)}}).estimate_
+    learned.save_summary(tmp_path / "summary.csv")
+    Beliefs.load(tmp_path / "summary.csv", STRUCTURE)  # a warning would be an error

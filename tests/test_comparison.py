@@ -166,3 +166,9 @@ def test_records_are_read_as_asked():
     _, frame = people_and_records(200)
     right = compare_models(models("independent"), 1 - frame, held_out=0.0, invert=True)
     assert right == compare_models(models("independent"), frame, held_out=0.0)
+
+
+def test_options_that_an_array_does_not_heed_are_refused():
+    array = sample([0.6, 0.05, 0.05, 0.3], 50).to_numpy()
+    with pytest.raises(NoisyOrError, match="no options to read: 'invert'"):
+        compare_models(models("independent"), array, invert=True)

@@ -254,3 +254,10 @@ def test_ecpe_from_file_to_result():
     cause = independent.causes[0]
     assert (cause.kind, cause.members) == ("dependent diseases", (0, 1, 2))
     assert cause.share > 0.8
+
+
+def test_options_that_an_array_does_not_heed_are_refused():
+    answers = a_test().sample(100, rng=0)
+    learned = NoisyOrLearner(STRUCTURE, causes="joint").fit(answers).estimate_
+    with pytest.raises(NoisyOrError, match="no options to read: 'invert'"):
+        analyse(learned, answers.to_numpy(), invert=True)

@@ -111,6 +111,15 @@ def test_notices_are_warnings_unless_this_thread_collects_them():
         give_notice("after it")
 
 
+def test_numbers_in_names_are_compared_as_numbers():
+    names = [f"symptom {number:02}" for number in range(45)]
+    assert errors.nearest("Symptom 2", names) == "symptom 02"
+    assert errors.nearest("sympton 42", names) == "symptom 42"
+    assert errors.nearest("symptom 99", names) is None  # 09, 19, ... are as near as each other
+    assert errors.nearest("rash 2", ["rash 1", "item 2"]) is None
+    assert errors.nearest("item 30", ["item 3", "rash 30"]) is None
+
+
 def test_near_names_are_looked_for_among_some_thousands_only():
     start = time.monotonic()
     names = [f"{'symptom'} {number}" for number in range(200_000)]

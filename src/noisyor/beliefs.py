@@ -21,12 +21,13 @@ from noisyor.flags import Flag
 from noisyor.immutable import Immutable
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
-from noisyor.io.tables import RowLocation, check_spelling, open_table
+from noisyor.io.tables import RowLocation, check_unread, open_table
 from noisyor.miss_rates import MissRates
 from noisyor.names import Name
 from noisyor.parameters import (
     KINDS,
     MARGIN,
+    SUMMARY_COLUMNS,
     Booleans,
     Floats,
     Parameters,
@@ -41,6 +42,8 @@ Given = tuple[Floats, Floats]
 """Values, NaN where nothing is known, and their weights."""
 
 
+READ_COLUMNS = "parameter", "disease", "symptom", "value", "name", "error"
+"""What is read of a table of beliefs, besides weights."""
 MOST_CASES = 1e12
 """Beyond it nothing but rounding errors would be left of what records say."""
 FEWEST_CASES = 5.0
@@ -177,7 +180,7 @@ class Beliefs(Immutable):
         """
         values, weights = no_values(structure), no_values(structure)
         columns = {"value": ColumnKind.NUMBER}
-        check_spelling(open_table(path), ["weight"])
+        check_unread(open_table(path), ["weight"], READ_COLUMNS, SUMMARY_COLUMNS)
         for name in {"weight", "error"} & set(open_table(path).column_names):
             columns[name] = ColumnKind.NUMBER
         for row in parameter_rows(path, structure, columns):
@@ -391,7 +394,12 @@ class Fixed(Beliefs):
 def as_beliefs(given: Any, structure: Structure, more: Any = None) -> Beliefs:
     """Return what a caller gave as `fixed`, and as `beliefs`: nothing, Beliefs, or a mapping."""
     found = _as_beliefs(given, structure)
-    return found if more is None else found.and_also(_as_beliefs(more, structure))
+    if more is None:
+        return found
+    believed = _as_beliefs(more, structure)
+    if isinstance(more, Mapping):
+        _check_weighted(more)
+    return found.and_also(believed)
 
 
 def _as_beliefs(given: Any, structure: Structure) -> Beliefs:
@@ -408,6 +416,19 @@ def _as_beliefs(given: Any, structure: Structure) -> Beliefs:
     if given.structure != structure:
         raise ParameterError("fixed belongs to another structure than the one to be learned.")
     return given
+
+
+def _check_weighted(beliefs: Mapping[str, Any]) -> None:
+    """Refuse a value without a weight among beliefs: it would be fixed."""
+    for kind, each in beliefs.items():
+        values = each if isinstance(each, Mapping) else {} if each is None else {"all": None}
+        bare = [name for name, value in values.items() if not isinstance(value, tuple | list)]
+        if bare:
+            pair = "error" if kind in ("loadings", "effects") else "weight"
+            raise ParameterError(
+                f"beliefs, {kind} of {quoted(bare[0])}: a value alone would be fixed. Give (value, "
+                f"{pair}); or fixed={{{kind!r}: ...}} where it is to stay as it is."
+            )
 
 
 def _check_kinds(kinds: Iterable[str], known: Iterable[str] = KINDS) -> None:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from noisyor.errors import ParameterError, collected_notices, give_notice, quoted
 from noisyor.findings import Findings
-from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.findings import findings_of
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.immutable import EqualByValue, equal_by_entries
 from noisyor.inference.flat import Floats
@@ -211,9 +211,9 @@ class _Data(NamedTuple):
 def _read(records: Any, structure: Structure, known: Together, form: RecordFormat) -> _Data:
     """Read records, and covariates where there are some."""
     known.check_records(records)
-    findings = as_source(records, structure)
-    if not isinstance(findings, Findings):
-        findings = read_findings(findings, structure, replace(form, passed_over=known.bare_columns))
+    form = replace(form, passed_over=known.bare_columns)
+    joined_by = () if known.covariates is None else ("record",)
+    findings = findings_of(records, structure, form, joined_by)
     if known.covariates is None:
         return _Data(findings)
     source = known.covariates

@@ -24,7 +24,7 @@ from noisyor.comparison import pair_residuals
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
-from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.findings import findings_of
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.immutable import EqualByValue
 from noisyor.inference.flat import Booleans, Floats
@@ -123,10 +123,8 @@ def analyse_skills(
     """
     _check(estimate)
     structure = estimate.structure
-    source = as_source(answers, structure)
-    if not isinstance(source, Findings):
-        source = read_findings(source, structure, record_format(options))
-    findings = source.with_structure(structure)
+    found = findings_of(answers, structure, record_format(options))
+    findings = found.with_structure(structure)
     if not findings.n_records:
         raise ParameterError("there are no answers, so nobody can be classified.")
     moments = count_moments(findings, MomentPlan.all_pairs(structure))

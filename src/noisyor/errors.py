@@ -185,12 +185,32 @@ _LONGEST_COMPARED, _MOST_COMPARED = 200, 10_000
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:
-    """Return the known name that is nearest in its letters, or None where none is near."""
+    """Return the known name that is nearest in its letters, or None where none or several are.
+
+    Names with the same numbers as this one, if there are any, are the only ones that can be meant.
+
+    >>> nearest("symptom 2", ["symptom 42", "symptom 02"]), nearest("item 3", ["item 1", "item 2"])
+    ('symptom 02', None)
+    """
     if len(name) > _LONGEST_COMPARED:
         return None
     folded = {known.casefold(): known for known in names if len(known) <= _LONGEST_COMPARED}
+    folded = _with_numbers(_numbers(name), folded) or folded
     if len(folded) > _MOST_COMPARED:
         by_length = sorted(folded, key=lambda known: abs(len(known) - len(name)))
         folded = {known: folded[known] for known in by_length[:_MOST_COMPARED]}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return folded[near[0]] if near else None
+    near = difflib.get_close_matches(name.casefold(), folded, n=2)
+    scores = [difflib.SequenceMatcher(None, each, name.casefold()).ratio() for each in near]
+    is_tied = len(scores) == 2 and scores[0] == scores[1]
+    return folded[near[0]] if near and not is_tied else None
+
+
+def _with_numbers(numbers: list[int], folded: dict[str, str]) -> dict[str, str]:
+    """Return the names that have these numbers; none where there are no numbers."""
+    if not numbers:
+        return {}
+    return {key: known for key, known in folded.items() if _numbers(key) == numbers}
+
+
+def _numbers(name: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"[0-9]+", name)]

@@ -187,6 +187,12 @@ def no_values(structure: Structure) -> dict[str, Floats]:
 OF_CAUSES = ("share", "intercept", "loading", "effect", "prevalence")
 """What a summary says besides of how diseases occur together, and depend on covariates."""
 
+SUMMARY_COLUMNS = (
+    "standard_error", "lower", "upper", "depth", "moments", *FLAG_COLUMNS,
+    "belief", "belief_error", "weight", "records_alone", "records_alone_error", "is_contradicted",
+)  # fmt: skip
+"""What a summary has besides names and values."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:

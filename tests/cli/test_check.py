@@ -59,7 +59,7 @@ def test_how_long_fit_takes_is_tried_out_where_records_are_many(run, tmp_path):
     [
         (["--values", "ja"], "'ja' is not of the form word=state"),
         (["--values", "ja=perhaps"], "'perhaps' is none of absent, present, unknown"),
-        (["--record", "Visit"], "has no column 'Visit' (--record); its columns are 'Patient ID'"),
+        (["--record", "Visit"], "has no column 'Visit' (--record). Its columns are 'Patient ID'"),
         (["--state", "Sure"], "has no column 'Sure' (--state)"),
         (["--write-mapping", "names.txt"], "must be .csv"),
         (["--names", "edges.csv"], "has no column 'name', 'meaning'"),

@@ -40,6 +40,21 @@ def test_models_are_compared(run, together):
     assert "causes" in err
 
 
+def test_more_diseases_than_a_joint_distribution_has_are_compared_without(run, tmp_path):
+    structure = Structure.from_edges([(f"d{i}", f"s{i}{x}") for i in range(13) for x in range(3)])
+    structure.save(tmp_path / "needs.json")
+    network = NoisyOrNetwork(structure, [0.3] * 13, [0.3] * 39, [0.02] * 39)
+    network.sample(300, rng=1).to_csv(tmp_path / "records.csv")
+    call = "compare", tmp_path / "needs.json", tmp_path / "records.csv", "--held-out", "0"
+    code, out, err = run(*call, "--json")
+    assert code == 0, err
+    assert {row["model"] for row in json.loads(out)["models"]} == {"independent", "trait"}
+    assert "joint is not compared: a joint distribution is of up to 12 diseases" in err
+    code, _, err = run(*call, "--causes", "independent,joint")
+    assert code == 2
+    assert "up to 12 diseases" in " ".join(err.split())
+
+
 def test_a_joint_distribution_from_files_to_answers(run, together):
     files = together / "needs.json", together / "records.csv", "-o", together / "learned.json"
     code, out, _ = run("fit", *files, "--causes", "joint")

@@ -94,3 +94,17 @@ def test_info_knows_the_formats_of_other_software(run, tmp_path):
 
 def test_help_has_an_example(run):
     assert "Example: noisyor convert" in run("convert", "--help")[1]
+
+
+def test_a_q_matrix_that_is_known_by_its_columns_is_called_one(run, tmp_path):
+    (tmp_path / "q.csv").write_text("item,fractions,decimals\nq1,1,0\nq2,1,1\n")
+    code, out, err = run("convert", tmp_path / "q.csv", tmp_path / "s.json", "--json")
+    assert code == 0, err
+    assert json.loads(out)["read_as"] == "q-matrix"
+    code, out, err = run("info", tmp_path / "q.csv", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert (facts["kind"], facts["diseases"], facts["edges"]) == ("structure", 2, 3)
+    (tmp_path / "items.csv").write_text("item,parameter,skill,value\nq1,pi*,,0.9\n")
+    assert json.loads(run("info", tmp_path / "items.csv", "--json")[1])["kind"] == "items of a test"
+    assert "is read as a Q-matrix: its first column holds items" in err

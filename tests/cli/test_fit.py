@@ -371,11 +371,13 @@ def test_draws_are_written_and_the_report_has_their_intervals(run, tmp_path):
     [
         (["--draws", "x.csv"], "--draws needs --method bayesian"),
         (["--pseudo-counts", "leaks=1,2"], "--pseudo-counts needs --method bayesian"),
+        (["--n-chains", "4"], "--n-chains needs --method bayesian"),
+        (["--traits", "2"], "n_traits (--traits) is for causes='trait' (--causes trait), not 'ind"),
         (["--method", "bayesian", "--pseudo-counts", "leaks=1"], "expected a kind and two numbers"),
         (["--method", "bayesian", "--pseudo-counts", "leak=1,2"], "there is no kind 'leak'"),
     ],
 )
-def test_options_of_draws_are_checked(run, clinic, options, message):
+def test_options_of_other_methods_and_causes_are_refused(run, clinic, options, message):
     files = clinic / "edges.csv", clinic / "records.parquet", "-o", clinic / "learned.json"
     code, _, err = run("fit", *files, *options)
     assert code != 0

@@ -184,6 +184,8 @@ def test_misuse_is_refused():
     for share in (1.0, -0.1, float("nan"), "a tenth", True):
         with pytest.raises(ParameterError, match="held_out must be"):
             repair(structure, RECORDS, settings=RepairSettings(held_out=share))
+    with pytest.raises(ParameterError, match="'held_out' needs records that are held out"):
+        repair(structure, RECORDS, criterion="held_out", settings=EASY)
     with pytest.raises(ParameterError, match="settings must be RepairSettings"):
         repair(structure, RECORDS, settings={"held_out": 0.1})
     for edges in (5, "flu"):

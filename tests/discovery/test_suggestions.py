@@ -5,7 +5,7 @@ import pytest
 
 from conftest import network_on
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
-from noisyor.discovery import suggest
+from noisyor.discovery import discover, repair, suggest, validate_q_matrix
 from noisyor.discovery.scores import EdgeScores
 from noisyor.discovery.suggestions import (
     ADD,
@@ -203,3 +203,24 @@ def test_changes_that_share_a_name_wait():
     assert [(each.disease, each.symptoms[0]) for each in compatible(changes)] == [
         ("a", "y"), ("c", "z"),
     ]  # fmt: skip
+
+
+ARRAY = CLINIC.sample(50, rng=0).to_numpy()
+
+
+@pytest.mark.parametrize("records", [ARRAY, Findings.from_numpy(ARRAY, CLINIC.structure)])
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda records, **options: suggest(CLINIC, records, **options),
+        lambda records, **options: validate_q_matrix(CLINIC, records, **options),
+        lambda records, **options: repair(CLINIC.structure, records, **options),
+        discover,
+        lambda records, **options: discover(records, structure=CLINIC.structure, **options),
+    ],
+)
+def test_options_that_arrays_and_findings_do_not_heed_are_refused(look, records):
+    with pytest.raises(ParameterError, match=r"no options to read: 'invert'.* give 1 - X"):
+        look(records, invert=True)
+    with pytest.raises(ParameterError, match="there is no option 'max_chnges' for reading"):
+        look(records, max_chnges=0)

@@ -257,3 +257,10 @@ def test_wrong_priors_show_in_the_calibration():
         found = evaluate_diagnoses(network, findings, diseases).overall
         is_chance = found.calibration_error < 2.5 * found.calibration_by_chance
         assert is_chance == (factor == 1.0)
+
+
+def test_options_that_an_array_does_not_heed_are_refused():
+    clinic = datasets.clinic()
+    findings, diseases = clinic.sample(50, rng=0, return_diseases=True)
+    with pytest.raises(NoisyOrError, match="no options to read: 'invert'"):
+        evaluate_diagnoses(clinic, findings.to_numpy(), diseases, invert=True)

@@ -43,7 +43,9 @@ def test_row_groups_that_threads_decode(tmp_path, monkeypatch, rng, group_rows, 
 def test_integer_ids_and_symptom_indices(tmp_path):
     table = pa.table({"record": [5, 5, -3, 9], "symptom": [0, 4, 1, None]})
     pq.write_table(table, tmp_path / "records.parquet")
-    findings = Findings.read(tmp_path / "records.parquet", STRUCTURE)
+    told = "numbers of column 'symptom' are positions in the structure: 0 is 'a', 1 is 'b', 2 is"
+    with pytest.warns(NoisyOrWarning, match=told):
+        findings = Findings.read(tmp_path / "records.parquet", STRUCTURE)
     assert findings.record_ids.to_pylist() == [5, -3, 9]
     assert findings.to_numpy().astype(int).tolist() == [
         [1, 0, 0, 0, 1],
@@ -206,6 +208,13 @@ def test_numbers_that_pandas_made_floating(tmp_path):
         0,
     ]
     frame = pd.DataFrame({"record": pd.Categorical([10, 9]), "symptom": [0.0, np.nan]})
-    findings = Findings.read(frame, STRUCTURE)
+    with pytest.warns(NoisyOrWarning, match="are positions in the structure"):
+        findings = Findings.read(frame, STRUCTURE)
     assert findings.record_ids.to_pylist() == [10, 9]
     assert findings.count_present().tolist() == [1, 0, 0, 0, 0]
+    named = pa.table({"record": [1, 2], "symptom": [7, None]})
+    with pytest.warns(NoisyOrWarning, match="'7' as 'b'") as told:
+        assert Findings.read(named, STRUCTURE, names={"7": "b"}).count_present()[1] == 1
+    assert "positions" not in " ".join(str(each.message) for each in told)
+    nothing = pa.table({"record": [1], "symptom": pa.nulls(1, pa.int64())})
+    assert Findings.read(nothing, STRUCTURE).n_records == 1

@@ -90,6 +90,25 @@ def test_columns_that_may_be_misread_are_told(source, message):
     assert message in read(source)[2]
 
 
+def test_who_has_inverted_is_told_to_leave_it_out():
+    _, _, told = read(many(a=[0] * 21, b=[0, 0, 1] * 7, c=[0, 0, 1] * 7), invert=True)
+    assert (
+        "78% of all findings are present when inverted. If 1 stands for what is wrong, lea" in told
+    )
+    assert "say invert=True" not in told
+
+
+def test_the_advice_where_nothing_is_absent_is_that_of_the_layout():
+    wide = {each: [1, None, None] * 7 for each in "abc"}
+    told = read(pa.table(wide))[2]
+    assert "what is empty is unknown. If it means absent, say so: values={'': 'absent'}" in told
+    assert "unmentioned" not in told
+    rows = pa.table({"record": range(21), "symptom": ["a", "b", "c"] * 7})
+    told = read(rows, unmentioned="unknown")[2]
+    assert "what is empty or not listed is unknown" in told
+    assert "or unmentioned='absent' (--unmentioned absent)." in told
+
+
 def test_rows_of_long_tables_that_may_be_misread_are_told():
     rows = {"record": [1, 1, 2, 2], "symptom": ["a", None, "b", ""]}
     assert "2 rows without a symptom, of which 2 are of records with" in read(pa.table(rows))[2]

@@ -90,3 +90,14 @@ def test_everything_can_be_read(tmp_path):
         assert total_records(streams) in (130, None)
         assert sum(block.n_records for stream in streams for block in stream.blocks) == 130
         assert Findings.read(source, STRUCTURE) == findings
+
+
+def test_a_column_that_is_not_there_is_told_with_those_of_the_file():
+    wide = pa.table({"Patient ID": [1, 2], **{name: [0, 1] for name in STRUCTURE.symptoms}})
+    listed = ", ".join(repr(name) for name in wide.column_names)
+    message = rf"no column 'Patinet' \(--record\); did you mean 'Patient ID'\? .* are {listed}\."
+    with pytest.raises(NoisyOrError, match=message):
+        Findings.read(wide, STRUCTURE, record="Patinet")
+    long = pa.table({"record": [1], "symptom": [STRUCTURE.symptoms[0]]})
+    with pytest.raises(NoisyOrError, match=r"'Reslt' \(--state\)\. .* are 'record', 'symptom'\."):
+        Findings.read(long, STRUCTURE, state="Reslt")

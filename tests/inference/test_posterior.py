@@ -207,3 +207,10 @@ def test_posteriors_keep_the_ids_of_their_records():
     rows = {"record": ["x", "y"]} | {name: [1, 0] for name in names}
     assert posteriors(clinic, pa.table(rows)).record_ids == ("x", "y")
     assert posteriors(clinic, np.eye(2, 60)).table().to_pandas()["record"].tolist() == [0, 1]
+
+
+def test_options_that_an_array_does_not_heed_are_refused():
+    clinic = datasets.clinic()
+    rows = clinic.sample(5, rng=0).to_numpy()
+    with pytest.raises(NoisyOrError, match="no options to read: 'invert'"):
+        posteriors(clinic, rows, invert=True)

@@ -66,3 +66,13 @@ def test_ids_are_numbers_or_texts():
     assert ids_array(["b", "a"], "ids").to_pylist() == ["b", "a"]
     with pytest.raises(FindingsError, match="ids are not ids"):
         ids_array([[1]], "ids")
+
+
+@pytest.mark.parametrize("word", [".", "9", "0.9", "nope"])
+def test_no_state_is_proposed_for_a_word_that_nobody_has_explained(word):
+    table = ArrowTable(pa.table({"fever": ["1", word]}))
+    with pytest.raises(FileError) as error:
+        list(table.batches({"fever": ColumnKind.FLAG}))
+    said = str(error.value)
+    assert f"values={{'{word}': STATE}} (--values \"{word}=STATE\"), where STATE is" in said
+    assert "'present', 'absent' or 'unknown'" in said

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from noisyor import Beliefs, Findings, NoisyOrError, NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import (
+    Beliefs,
+    Findings,
+    NoisyOrError,
+    NoisyOrLearner,
+    NoisyOrNetwork,
+    NoisyOrWarning,
+    Structure,
+)
 from noisyor.learning import Code, Codes
 
 EDGES = [(d, s) for d in ("asthma", "flu") for s in "abcd"]
@@ -55,6 +63,16 @@ def test_an_anchor_and_what_is_believed_of_a_code():
     assert row["specificity_error"] == 0.0
     assert row["sensitivity"] == pytest.approx(0.8, abs=0.06)
     assert learner.estimate_.beliefs.cases.failures.sum() == 100.0
+
+
+def test_intervals_of_rates_near_one_are_as_narrow_as_what_was_learned():
+    findings, _, _ = coded(3000, 0, sensitivity=1.0, specificity=1.0)
+    learner = NoisyOrLearner(STRUCTURE).fit(findings, codes={"J45": "asthma"})
+    (row,) = learner.codes_
+    _, upper = learner.estimate_.intervals()
+    assert row["specificity_lower"] == 1.0 - upper.leaks[-1] > 0.99
+    assert row["specificity_upper"] == 1.0
+    assert row["sensitivity_lower"] > 0.9
 
 
 def test_codes_of_a_table(tmp_path):
@@ -124,7 +142,9 @@ def test_a_column_that_is_nearly_named_weight_is_not_passed_over(tmp_path):
     with pytest.raises(NoisyOrError, match="no column 'wieght' to be read; did you mean 'weight'"):
         Beliefs.load(tmp_path / "beliefs.csv", structure)
     (tmp_path / "codes.csv").write_text("code,disease,text\nJ45,asthma,height\n")
-    assert Codes.load(tmp_path / "codes.csv", structure).codes == {"J45": Code("asthma")}
+    with pytest.warns(NoisyOrWarning, match="passed over 1 column: 'text'"):
+        found = Codes.load(tmp_path / "codes.csv", structure)
+    assert found.codes == {"J45": Code("asthma")}
 
 
 def test_an_anchor_of_a_table_may_have_a_believed_sensitivity(tmp_path):
@@ -153,3 +173,10 @@ def test_a_code_that_speaks_against_its_disease_is_refused():
     with pytest.raises(NoisyOrError, match=r"more often without 'asthma' than with it"):
         Codes(structure, {"J45": Code("asthma", sensitivity=0.1, specificity=0.1)})
     Codes(structure, {"J45": Code("asthma", sensitivity=0.1, specificity=0.9)})
+
+
+def test_columns_that_are_not_read_are_told(tmp_path):
+    structure = Structure.from_edges([("asthma", "wheeze")])
+    (tmp_path / "codes.csv").write_text(",code,disease,sens,spec\n0,J45,asthma,0.8,0.9\n")
+    with pytest.warns(NoisyOrWarning, match=r"2 columns: 'sens', 'spec'. .* sensitivity, spec"):
+        Codes.load(tmp_path / "codes.csv", structure)

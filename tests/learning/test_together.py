@@ -149,6 +149,7 @@ def test_ecpe_has_its_published_likelihood():
         ({"causes": "joint", "method": "pooled"}, {}, "is learned by method 'refined'"),
         ({"causes": "joint"}, {"covariates": {"age": [1]}}, "no covariates: take causes='trait'"),
         ({"blocks": [["d0"]]}, {}, "blocks are for causes='joint'"),
+        ({"n_traits": 2}, {}, r"n_traits \(--traits\) is for causes='trait'"),
         ({"causes": "joint", "blocks": [["d0", "x"]]}, {}, "'x'"),
         ({}, {"covariates": ["age"]}, "no columns of covariates"),
         ({}, {"covariates": "age"}, "a table, or a list of names"),

@@ -7,7 +7,7 @@ import typer
 import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import expand_sources, read_structure
-from noisyor.cli.output import show, show_json, text_table, working
+from noisyor.cli.output import note, show, show_json, text_table, working
 from noisyor.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,9 +19,12 @@ def compare(
     structure: options.StructureFile,
     records: options.RecordFiles,
     causes: Annotated[
-        str,
-        typer.Option(help="The models to compare: independent, trait, joint, by commas."),
-    ] = "independent,trait,joint",
+        str | None,
+        typer.Option(
+            help="The models to compare: independent, trait, joint, by commas; all of them, but "
+            "joint with up to 12 diseases only."
+        ),
+    ] = None,
     other: Annotated[
         list[str] | None,
         typer.Option(help="Another structure of the same symptoms; once for each."),
@@ -46,9 +49,7 @@ def compare(
     Example: noisyor compare needs.csv answers.csv --invert --causes independent,joint
     """
     graphs = {"": read_structure(structure)} | {path: read_structure(path) for path in other or []}
-    kinds = options.listed(causes)
-    if not kinds:
-        raise ParameterError("--causes names no model.")
+    kinds = _kinds(causes, max(graph.n_diseases for graph in graphs.values()))
     models = {
         f"{kind}{f' ({path})' if path else ''}": noisyor.NoisyOrLearner(
             graph, causes=kind, random_state=seed, n_jobs=jobs or None
@@ -68,6 +69,24 @@ def compare(
     elif not quiet:
         show(_table(found.rows))
         show(found.recommendation)
+
+
+def _kinds(causes: str | None, n_diseases: int) -> list[str]:
+    """Return the models that are asked for; where none is, all that there can be."""
+    from noisyor.network.causes import KINDS_OF_CAUSES, MOST_JOINT
+
+    if causes is not None:
+        kinds = options.listed(causes)
+        if not kinds:
+            raise ParameterError("--causes names no model.")
+        return kinds
+    if n_diseases <= MOST_JOINT:
+        return list(KINDS_OF_CAUSES)
+    note(
+        f"joint is not compared: a joint distribution is of up to {MOST_JOINT} diseases, and there "
+        f"are {n_diseases:,}. `noisyor fit --causes joint --block` learns one of some of them."
+    )
+    return [kind for kind in KINDS_OF_CAUSES if kind != "joint"]
 
 
 def _table(rows: tuple[dict[str, Any], ...]) -> Any:

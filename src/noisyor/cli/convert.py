@@ -71,7 +71,7 @@ def convert(
 
     Words: noisyor convert pumps.json named.json --words fault,alarm --synonyms synonyms.csv
     """
-    from noisyor.exchange.formats import folder_files, format_of
+    from noisyor.exchange.formats import folder_files, format_of, format_read
 
     written = format_of(output, write_as.value if write_as else None)
     # A folder that is missing will be made.
@@ -83,7 +83,7 @@ def convert(
         read = "built-in"
     else:
         path = existing(source, "a network or structure")
-        read = format_of(path, read_as.value if read_as else None)
+        read = format_read(path, read_as.value if read_as else None)
         model = _read(path, read)
     if words is not None or synonyms is not None:
         model = model.with_vocabulary(_vocabulary(model, words, synonyms))

@@ -157,8 +157,11 @@ def fit(
         ),
     ] = None,
     n_chains: Annotated[
-        int, typer.Option(min=1, max=1000, help="Chains of draws of bayesian, which must agree.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            min=1, max=1000, help="Chains of draws of bayesian, which must agree; 4 by default."
+        ),
+    ] = None,
     pseudo_counts: Annotated[
         list[str] | None,
         typer.Option(
@@ -199,7 +202,9 @@ def fit(
     learned.json --relearn priors
     """
     _check_seen(method, labels)
-    _check_bayesian(method, draws, pseudo_counts)
+    _check_bayesian(
+        method, {"--draws": draws, "--pseudo-counts": pseudo_counts, "--n-chains": n_chains}
+    )
     known = options.covariates_of(covariates)
     files = expand_sources(records)
     outputs = Outputs(output, summary, misfits, report, draws)
@@ -212,9 +217,11 @@ def fit(
         blocks=[options.listed(names) for names in block] if block else None, pairs=pairs,
         choice=choice.value, n_groups=groups, shrink=shrink, robust=robust,
         max_iter=max_iter, tol=tol, n_init=n_init,
-        n_chains=n_chains, pseudo_counts=_read_pseudo_counts(pseudo_counts or []),
+        pseudo_counts=_read_pseudo_counts(pseudo_counts or []),
         random_state=seed, n_jobs=jobs or None, device=device,
     )  # fmt: skip
+    if n_chains is not None:
+        learner.set_params(n_chains=n_chains)
     fixed_values = _read_fixed(fixed, relearn or [], graph)
     believed = _read_beliefs(structure, beliefs, graph)
     if _are_moments(files):
@@ -414,11 +421,11 @@ def _refuse_cluster(cluster: str | None) -> None:
         )
 
 
-def _check_bayesian(method: str, draws: Path | None, pseudo_counts: list[str] | None) -> None:
+def _check_bayesian(method: str, options: dict[str, Any]) -> None:
     """Refuse what only draws need for a method that draws nothing."""
-    given = "--draws" if draws is not None else "--pseudo-counts" if pseudo_counts else ""
+    given = [name for name, value in options.items() if value]
     if given and method != "bayesian":
-        raise ParameterError(f"{given} needs --method bayesian: {method} draws nothing.")
+        raise ParameterError(f"{given[0]} needs --method bayesian: {method} draws nothing.")
 
 
 def _read_pseudo_counts(texts: list[str]) -> dict[str, tuple[float, float]] | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 RESULTS = {
     "pairs that are not explained (misfits)": {"first", "second", "observed", "expected"},
+    "items of a test": {"item", "parameter", "skill", "value"},
     "posteriors": {"method", "error", "log_evidence"},
 }
 """Tables that noisyor writes, by their columns; they are no records."""
@@ -110,6 +111,7 @@ def facts_of_plan(plan: "noisyor.MomentPlan") -> Facts:
 
 
 def _table_facts(path: Path) -> Facts:
+    from noisyor.exchange.formats import are_of_q_matrix
     from noisyor.io.columns import ColumnKind
     from noisyor.io.tables import open_table
 
@@ -125,6 +127,8 @@ def _table_facts(path: Path) -> Facts:
         return _model_facts(noisyor.Structure.from_arrow(path))
     if {"record", "symptom"} <= names:
         return _long_facts(table)
+    if are_of_q_matrix(table.column_names):
+        return _model_facts(read_structure(str(path)))
     return _wide_facts(table)
 
 

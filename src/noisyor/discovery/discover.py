@@ -27,8 +27,8 @@ from noisyor.discovery.suggestions import new_name
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError, ValueFileError, quoted
 from noisyor.findings import Findings
-from noisyor.findings.findings import as_source, read_findings
-from noisyor.findings.reading import ReadOptions, record_format
+from noisyor.findings.findings import findings_of
+from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.immutable import EqualByValue
 from noisyor.io.tables import open_table
 from noisyor.learning import Estimate, learn_refined
@@ -191,15 +191,9 @@ def _check(
 
 def read_unstructured(records: Any, structure: Structure | None, options: ReadOptions) -> Findings:
     """Read records whose symptoms are the columns that they have, or those of a structure."""
-    if structure is None and isinstance(records, Findings):
-        found = records
-    else:
-        bare = structure or Structure((), _columns_of(records, options), np.empty((0, 2), int))
-        source = as_source(records, bare)
-        if isinstance(source, Findings):
-            found = source
-        else:
-            found = _read(source, bare, options, is_bare=structure is None)
+    form = record_format(options)
+    bare = structure or Structure((), _columns_of(records, form), np.empty((0, 2), int))
+    found = _read(records, bare, form, is_bare=structure is None)
     if not found.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     n_present, n_known = found.count_present(), found.n_records - found.count_unknown()
@@ -212,10 +206,10 @@ def read_unstructured(records: Any, structure: Structure | None, options: ReadOp
     return found
 
 
-def _read(source: Any, bare: Structure, options: ReadOptions, *, is_bare: bool) -> Findings:
+def _read(source: Any, bare: Structure, form: RecordFormat, *, is_bare: bool) -> Findings:
     """Read records; where any column may be a symptom, an error of its values says so."""
     try:
-        return read_findings(source, bare, record_format(options))
+        return findings_of(source, bare, form)
     except ValueFileError as error:
         if not is_bare:
             raise
@@ -225,7 +219,7 @@ def _read(source: Any, bare: Structure, options: ReadOptions, *, is_bare: bool) 
         ) from None
 
 
-def _columns_of(records: Any, options: ReadOptions) -> list[str]:
+def _columns_of(records: Any, form: RecordFormat) -> list[str]:
     """Return the names of symptoms: columns of a table, or numbers of an array's."""
     if isinstance(records, Findings):
         return list(records.structure.symptoms)
@@ -238,8 +232,7 @@ def _columns_of(records: Any, options: ReadOptions) -> list[str]:
             raise ParameterError(f"records must be an array records x symptoms, not {shape}.")
         return [f"S{j}" for j in range(shape[1])]
     first = records[0] if isinstance(records, list | tuple) else records
-    record = options.get("record", "record")
-    return [name for name in open_table(first).column_names if name != record]
+    return [name for name in open_table(first).column_names if name != form.record]
 
 
 class _Start(NamedTuple):

@@ -395,6 +395,11 @@ def _check(
         raise ParameterError(f"held_out must be a share from 0 to below 1, not {quoted(share)}.")
     if criterion not in CRITERIA:
         raise ParameterError(f"criterion must be 'bic' or 'held_out', not {quoted(criterion)}.")
+    if criterion == "held_out" and share == 0.0:
+        raise ParameterError(
+            "criterion 'held_out' needs records that are held out, and their share, held_out "
+            "(--held-out), is 0: give one, such as 0.1, or take criterion 'bic'."
+        )
     is_whole = isinstance(max_changes, int) and not isinstance(max_changes, bool)
     if max_changes is not None and (not is_whole or max_changes < 0):
         raise ParameterError(

@@ -13,7 +13,7 @@ from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
-from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.findings import findings_of
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
@@ -209,9 +209,7 @@ def _network_of(estimate: Any) -> tuple[NoisyOrNetwork, Parameters | None]:
 
 def read_records(records: Any, structure: Structure, options: ReadOptions) -> Findings:
     """Read records into memory; there must be some."""
-    findings = as_source(records, structure)
-    if not isinstance(findings, Findings):
-        findings = read_findings(findings, structure, record_format(options))
+    findings = findings_of(records, structure, record_format(options))
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     return findings.with_structure(structure)

@@ -25,8 +25,7 @@ from noisyor.evaluation.scores import (
     ranks_in_records,
     without_rounding_errors,
 )
-from noisyor.findings import Findings
-from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.findings import findings_of
 from noisyor.findings.labels import as_labels
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.inference.answers import make_request
@@ -83,9 +82,7 @@ def evaluate_diagnoses(
     """
     known, form = network_of(network), record_format(options)
     structure = known.structure
-    findings = as_source(records, structure)
-    if not isinstance(findings, Findings):
-        findings = read_findings(findings, structure, form)
+    findings = findings_of(records, structure, form, other_uses=("record", "values"))
     if findings.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
     if labels is None:

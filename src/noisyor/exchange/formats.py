@@ -1,6 +1,6 @@
 """Networks and structures in any format: which one a file is in, what is kept and what is lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,6 +137,23 @@ def format_of(path: PathLike, file_format: str | None = None) -> str:
     )
 
 
+def format_read(path: PathLike, file_format: str | None = None) -> str:
+    """Return the format that `read_model` reads a file in: of tables the columns tell."""
+    found = format_of(path, file_format)
+    is_q_matrix = found == "edges" and are_of_q_matrix(open_table(path).column_names)
+    return "q-matrix" if is_q_matrix else found
+
+
+def are_of_q_matrix(columns: Sequence[str]) -> bool:
+    """Return True if a table with these columns is a Q-matrix: the first holds items.
+
+    >>> are_of_q_matrix(["Item", "fractions"]), are_of_q_matrix(["item", "disease", "symptom"])
+    (True, False)
+    """
+    has_items = bool(columns) and columns[0].casefold() == "item"
+    return has_items and not {"disease", "symptom"} & set(columns)
+
+
 def _read_json(path: PathLike) -> Model:
     kind = read_document(path, FORMATS)["format"]
     return NoisyOrNetwork.load(path) if kind == NETWORK_FORMAT else Structure.load(path)
@@ -144,7 +161,7 @@ def _read_json(path: PathLike) -> Model:
 
 def _read_edges(path: PathLike) -> Structure:
     columns = open_table(path).column_names
-    if columns and columns[0].casefold() == "item" and not {"disease", "symptom"} & set(columns):
+    if are_of_q_matrix(columns):
         give_notice(f"{path} is read as a Q-matrix: its first column holds items.", stacklevel=2)
         return read_q_matrix(path)
     ignored = {"probability", "failure"} & set(columns)

@@ -237,7 +237,8 @@ def _check_alike(
         else:
             matched = match_columns(each.header, structure, form, notes)
             columns = {} if matched.record is None else {"record": matched.record}
-        notes.file(each.header, "long" if is_long else "wide", columns)
+        layout = "long" if is_long else "wide"
+        notes.file(each.header, layout, columns, is_inverted=form.invert)
     return is_long
 
 

@@ -1,6 +1,6 @@
 """Findings: the symptoms of records, present, absent or unknown, as bit-packed columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, Self, Unpack
 
@@ -403,9 +403,7 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[
     """
     source = as_source(source, structure)
     if isinstance(source, Findings):
-        if form.changed_options:
-            changed = some_of(form.changed_options)
-            raise ParameterError(f"findings in memory need no options to read: {changed}.")
+        _check_no_options(form)
         if source.structure.symptoms != structure.symptoms:
             raise StructureError("these findings are of other symptoms than the structure has.")
         return [RecordStream((), source.n_records, iter(source.blocks))]
@@ -424,6 +422,32 @@ def open_records(source: Any, structure: Structure, form: RecordFormat) -> list[
 def read_findings(source: Any, structure: Structure, form: RecordFormat) -> Findings:
     """Read records into memory."""
     return Findings(structure, blocks_with_like_ids(open_records(source, structure, form)))
+
+
+def findings_of(
+    records: Any, structure: Structure, form: RecordFormat, other_uses: Collection[str] = ()
+) -> Findings:
+    """Return records in memory; findings stay as they are, also those of more symptoms.
+
+    Options that findings and arrays do not heed are refused, but for those with other uses, such as
+    the name of the column of ids in a table of labels.
+    """
+    source = as_source(records, structure)
+    if not isinstance(source, Findings):
+        return read_findings(source, structure, form)
+    _check_no_options(form, other_uses)
+    return source
+
+
+def _check_no_options(form: RecordFormat, other_uses: Collection[str] = ()) -> None:
+    """Refuse options of reading for what is read already: they would change nothing."""
+    changed = [name for name in form.changed_options if name not in other_uses]
+    if changed:
+        advice = " Where 1 means right, give 1 - X, or a table." if form.invert else ""
+        raise ParameterError(
+            f"findings in memory need no options to read: {some_of(changed)}. Arrays and findings "
+            f"are taken as they stand: leave these out.{advice}"
+        )
 
 
 def as_source(records: Any, structure: Structure) -> Any:

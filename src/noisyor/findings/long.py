@@ -73,7 +73,7 @@ def long_tables(
                 f"{table.name} has no column of states that invert (--invert) could invert."
             )
         notes.guessed |= columns.guessed
-        notes.file(table, "long", columns.found())
+        notes.file(table, "long", columns.found(), is_inverted=form.invert)
     kind = id_kind([(table, each.record) for table, each in zip(tables, found, strict=True)])
     if form.all_records is not None and pa.types.is_string(_all_ids(form).type):
         kind = ColumnKind.ID_TEXT
@@ -208,6 +208,8 @@ def indexed_rows(
         for batch in long.table.batches(columns, form.words):
             names = _names_of(batch.column(1), matcher)
             words = _looked_up(names, matcher, words)
+            if words is None and names.null_count < len(names):
+                notes.indices(long.symptom)
             symptoms, is_unknown = _symptom_indices(names, matcher, words)
             if is_unknown is not None and is_unknown.any() and not form.ignore_unknown:
                 at = int(np.flatnonzero(is_unknown)[0])

@@ -47,6 +47,8 @@ class FileNotes:
     """The columns that are no findings, by what they hold: record, symptom, state."""
     delimiter: str | None
     sheet: str | None
+    is_inverted: bool
+    """Whether what is written as present means absent."""
 
 
 class IdWatch:
@@ -135,6 +137,8 @@ you mean 'cough'?).
     passed_over: Counter[str] = field(default_factory=Counter)
     """Names of symptoms that the structure does not have, and how many rows (long) have them."""
     columns_passed_over: list[str] = field(default_factory=list)
+    columns_of_indices: list[str] = field(default_factory=list)
+    """Columns of long tables that hold indices of symptoms in place of names."""
     n_rows: int = 0
     n_records: int = 0
     n_empty: int = 0
@@ -184,6 +188,7 @@ you mean 'cough'?).
             self.other_names |= other.other_names
             self.passed_over.update(other.passed_over)
             self.columns_passed_over += other.columns_passed_over
+            self.columns_of_indices += other.columns_of_indices
             self.n_rows += other.n_rows
             self.n_records += other.n_records
             self.n_empty += other.n_empty
@@ -197,10 +202,12 @@ you mean 'cough'?).
             self.vanished |= other.vanished
             self.ids.add(other.ids)
 
-    def file(self, table: Any, layout: str, columns: Mapping[str, str]) -> None:
+    def file(
+        self, table: Any, layout: str, columns: Mapping[str, str], *, is_inverted: bool
+    ) -> None:
         """Note how a file is read."""
         delimiter, sheet = getattr(table, "delimiter", None), getattr(table, "sheet", None)
-        self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet))
+        self.files.append(FileNotes(table.name, layout, columns, delimiter, sheet, is_inverted))
 
     @property
     def is_text(self) -> bool:
@@ -240,6 +247,12 @@ you mean 'cough'?).
             self.passed_over.update(passed_over)
             self.other_names.update(other)
 
+    def indices(self, column: str) -> None:
+        """Note that a column of a long table holds indices of symptoms."""
+        with self._lock:
+            if column not in self.columns_of_indices:
+                self.columns_of_indices.append(column)
+
     def watched(self, blocks: Iterable[Block], source: int) -> Iterator[Block]:
         """Give blocks on, and note their records."""
         for block in blocks:
@@ -272,6 +285,13 @@ you mean 'cough'?).
             ]
             found.append(
                 f"{count_of(len(listed), 'name')} not written as in the structure: {_some(listed)}."
+            )
+        if self.columns_of_indices:
+            first = ", ".join(f"{j} is {quoted(name)}" for j, name in enumerate(matcher.names[:3]))
+            found.append(
+                f"whole numbers of column {some_of(dict.fromkeys(self.columns_of_indices))} are "
+                f"positions in the structure: {first}. If they are not, write names of symptoms, "
+                "or say what the numbers mean: names= (--names)."
             )
         found += self._passed_over(matcher)
         found += [] if self.is_partial else self._about_records()
@@ -331,10 +351,11 @@ you mean 'cough'?).
                 "unknown)."
             )
         if self.n_records >= _ENOUGH and self._is_nothing_absent:
+            is_long = any(each.layout == "long" for each in self.files)
             found.append(
-                "no finding of any record is absent: what is empty or not listed is unknown. If "
-                "it means absent, say so: values={'': 'absent'} (--values \"=absent\"), or "
-                "unmentioned='absent' (--unmentioned absent)."
+                f"no finding of any record is absent: what is empty{' or not listed' * is_long} is "
+                "unknown. If it means absent, say so: values={'': 'absent'} (--values \"=absent\")"
+                + (", or unmentioned='absent' (--unmentioned absent)." if is_long else ".")
             )
         if self.vanished and self.n_records and not self.n_empty:
             found.append(
@@ -369,8 +390,13 @@ you mean 'cough'?).
         share = self.n_present.sum() / max(1, self.n_known.sum())
         if share > _MOSTLY and not self._is_nothing_absent:
             found.append(
-                f"{share:.0%} of all findings are present. If 1 stands for what is right, say "
-                "invert=True (--invert)."
+                f"{share:.0%} of all findings are present"
+                + (
+                    " when inverted. If 1 stands for what is wrong, leave out invert=True "
+                    "(--invert)."
+                    if any(each.is_inverted for each in self.files)
+                    else ". If 1 stands for what is right, say invert=True (--invert)."
+                )
             )
         if len(self.digests) > len(set(self.digests.values())):
             found.append("two files hold the same records: are they counted twice?")

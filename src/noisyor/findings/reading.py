@@ -177,7 +177,7 @@ class RecordFormat:
         for role in ROLES:
             wanted = getattr(self, role)
             free = [name for name in others if name not in found.values()]
-            found[role] = None if wanted is None else _column_named(wanted, free, table.name, role)
+            found[role] = None if wanted is None else _column_named(wanted, free, table, role)
             if found[role] is None and wanted == role:
                 try:
                     found[role] = _column_called(role, free, table)
@@ -276,7 +276,7 @@ _OTHER_NAMES = {
 }
 
 
-def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str | None:
+def _column_named(wanted: str, columns: list[str], table: "TableNames", role: str) -> str | None:
     """Return the column that is asked for by name; that of a default may be missing."""
     if wanted in columns:
         return wanted
@@ -284,9 +284,10 @@ def _column_named(wanted: str, columns: list[str], table: str, role: str) -> str
     if len(alike) == 1:
         return alike[0]
     if wanted != role:
+        hint = nearest_name(wanted, columns) or "."
         raise FindingsError(
-            f"{table} has no column {quoted(wanted)} (--{role}); its columns are "
-            f"{some_of(columns, most=10)}."
+            f"{table.name} has no column {quoted(wanted)} (--{role}){hint} Its columns are "
+            f"{some_of(table.column_names, most=10)}."
         )
     return None
 

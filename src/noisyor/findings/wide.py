@@ -24,7 +24,8 @@ def wide_streams(
     kind = id_kind((table, each.record) for table, each in zip(tables, matched, strict=True))
     notes.are_ids_watched = True
     for table, each in zip(tables, matched, strict=True):
-        notes.file(table, "wide", {} if each.record is None else {"record": each.record})
+        columns = {} if each.record is None else {"record": each.record}
+        notes.file(table, "wide", columns, is_inverted=form.invert)
     return [
         RecordStream((table,), table.n_rows, blocks_of(table, structure, form, each, kind, notes))
         for table, each in zip(tables, matched, strict=True)

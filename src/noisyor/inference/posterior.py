@@ -14,7 +14,7 @@ from noisyor.drawing import axes_for, check_top, draw_bars, height_of
 from noisyor.errors import FindingsError, NoisyOrError, ParameterError, quoted
 from noisyor.findings import Findings
 from noisyor.findings.blocks import Block
-from noisyor.findings.findings import as_source, read_findings
+from noisyor.findings.findings import findings_of
 from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
@@ -359,9 +359,9 @@ def posteriors(
     """
     known = network_of(network)
     structure = known.structure
-    source, form = as_source(records, structure), record_format(options)
-    if not isinstance(source, Findings):
-        source = read_findings(source, structure, form)
+    form = record_format(options)
+    joined_by = () if covariates is None else ("record",)
+    source = findings_of(records, structure, form, joined_by)
     if source.structure.symptoms != structure.symptoms:
         raise FindingsError("these findings belong to another structure than the network.")
     rows = None

@@ -311,31 +311,15 @@ _LONGEST_WORD = 40
 
 
 def _say_values(error: BadCellError) -> str:
+    """Return how to say what a word means; which state that is, only its writer knows."""
     text = str(error.value).strip()
     if len(text) > _LONGEST_WORD or not text.isprintable() or '"' in text:
         return ""
     also = f" (nor is {some_of(error.others)}, further down)" if error.others else ""
-    likely = _likely_state(text)
-    others = " or ".join(state for state in ("present", "absent", "unknown") if state != likely)
     return (
-        f"{also}. Say what it means: values={{{quoted(text)}: '{likely}'}} (--values "
-        f'"{text}={likely}"), or {others}.'
+        f"{also}. Say what it means: values={{{quoted(text)}: STATE}} (--values "
+        f"\"{text}=STATE\"), where STATE is 'present', 'absent' or 'unknown'."
     )
-
-
-_LIKE_UNKNOWN = re.compile(r"\?|n/?a\b|unk|miss|not (known|asked|done|tested|recorded)", re.I)
-_LIKE_ABSENT = re.compile(r"no|nie|nein|neg|abs|without|free|den(y|ies|ied)|false|off\b|-|0", re.I)
-
-
-def _likely_state(word: str) -> str:
-    """Return the state that is proposed first for a word that nobody has explained.
-
-    >>> [_likely_state(word) for word in ("severe", "nope", "not asked", "unk.")]
-    ['present', 'absent', 'unknown', 'unknown']
-    """
-    if _LIKE_UNKNOWN.match(word):
-        return "unknown"
-    return "absent" if _LIKE_ABSENT.match(word) else "present"
 
 
 def converted(column: Any, kind: ColumnKind, words: Words = DEFAULT_WORDS) -> Any:

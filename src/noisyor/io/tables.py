@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from noisyor.errors import FileError, NoisyOrError, nearest_name, quoted, some_of
+from noisyor.errors import (
+    FileError,
+    NoisyOrError,
+    count_of,
+    give_notice,
+    nearest_name,
+    quoted,
+    some_of,
+)
 from noisyor.io.columns import ColumnKind, Table, Words, has_text_ids, holds_absent, is_text
 from noisyor.io.csv_files import CsvFile
 from noisyor.io.excel import ExcelSheet
@@ -95,16 +103,25 @@ def open_table(source: Any) -> Table:
     )
 
 
-def check_spelling(table: Table, optional: Iterable[str], others: Iterable[str] = ()) -> None:
-    """Refuse a column that is nearly named as an optional one which is not there.
+def check_unread(
+    table: Table, optional: Iterable[str], needed: Iterable[str], others: Collection[str] = ()
+) -> None:
+    """Tell of columns that are not read; refuse one that is nearly named as a missing optional one.
 
-    It would be passed over, and what it says with it. `others` are columns that may be there.
+    It would be passed over, and what it says with it. `others` need not be told of.
     """
+    read = [*needed, *optional]
     missing = [name for name in optional if name not in table.column_names]
-    for name in table.column_names:
+    unread = [name for name in table.column_names if name and name not in {*read, *others}]
+    for name in unread:
         hint = nearest_name(name, missing)
-        if hint and name not in {*optional, *others}:
+        if hint:
             raise FileError(f"{table.name}: there is no column {quoted(name)} to be read{hint}")
+    if unread:
+        give_notice(
+            f"{table.name}: passed over {count_of(len(unread), 'column')}: {some_of(unread)}. "
+            f"What is read here: {', '.join(read)}."
+        )
 
 
 def need_columns(table: Table, wanted: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ from noisyor.flags import Flag
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
 from noisyor.io.result_tables import ResultTable
-from noisyor.io.tables import RowLocation, check_spelling, need_columns, open_table
+from noisyor.io.tables import RowLocation, check_unread, need_columns, open_table
 from noisyor.learning.estimate import Estimate
 from noisyor.names import Name
 from noisyor.parameters import Floats, intervals_of
@@ -89,7 +89,7 @@ class Codes:
         names = {"code": ColumnKind.NAME, "disease": ColumnKind.NAME}
         need_columns(table, names)
         rates = ("sensitivity", "specificity", "weight")
-        check_spelling(table, rates, names)
+        check_unread(table, rates, names)
         numbers = {name: ColumnKind.NUMBER for name in rates if name in table.column_names}
         codes: dict[Name, Code] = {}
         for batch in table.batches({**names, **numbers}):
@@ -118,7 +118,8 @@ class Codes:
     def summary(self, estimate: Estimate) -> ResultTable:
         """Return a row per code: its sensitivity and specificity with standard errors, intervals.
 
-        Both are functions of the code's failure and leak, whose errors count together.
+        Both are functions of the code's failure and leak, whose errors count together. The interval
+        of a specificity is that of the leak, 1 - specificity.
         """
         structure, rows, miss_errors = estimate.structure, [], self._miss_errors(estimate)
         for name, code in self.codes.items():
@@ -130,15 +131,16 @@ class Codes:
                 missed = self.beliefs.values.failures[edge]
             rows.append([1.0 - missed, miss_errors[edge], 1.0 - leak, leak_error])
         sensitivity, s_error, specificity, p_error = np.array(rows).T
+        leaks = [structure.symptom_index(name) for name in self.codes]
+        lowest, highest = (ends.leaks[leaks] for ends in estimate.intervals())
         columns: dict[str, Any] = {
             "code": list(self.codes),
             "disease": [code.disease for code in self.codes.values()],
         }
-        for kind, values, errors in (
-            ("sensitivity", sensitivity, s_error),
-            ("specificity", specificity, p_error),
+        for kind, values, errors, (lower, upper) in (
+            ("sensitivity", sensitivity, s_error, _intervals(sensitivity, s_error)),
+            ("specificity", specificity, p_error, (1.0 - highest, 1.0 - lowest)),
         ):
-            lower, upper = intervals_of(values, errors, by_log_odds=True)
             columns |= {
                 kind: values,
                 f"{kind}_error": pa.array(errors, from_pandas=True),
@@ -153,6 +155,22 @@ class Codes:
         has_none = np.isnan(estimate.standard_errors.failures) | self.beliefs.mask.failures
         found = np.where(has_none, np.nan, estimate.errors_of_misses())
         return np.where(is_fixed, 0.0, found)
+
+
+def _intervals(values: Floats, errors: Floats) -> tuple[Floats, Floats]:
+    """Return 95% intervals by log odds, but near 0 and 1 of equal length.
+
+    There log odds have errors above 1, and their intervals hold nearly everything.
+
+    >>> lower, upper = _intervals(np.array([0.9, 0.9999]), np.array([0.02, 0.001]))
+    >>> lower.round(3), upper.round(3)
+    (array([0.853, 0.998]), array([0.933, 1.   ]))
+    """
+    by_log_odds = intervals_of(values, errors, by_log_odds=True)
+    is_near = errors > values * (1.0 - values)
+    even = intervals_of(values, errors)
+    lower, upper = (np.where(is_near, *each) for each in zip(even, by_log_odds, strict=True))
+    return lower, upper
 
 
 def _said(sensitivity: Any, specificity: Any, weight: Any) -> tuple[Any, Any]:

@@ -115,6 +115,11 @@ class Together:
             )
         if self.blocks is not None and self.causes != "joint":
             raise ParameterError(f"blocks are for causes='joint', not {quoted(self.causes)}.")
+        if self.n_traits != 1 and self.causes != "trait":
+            raise ParameterError(
+                f"n_traits (--traits) is for causes='trait' (--causes trait), not "
+                f"{quoted(self.causes)}."
+            )
 
     @property
     def is_plain(self) -> bool:
