@@ -24,6 +24,7 @@ from noisyor.flags import Flag
 from noisyor.gpu import check_device
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
+from noisyor.learning.doubtful_labels import check_labelled
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.labelled import check_labels as check_seen
 from noisyor.learning.labelled import untold_swaps
@@ -199,6 +200,8 @@ def fit(
         estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
+    if estimate.label_check is not None and estimate.label_check.doubtful:
+        give_notice(estimate.label_check.sentence)
     return with_met_rates(estimate, known)
 
 
@@ -249,6 +252,12 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
             source.to_sample(), estimate, together, design, fixed=problem.fixed,
             shrink=settings.shrink, settings=settings.em, progress=source.progress,
         )  # fmt: skip
+    if source.in_memory is not None and (method.needs_labels or method.uses_labels):
+        check = check_labelled(
+            estimate.network, source.in_memory, rows=None if design is None else design.rows,
+            n_jobs=settings.em.n_jobs,
+        )  # fmt: skip
+        estimate = replace(estimate, label_check=check)
     facts = settings.facts() | together.facts(estimate.network.causes.effects)
     if source.has_labels:
         facts["labelled_records"] = source.n_labelled

@@ -48,6 +48,10 @@ def verdict_of(content: Content) -> Standing:
     if content.doubt:
         says_little = " That it fits says little then." if fits else ""
         return Standing("bad", f"Do not rely on its numbers. {content.doubt}{says_little}")
+    labels = None if content.estimate is None else content.estimate.label_check
+    if labels is not None and labels.doubtful:
+        wrong = f"Do not rely on it before its labels are looked at. {labels.sentence}"
+        return Standing("bad", wrong)
     if fits is False:
         remedy = f" {found.remedy}" if found is not None and found.remedy else ""
         wrong = "Do not rely on it as it is: it does not explain the records."
