@@ -236,7 +236,8 @@ def _chosen(labels: Labels) -> Booleans:
 
 def doubted(compared: ComparedLabels, diseases: Sequence[Name]) -> LabelCheck:
     """Return what labels and posteriors say of each other."""
-    looked = np.flatnonzero(compared.is_known.any(axis=0)).tolist()
+    has_absent = (compared.is_known & ~compared.is_on).any(axis=0)  # else `tell_one_sided` tells it
+    looked = np.flatnonzero(has_absent).tolist()
     rows = {i: _of_disease(compared, i, str(diseases[i])) for i in looked}
     wrong = [i for i in looked if rows[i].p_value * len(looked) < LEVEL]
     wrong.sort(key=lambda i: rows[i].p_value)
@@ -307,11 +308,11 @@ def _hint(
     if pairs:
         names = some_of([f"{diseases[i]} and {diseases[j]}" for i, j in pairs], most=3)
         return f"Each fits the findings as the other's would: are columns exchanged ({names})?"
-    if abs(share - 0.5) < NEAR_CHANCE and 2 * len(wrong) > _n_with_cases(compared):
-        return "They go together no better than by chance: are they of other records (ids)?"
     of_structure = "Diseases that occur together, and a wrong structure, show like this, too."
     if all(rows[i].has_too_many for i in wrong):
         return f"Were records labelled because of the disease? {of_structure}"
+    if abs(share - 0.5) < NEAR_CHANCE and 2 * len(wrong) > _n_with_cases(compared):
+        return "They go together no better than by chance: are they of other records (ids)?"
     return f"Are some of them wrong, or of other records or another column? {of_structure}"
 
 

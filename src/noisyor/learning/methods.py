@@ -118,6 +118,8 @@ class Method:
     """It can learn from beliefs besides the records."""
     can_be_robust: bool = False
     """Its standard errors can be those of records that the network does not describe."""
+    is_approximate: bool = False
+    """What its network says of a record may be far off, so that labels need not agree with it."""
 
 
 def fit(
@@ -252,7 +254,8 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
             source.to_sample(), estimate, together, design, fixed=problem.fixed,
             shrink=settings.shrink, settings=settings.em, progress=source.progress,
         )  # fmt: skip
-    if source.in_memory is not None and (method.needs_labels or method.uses_labels):
+    uses_labels = method.needs_labels or method.uses_labels
+    if source.in_memory is not None and uses_labels and not method.is_approximate:
         check = check_labelled(
             estimate.network, source.in_memory, rows=None if design is None else design.rows,
             n_jobs=settings.em.n_jobs,
@@ -448,6 +451,7 @@ def _from_records(
     uses_labels: bool = True,
     uses_beliefs: bool = False,
     knows_rates: bool = False,
+    is_approximate: bool = False,
 ) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with.
 
@@ -469,7 +473,7 @@ def _from_records(
 
     return Method(
         name, learned, needs_labels=needs_labels, uses_labels=uses_labels,
-        uses_beliefs=uses_beliefs, can_be_robust=can_be_robust,
+        uses_beliefs=uses_beliefs, can_be_robust=can_be_robust, is_approximate=is_approximate,
     )  # fmt: skip
 
 
@@ -492,7 +496,7 @@ _TABLE = [
     _from_records(
         "exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True, knows_rates=True
     ),
-    _from_records("variational_em", learn_variational_em),
+    _from_records("variational_em", learn_variational_em, is_approximate=True),
     _from_records(
         "maximum_likelihood",
         learn_maximum_likelihood,
