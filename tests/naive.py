@@ -977,8 +977,8 @@ def chance_of_sum(probabilities, on, off, total):
 
 
 def concordance(probabilities, labels):
-    """How often a case has the greater probability than another record, and its distance from
-    chance, by the variance of Mann and Whitney.
+    """How often a case has the greater probability than another record, and the standard deviation
+    of that under chance, of Mann and Whitney.
     """
     pairs = [
         (p > q) + 0.5 * (p == q)
@@ -987,6 +987,5 @@ def concordance(probabilities, labels):
         if y and not z
     ]
     if not pairs:
-        return 0.5, 0.0
-    variance = len(pairs) * (len(labels) + 1) / 12
-    return sum(pairs) / len(pairs), (sum(pairs) - len(pairs) / 2) / math.sqrt(variance)
+        return 0.5, math.inf
+    return sum(pairs) / len(pairs), math.sqrt((len(labels) + 1) / 12 / len(pairs))

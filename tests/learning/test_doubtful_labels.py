@@ -224,6 +224,19 @@ def test_labels_against_the_findings_are_told_even_where_all_are_labelled():
         fit(findings, network.structure, settings=QUICK, labels=~diseases)
 
 
+@pytest.mark.parametrize("share", [0.6, 1.0])
+def test_labels_of_other_records_are_told_where_most_are_labelled(share):
+    """The network follows them: no disease does anything, as far as it can see."""
+    network = datasets.figure2(rng=2)
+    findings, diseases = network.sample(1500, rng=1, return_diseases=True)
+    y = partly(diseases, np.arange(1500) < share * 1500)
+    assert not fit(findings, network.structure, settings=QUICK, labels=y).label_check.sentence
+    y = np.roll(y, 1, axis=0)
+    with pytest.warns(NoisyOrWarning, match="by chance: are they of other records"):
+        estimate = fit(findings, network.structure, settings=QUICK, labels=y)
+    assert estimate.label_check.sentence in str(estimate)
+
+
 def test_labels_that_were_chosen_by_the_findings_are_fine():
     network = datasets.figure2(rng=0)
     findings, diseases = network.sample(3000, rng=1, return_diseases=True)

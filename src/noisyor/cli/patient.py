@@ -155,7 +155,7 @@ def _warn_of_misfits(source: Any) -> None:
     if verdict is not None and verdict.fits is False:
         note("this network does not explain the records it was learned from: `report` says why.")
     labels = getattr(source, "label_check", None)
-    if labels is not None and labels.doubtful:
+    if labels is not None and labels.sentence:
         note("this network was learned with labels that contradict their records: `info` says why.")
 
 

@@ -48,6 +48,8 @@ TOO_FAR = 3.0
 """Standard deviations from chance at which posteriors and labels go together, or against."""
 NEAR_CHANCE = 0.15
 """How far from one half concordance may be for labels that are no better than chance."""
+WELL_KNOWN = 0.02
+"""The standard deviation of concordance from which it says that labels tell nothing."""
 CLEARLY = np.log(100.0)
 """How much better labels must fit another disease's posteriors."""
 
@@ -106,13 +108,13 @@ class LabelCheck(NamedTuple):
     n_diseases: int = 0
     """Of so many whose labels were looked at."""
     hint: str = ""
-    """What may be wrong, in words."""
+    """What may be wrong, in words; without a doubtful disease it is of all labels together."""
 
     @property
     def sentence(self) -> str:
         """What is wrong in words; nothing where labels and findings go together."""
         if not self.doubtful:
-            return ""
+            return self.hint
         listed = "; ".join(map(str, self.doubtful[:3]))
         more = len(self.doubtful) - 3
         rest = f"; and {more:,} more" if more > 0 else ""
@@ -192,7 +194,13 @@ def check_labelled(
     'They go together no better than by chance: are they of other records (ids)?'
     """
     compared = compared_labels(network, findings, rows=rows, n_jobs=n_jobs)
-    return None if compared is None else doubted(compared, network.structure.diseases)
+    if compared is None:
+        return None
+    found = doubted(compared, network.structure.diseases)
+    assert findings.labels is not None
+    if found.doubtful or 2 * int(findings.labels.is_labelled.sum()) < findings.n_records:
+        return found
+    return found._replace(hint=_unrelated(compared))
 
 
 def compared_labels(
@@ -301,8 +309,8 @@ def _hint(
     diseases: Sequence[Name],
 ) -> str:
     """Return what the pattern of wrong labels looks like."""
-    share, distance = concordance(compared, wrong)
-    if distance < -TOO_FAR and share < 0.5 - NEAR_CHANCE:
+    share, error = concordance(compared, wrong)
+    if share < 0.5 - max(NEAR_CHANCE, TOO_FAR * error):
         return "They go against the findings: are 0 and 1 exchanged (the wrong way round)?"
     pairs = exchanged(compared, wrong)
     if pairs:
@@ -323,11 +331,28 @@ def _n_with_cases(compared: ComparedLabels) -> int:
     return int((on & off).sum())
 
 
-def concordance(compared: ComparedLabels, diseases: list[int]) -> tuple[float, float]:
-    """Return how often a case has the greater posterior, and its distance from chance.
+def _unrelated(compared: ComparedLabels) -> str:
+    """Return a sentence if labels have nothing to do with the findings; else nothing.
 
-    A case and a record without the disease at a time, as Mann and Whitney (1947); the distance is
-    in standard deviations. One half, and 0, are chance, and stand where there is nothing to say.
+    Where most records are labelled, the network follows labels of other records, and takes symptoms
+    for chance: then its posteriors are no judges. But cases have more of their symptoms than other
+    records have, in any noisy-or.
+    """
+    by_symptoms = compared._replace(posteriors=compared.n_symptoms)
+    share, error = concordance(by_symptoms, list(range(compared.is_on.shape[1])))
+    if error > WELL_KNOWN or share > 0.5 + TOO_FAR * error:
+        return ""
+    return (
+        "The labels go together with the symptoms of their diseases no better than by chance: are "
+        "they of other records (ids)?"
+    )
+
+
+def concordance(compared: ComparedLabels, diseases: list[int]) -> tuple[float, float]:
+    """Return how often a case has the greater posterior, and how far from one half chance goes.
+
+    A case and a record without the disease at a time, as Mann and Whitney (1947); the error is the
+    standard deviation under chance, infinite where there is nothing to say.
     """
     wins = pairs = variance = 0.0
     for disease in diseases:
@@ -338,8 +363,8 @@ def concordance(compared: ComparedLabels, diseases: list[int]) -> tuple[float, f
         wins += float(ranks[is_on].sum()) - n_on * (n_on + 1) / 2.0
         pairs, variance = pairs + n_pairs, variance + n_pairs * (len(p) + 1) / 12.0
     if not pairs:
-        return 0.5, 0.0
-    return wins / pairs, (wins - pairs / 2.0) / np.sqrt(variance)
+        return 0.5, np.inf
+    return wins / pairs, float(np.sqrt(variance)) / pairs
 
 
 def exchanged(compared: ComparedLabels, diseases: list[int]) -> list[tuple[int, int]]:
@@ -349,8 +374,8 @@ def exchanged(compared: ComparedLabels, diseases: list[int]) -> list[tuple[int, 
         here = compared.is_known[:, i] & compared.is_known[:, j]
         both = np.array([i, j])
         own, theirs = (compared.taken(here, both, others) for others in (both, both[::-1]))
-        share, distance = concordance(theirs, [0, 1])
-        fits = distance > TOO_FAR and share > 0.5 + NEAR_CHANCE
+        share, error = concordance(theirs, [0, 1])
+        fits = share > 0.5 + max(NEAR_CHANCE, TOO_FAR * error)
         if fits and bool((theirs.log_scores() - own.log_scores() > CLEARLY).all()):
             found.append((i, j))
     return found

@@ -315,7 +315,7 @@ class Estimate(ShownAsTable, EqualByValue):
         long, that they have not been looked for.
         """
         more = () if self.learned_causes is None else self.learned_causes.cautions
-        if self.label_check is not None and self.label_check.doubtful:
+        if self.label_check is not None and self.label_check.sentence:
             more = self.label_check.sentence, *more
         if self._is_counted and "_misfits" not in vars(self):
             assert self.moments is not None

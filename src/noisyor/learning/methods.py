@@ -202,7 +202,7 @@ def fit(
         estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
-    if estimate.label_check is not None and estimate.label_check.doubtful:
+    if estimate.label_check is not None and estimate.label_check.sentence:
         give_notice(estimate.label_check.sentence)
     return with_met_rates(estimate, known)
 

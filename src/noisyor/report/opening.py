@@ -49,7 +49,7 @@ def verdict_of(content: Content) -> Standing:
         says_little = " That it fits says little then." if fits else ""
         return Standing("bad", f"Do not rely on its numbers. {content.doubt}{says_little}")
     labels = None if content.estimate is None else content.estimate.label_check
-    if labels is not None and labels.doubtful:
+    if labels is not None and labels.sentence:
         wrong = f"Do not rely on it before its labels are looked at. {labels.sentence}"
         return Standing("bad", wrong)
     if fits is False:
