@@ -944,3 +944,48 @@ def doubts(edges, flags, row, probabilities, sources_at, unknown_size):
             if is_shared and (probabilities[k] >= sources_at or own[k] & unknown_size):
                 found[i] |= own[k]
     return found
+
+
+# --- labels beside posteriors ---
+
+
+def label_sums(probabilities, labels, n_symptoms):
+    """Log score, cases and symptoms of cases: (found, mean, standard deviation) of each."""
+    found = []
+    for on, off in (
+        ([math.log(p) for p in probabilities], [math.log(1 - p) for p in probabilities]),
+        ([1] * len(labels), [0] * len(labels)),
+        (n_symptoms, [0] * len(labels)),
+    ):
+        terms = list(zip(probabilities, on, off, strict=True))
+        total = sum(a if y else b for y, (_, a, b) in zip(labels, terms, strict=True))
+        mean = sum(p * a + (1 - p) * b for p, a, b in terms)
+        squares = sum(p * a * a + (1 - p) * b * b for p, a, b in terms)
+        variance = squares - sum((p * a + (1 - p) * b) ** 2 for p, a, b in terms)
+        found.append((total, mean, math.sqrt(max(variance, 0))))
+    return found
+
+
+def chance_of_sum(probabilities, on, off, total):
+    """P(sum <= total), over all outcomes of the labels."""
+    chance = 0
+    for labels in itertools.product([0, 1], repeat=len(probabilities)):
+        terms = zip(labels, on, off, strict=True)
+        if sum(a if y else b for y, a, b in terms) <= total + 1e-9:
+            chance += probability_of_states(probabilities, labels)
+    return chance
+
+
+def concordance(probabilities, labels):
+    """How often a case has the greater probability than another record, and the standard deviation
+    of that under chance, of Mann and Whitney.
+    """
+    pairs = [
+        (p > q) + 0.5 * (p == q)
+        for p, y in zip(probabilities, labels, strict=True)
+        for q, z in zip(probabilities, labels, strict=True)
+        if y and not z
+    ]
+    if not pairs:
+        return 0.5, math.inf
+    return sum(pairs) / len(pairs), math.sqrt((len(labels) + 1) / 12 / len(pairs))

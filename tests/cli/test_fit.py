@@ -426,6 +426,27 @@ def test_fit_with_labels_of_some_records(run, labelled_files):
     assert "'gout' holds labels, but the structure has no such disease" in " ".join(err.split())
 
 
+def test_labels_that_contradict_their_records_are_told_everywhere(run, labelled_files):
+    learned = labelled_files / "l.json"
+    text = (labelled_files / "labels.csv").read_text()
+    inverted = text.replace(",1", ",x").replace(",0", ",1").replace(",x", ",0")
+    (labelled_files / "inverted.csv").write_text(inverted)
+    files = [labelled_files / name for name in ("structure.json", "records.csv", "inverted.csv")]
+    fitting = "fit", *files[:2], "-o", learned, "--labels", files[2]
+    code, out, err = run(*fitting, "--json")
+    assert code == 0
+    assert "contradict the findings of their records" in " ".join(err.split())
+    found = json.loads(out)["labels"]
+    assert (found["n_records"], found["n_diseases"]) == (200, 2)
+    assert "0 and 1 exchanged" in found["hint"]
+    facts = json.loads(run("info", learned, "--json")[1])
+    assert facts["labels"] == Estimate.load(learned).label_check.sentence
+    _, _, err = run("diagnose", learned, "-p", "S0")
+    assert "learned with labels that contradict their records" in " ".join(err.split())
+    assert run(*fitting[:-1], labelled_files / "labels.csv")[0] == 0
+    assert "200 looked at" in json.loads(run("info", learned, "--json")[1])["labels"]
+
+
 def test_fit_with_beliefs_of_a_table_and_of_the_structure(run, labelled_files):
     beliefs, learned = labelled_files / "beliefs.csv", labelled_files / "l.json"
     beliefs.write_text(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, Vocabulary, datasets
+from noisyor.learning.doubtful_labels import LabelCheck, LabelsOfDisease, Surprise
 from noisyor.learning.verdicts import Verdict
 from noisyor.report.content import content_of
 from noisyor.report.opening import sentences, verdict_of
@@ -34,6 +35,20 @@ def test_a_misfit_counts_for_more_than_few_flags(good):
         found = verdict_of(replace(good, unexplained=unexplained))
         assert found.level == "bad"
         assert found.sentence.startswith("Do not rely on it as it is")
+
+
+def test_labels_that_contradict_their_records_come_before_a_fit(good):
+    nothing = Surprise(0.0, 0.0, 1.0, 1.0)
+    rows = (LabelsOfDisease("A", Surprise(-200.0, -20.0, 5.0, 1e-9), nothing, nothing),)
+    hint = "Are they of other records?"
+    for doubtful, hint_of, level in ((), "", "good"), (rows, hint, "bad"), ((), hint, "bad"):
+        check = LabelCheck(200, doubtful, 2, hint_of)
+        estimate = replace(good.estimate, label_check=check)
+        found = verdict_of(replace(good, estimate=estimate, unexplained=FITS))
+        assert found.level == level
+        assert check.sentence in found.sentence
+    sentence = LabelCheck(200, rows, 2, hint).sentence
+    assert "'A' (log score -200, expected -20 +- 5.0). Are they" in sentence
 
 
 def test_what_was_not_tested_is_not_called_good(good):

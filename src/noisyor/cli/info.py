@@ -198,6 +198,9 @@ def _learned_facts(estimate: "noisyor.Estimate") -> Facts:
     facts["explains its records"] = {True: "yes", False: "no", None: "not known"}[fits]
     if verdict is not None and verdict.sentences:
         facts["verdict"] = " ".join(verdict.sentences)
+    if (labels := estimate.label_check) is not None:
+        good = f"go with the findings of their records ({labels.n_records:,} looked at)"
+        facts["labels"] = labels.sentence or good
     if (learned := estimate.learned_causes) is not None:
         facts["causes"] = repr(learned)
         facts |= {"doubtful of causes": " ".join(learned.cautions)} if learned.cautions else {}

@@ -23,6 +23,7 @@ def facts_of(estimate: "noisyor.Estimate", misfits: "Misfits") -> dict[str, Any]
         "method": estimate.method,
         "records": estimate.n_records,
         "labelled_records": _settings(estimate).get("labelled_records"),
+        "labels": None if estimate.label_check is None else estimate.label_check.to_document(),
         **{
             f"{name}s": {
                 "all": len(part.values),

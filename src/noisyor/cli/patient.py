@@ -154,6 +154,9 @@ def _warn_of_misfits(source: Any) -> None:
     verdict = getattr(source, "verdict", None)
     if verdict is not None and verdict.fits is False:
         note("this network does not explain the records it was learned from: `report` says why.")
+    labels = getattr(source, "label_check", None)
+    if labels is not None and labels.sentence:
+        note("this network was learned with labels that contradict their records: `info` says why.")
 
 
 class Case(NamedTuple):

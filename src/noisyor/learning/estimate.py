@@ -25,6 +25,7 @@ from noisyor.learning.believed import (
     with_cause_beliefs,
     without_beliefs,
 )
+from noisyor.learning.doubtful_labels import LabelCheck
 from noisyor.learning.draws import Draws
 from noisyor.learning.learned import Explained, Learned, doubt_about
 from noisyor.learning.learned_causes import LearnedCauses
@@ -115,6 +116,9 @@ class Estimate(ShownAsTable, EqualByValue):
     miss_errors: Floats | None = field(default=None, compare=False)
     """Standard errors of each edge's miss rate, failure * (1 - leak), where those of failures and
     leaks are known together; `errors_of_misses` has them in any case."""
+    label_check: LabelCheck | None = field(default=None, compare=False)
+    """Whether the labels go with the findings of their records; None where there were none, or
+    where they were not looked at (counts, clusters)."""
 
     def flagging(self, flag: Flag, is_flagged: Parameters) -> "Estimate":
         """Return the same with a flag on some of the parameters that were learned."""
@@ -306,16 +310,19 @@ class Estimate(ShownAsTable, EqualByValue):
     def remarks(self) -> tuple[str, ...]:
         """Return whether the network fails to explain the records, in sentences, and the remedy.
 
-        And which traits cannot be told from none. Nothing where it fits, or where that is not
-        known. Of large networks, whose misfits take long, that they have not been looked for.
+        And which labels contradict their records, and which traits cannot be told from none.
+        Nothing where it fits, or where that is not known. Of large networks, whose misfits take
+        long, that they have not been looked for.
         """
-        of_causes = () if self.learned_causes is None else self.learned_causes.cautions
+        more = () if self.learned_causes is None else self.learned_causes.cautions
+        if self.label_check is not None and self.label_check.sentence:
+            more = self.label_check.sentence, *more
         if self._is_counted and "_misfits" not in vars(self):
             assert self.moments is not None
             if self.moments.counts(2).size > MOST_PRINTED:
                 unknown = "Whether it explains the records is not known yet: misfits() tells."
-                return (*of_causes, unknown)
-        return of_causes if self.verdict is None else (*of_causes, *self.verdict.remarks)
+                return (*more, unknown)
+        return more if self.verdict is None else (*more, *self.verdict.remarks)
 
     def save(self, path: PathLike, *, misfits: Misfits | None = None) -> None:
         """Write the network and all that is known of it as one model file (.json).

@@ -24,6 +24,7 @@ from noisyor.flags import Flag
 from noisyor.gpu import check_device
 from noisyor.learning import cleanup
 from noisyor.learning.bayesian import as_pseudo_counts, estimate_of, sample_posterior
+from noisyor.learning.doubtful_labels import check_labelled
 from noisyor.learning.estimate import Estimate
 from noisyor.learning.labelled import check_labels as check_seen
 from noisyor.learning.labelled import untold_swaps
@@ -117,6 +118,8 @@ class Method:
     """It can learn from beliefs besides the records."""
     can_be_robust: bool = False
     """Its standard errors can be those of records that the network does not describe."""
+    is_approximate: bool = False
+    """What its network says of a record may be far off, so that labels need not agree with it."""
 
 
 def fit(
@@ -199,6 +202,8 @@ def fit(
         estimate = estimate.flagging(Flag.SWAPPABLE, swaps)
     if estimate.contradiction:
         give_notice(estimate.contradiction)
+    if estimate.label_check is not None and estimate.label_check.sentence:
+        give_notice(estimate.label_check.sentence)
     return with_met_rates(estimate, known)
 
 
@@ -249,6 +254,13 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
             source.to_sample(), estimate, together, design, fixed=problem.fixed,
             shrink=settings.shrink, settings=settings.em, progress=source.progress,
         )  # fmt: skip
+    uses_labels = method.needs_labels or method.uses_labels
+    if source.in_memory is not None and uses_labels and not method.is_approximate:
+        check = check_labelled(
+            estimate.network, source.in_memory, rows=None if design is None else design.rows,
+            n_jobs=settings.em.n_jobs,
+        )  # fmt: skip
+        estimate = replace(estimate, label_check=check)
     facts = settings.facts() | together.facts(estimate.network.causes.effects)
     if source.has_labels:
         facts["labelled_records"] = source.n_labelled
@@ -439,6 +451,7 @@ def _from_records(
     uses_labels: bool = True,
     uses_beliefs: bool = False,
     knows_rates: bool = False,
+    is_approximate: bool = False,
 ) -> Method:
     """Return a method that learns from records in memory; pairs are counted to check it with.
 
@@ -460,7 +473,7 @@ def _from_records(
 
     return Method(
         name, learned, needs_labels=needs_labels, uses_labels=uses_labels,
-        uses_beliefs=uses_beliefs, can_be_robust=can_be_robust,
+        uses_beliefs=uses_beliefs, can_be_robust=can_be_robust, is_approximate=is_approximate,
     )  # fmt: skip
 
 
@@ -483,7 +496,7 @@ _TABLE = [
     _from_records(
         "exact_em", learn_exact_em, can_be_robust=True, uses_beliefs=True, knows_rates=True
     ),
-    _from_records("variational_em", learn_variational_em),
+    _from_records("variational_em", learn_variational_em, is_approximate=True),
     _from_records(
         "maximum_likelihood",
         learn_maximum_likelihood,

@@ -17,6 +17,7 @@ from noisyor.em.runs import Trace
 from noisyor.errors import FileError, NoisyOrError
 from noisyor.flags import Flag
 from noisyor.io.paths import PathLike
+from noisyor.learning.doubtful_labels import LabelCheck
 from noisyor.learning.learned_causes import LearnedCauses
 from noisyor.learning.verdicts import Lineage, Verdict
 from noisyor.names import Indices
@@ -58,8 +59,8 @@ def learned_document(estimate: Any, verdict: Verdict | None) -> dict[str, Any]:
     if estimate.learned_causes is not None:
         known = vars(estimate.learned_causes)
         found["causes"] = {key: _plain(known[key]) for key in known if key != "causes"}
-    if verdict is not None:
-        found["misfits"] = _plain(verdict.to_document())
+    parts = {"misfits": verdict, "labels": estimate.label_check}
+    found |= {name: _plain(x.to_document()) for name, x in parts.items() if x is not None}
     if estimate.lineage is not None:
         found["lineage"] = _plain(estimate.lineage._asdict())
     if estimate.draws is not None:
@@ -112,6 +113,7 @@ class _Reader:
             ends = self._floats(learned["lower"]), self._floats(learned["upper"])
         causes, verdict = learned.get("causes"), learned.get("misfits")
         made, trace = learned.get("lineage"), learned.get("trace")
+        labels = learned.get("labels")
         return {
             "structure": self._structure,
             "method": str(learned["method"]),
@@ -133,6 +135,7 @@ class _Reader:
             "miss_errors": self._of_edges(learned.get("beliefs", {}), "miss_errors", np.float64),
             "verdict_of_file": None if verdict is None else Verdict.from_document(verdict),
             "lineage": None if made is None else Lineage.from_document(made),
+            "label_check": None if labels is None else LabelCheck.from_document(labels),
         }
 
     def _check_size(self, name: str, values: Any, size: int) -> None:

@@ -45,6 +45,10 @@ def verdict_of(content: Content) -> Standing:
     fits = None if found is None else found.fits
     if found is not None and fits is None and found.n_found:
         fits = False  # a file of pairs, which lists those that deviate
+    labels = None if content.estimate is None else content.estimate.label_check
+    if labels is not None and labels.sentence:
+        wrong = f"Do not rely on it before its labels are looked at. {labels.sentence}"
+        return Standing("bad", wrong)
     if content.doubt:
         says_little = " That it fits says little then." if fits else ""
         return Standing("bad", f"Do not rely on its numbers. {content.doubt}{says_little}")
