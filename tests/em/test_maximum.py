@@ -166,9 +166,15 @@ def test_many_parameters_are_led_to_the_same_maximum_by_conjugate_gradients(rng,
 
 
 def test_the_mean_variance_is_estimated_well_by_random_signs(rng, monkeypatch):
-    network = weak_network(rng)
-    fixed, weak = Fixed(network.structure), BetaPriors.weak(network)
-    likelihood = PenalisedLikelihood(ExactExpectation(network.sample(2000, rng=1)), weak, fixed)
-    exact = likelihood.unknown(network)
-    monkeypatch.setattr("noisyor.em.maximum.MOST_FACTORED", 1)
-    assert likelihood.unknown(network) == pytest.approx(exact, rel=0.5)
+    """On average a quarter too large: it rests on twice as many records as parameters."""
+    found = []
+    for _ in range(12):
+        network = weak_network(rng)
+        fixed, weak = Fixed(network.structure), BetaPriors.weak(network)
+        records = network.sample(2000, rng=1)
+        likelihood = PenalisedLikelihood(ExactExpectation(records), weak, fixed)
+        exact = likelihood.unknown(network)
+        with monkeypatch.context() as patch:
+            patch.setattr("noisyor.em.maximum.MOST_FACTORED", 1)
+            found.append(likelihood.unknown(network) / exact)
+    assert 0.9 < np.mean(found) < 1.4
