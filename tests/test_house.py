@@ -118,6 +118,8 @@ def test_import_is_cheap():
     assert not modules_loaded_by("import noisyor") & heavy
     assert not modules_loaded_by("import noisyor.cli.app") & (heavy - {"rich"})
     assert not modules_loaded_by("from noisyor import Structure") & {"numba", "pyarrow", "scipy"}
+    described = "from noisyor.cli.info import info; info('clinic', as_json=True)"
+    assert "noisyor.learning" not in modules_loaded_by(described)
     everything = "import noisyor.cli.info, noisyor.learning, noisyor.evaluation"
     assert "scipy.stats" not in modules_loaded_by(everything)  # as slow as all else together
 

@@ -152,8 +152,10 @@ def _parameter_facts(table: "Table") -> Facts:
 def _model_facts(model: "Model") -> Facts:
     import numpy as np
 
-    learned = _learned_facts(model) if isinstance(model, noisyor.Estimate) else {}
-    model = model.network if isinstance(model, noisyor.Estimate) else model
+    learned: Facts = {}
+    # All of learning is loaded only for a model that was learned.
+    if not isinstance(model, noisyor.Structure | noisyor.NoisyOrNetwork):
+        learned, model = _learned_facts(model), model.network
     structure = model if isinstance(model, noisyor.Structure) else model.structure
     children = np.diff(structure.child_offsets)
     parents = np.diff(structure.parent_offsets)
