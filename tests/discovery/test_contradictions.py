@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.special import rel_entr
 from scipy.stats import norm
 
 from noisyor import NoisyOrNetwork, Structure
 from noisyor.discovery.contradictions import (
     CONTRADICTED,
-    chances_if_right,
+    STRENGTHS,
     contradicted,
-    right_strengths,
+    likelihoods_of,
     shares_of,
+    weakest_right,
 )
 from noisyor.discovery.scores import EdgeScores
 
@@ -33,30 +35,58 @@ def drawn(rng, n=150):
     return rng.choice([0.05, 0.1, 0.3, 0.8], n), rng.uniform(0.005, 0.04, n)
 
 
-def test_chances_are_those_of_the_mixture():
-    strengths, errors = drawn(1)
-    present, network = scores_of(strengths, errors, 5)
-    right = right_strengths(present, N_RECORDS)
-    cases = N_RECORDS * 0.1
-    deviations = [[max(error, np.sqrt(s * (1.0 - s) / cases)) for s in right] for error in errors]
-    densities = np.array([
-        [norm.pdf(x, s, e) for s, e in zip(right, row, strict=True)]
-        for x, row in zip(present.strengths, deviations, strict=True)
-    ])  # fmt: skip
-    shares = shares_of(densities)
-    expected = [
-        sum(w * norm.cdf(x, s, e) for w, s, e in zip(shares, right, row, strict=True))
-        for x, row in zip(present.strengths, deviations, strict=True)
+def named_of(present, errors, network, n_records=N_RECORDS):
+    return contradicted(present, errors, network, n_records, present.gains) <= CONTRADICTED
+
+
+def test_likelihoods_fall_as_errors_say_but_no_faster_than_if_all_cases_are_seen():
+    n = 30
+    present, network = scores_of(np.linspace(0.0, 0.9, n), np.full(n, 0.02))
+    lost, strengths = np.linspace(0.0, 9.0, n), np.array([0.0, 0.03, 0.2, 0.8])
+    found = likelihoods_of(strengths, present, np.full(n, 0.2), network, N_RECORDS, lost)
+    for row, x, loss in zip(found, present.strengths, lost, strict=True):
+        logs = np.array([-loss, *(-(((x - s) / 0.2) ** 2) / 2.0 for s in strengths[1:])])
+        np.testing.assert_allclose(np.log(row), logs - logs.max(), rtol=0.02, atol=0.01)
+    for cases in (3.0, 50.0):
+        rare = NoisyOrNetwork(
+            network.structure, [cases / N_RECORDS], network.failures, network.leaks
+        )
+        found = likelihoods_of(strengths, present, np.full(n, 1e-6), rare, N_RECORDS, 0.0 * lost)
+        for row, x in zip(found, present.strengths, strict=True):
+            for value, s in zip(row[1:], strengths[1:], strict=True):
+                seen = x * np.log(s / max(x, 1e-12)) + (1 - x) * np.log((1 - s) / (1 - x))
+                assert np.log(value) >= cases * seen - 1e-6
+
+
+def test_rates_are_mean_chances_to_be_right():
+    true, errors = drawn(3)
+    present, network = scores_of(true, errors, 8, 3)
+    lost = present.gains
+    weakest = weakest_right(present, errors, network, N_RECORDS, lost)
+    strengths = np.array([0.0, weakest, *(s for s in STRENGTHS if s > weakest)])
+    likelihoods = likelihoods_of(strengths, present, errors, network, N_RECORDS, lost)
+    shares, _ = shares_of(likelihoods)
+    shares[1] += 1.0 / len(errors)
+    chances = [
+        sum(w * value for w, value in zip(shares[1:], row[1:], strict=True))
+        / sum(w * value for w, value in zip(shares, row, strict=True))
+        for row in likelihoods
     ]
-    found = chances_if_right(present, errors, network, N_RECORDS)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+    found = contradicted(present, errors, network, N_RECORDS, lost)
+    unwanted = [k for k in range(len(errors)) if lost[k] < 0.5 * np.log(N_RECORDS)]
+    for k in range(len(errors)):
+        weaker = [chances[other] for other in unwanted if chances[other] <= chances[k]]
+        expected = np.mean(weaker) if k in unwanted else 1.0
+        assert found[k] == pytest.approx(expected, rel=1e-6)
 
 
 def test_shares_are_those_that_make_points_most_likely():
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(0.0, 1.0, 3000), rng.normal(5.0, 1.0, 1000)])
     densities = norm.pdf(points[:, np.newaxis], [0.0, 5.0], 1.0)
-    np.testing.assert_allclose(shares_of(densities), [0.75, 0.25], atol=0.02)
+    shares, value = shares_of(densities)
+    np.testing.assert_allclose(shares, [0.75, 0.25], atol=0.02)
+    assert value == pytest.approx(np.log(densities @ shares).sum())
 
 
 def test_a_right_structure_is_hardly_ever_contradicted_and_false_edges_are():
@@ -64,11 +94,9 @@ def test_a_right_structure_is_hardly_ever_contradicted_and_false_edges_are():
     for rng in range(200):
         strengths, errors = drawn(rng)
         present, network = scores_of(strengths, errors, 0, rng)
-        rates = contradicted(present, errors, network, N_RECORDS, present.gains)
-        n_wrong += bool((rates <= CONTRADICTED).any())
+        n_wrong += bool(named_of(present, errors, network).any())
         present, network = scores_of(strengths, errors, 8, rng)
-        rates = contradicted(present, errors, network, N_RECORDS, present.gains)
-        n_found += int((rates[-8:] <= CONTRADICTED).sum())
+        n_found += int(named_of(present, errors, network)[-8:].sum())
         most = present.strengths + norm.ppf(1.0 - CONTRADICTED / len(errors)) * errors
         n_alone += int((most[-8:] < 0.05).sum())
     assert n_wrong <= 16  # 5% of 200, and two standard deviations
@@ -78,12 +106,14 @@ def test_a_right_structure_is_hardly_ever_contradicted_and_false_edges_are():
 
 def test_what_records_say_nothing_of_is_not_contradicted():
     strengths, errors = drawn(2)
-    present, network = scores_of(strengths, errors, 5)
-    nothing = np.where(np.arange(len(errors)) == len(errors) - 1, np.nan, errors)
-    assert chances_if_right(present, nothing, network, N_RECORDS)[-1] == 1.0
-    weak = present._replace(alone=np.zeros(len(errors)))
-    assert right_strengths(weak, N_RECORDS).size == 0
-    assert (chances_if_right(weak, errors, network, N_RECORDS) == 1.0).all()
+    present, network = scores_of(strengths, errors, 8)
+    named = named_of(present, errors, network)
+    first = np.flatnonzero(named)[0]
+    nothing = np.where(np.arange(len(errors)) == first, np.nan, errors)
+    still = named_of(present, nothing, network)
+    assert still.any() and not still[first]
+    weak = present._replace(alone=np.zeros(len(errors)))  # nothing is confirmed
+    assert (contradicted(weak, errors, network, N_RECORDS, weak.gains) == 1.0).all()
 
 
 def test_an_edge_of_a_few_cases_is_not_contradicted_by_a_small_standard_error():
@@ -92,14 +122,49 @@ def test_an_edge_of_a_few_cases_is_not_contradicted_by_a_small_standard_error():
     strengths[-1], errors[-1] = 0.0, 0.0005
     present, network = scores_of(strengths, errors)
     rare = NoisyOrNetwork(network.structure, [0.0003], network.failures, network.leaks)
-    assert chances_if_right(present, errors, network, N_RECORDS)[-1] < 1e-6
-    assert chances_if_right(present, errors, rare, N_RECORDS)[-1] > 0.05
+    assert named_of(present, errors, network)[-1]
+    assert not named_of(present, errors, rare)[-1]
 
 
 def test_the_weakest_right_edges_are_as_those_that_are_confirmed_but_for_a_few():
     strengths, errors = np.linspace(0.04, 0.9, 100), np.full(100, 0.002)
-    present, _ = scores_of(strengths, errors)
-    found = right_strengths(present, N_RECORDS)
-    assert found[0] == pytest.approx(0.04 + 0.02 * 0.86, abs=0.01)
+    present, network = scores_of(strengths, errors)
+    found = weakest_right(present, errors, network, N_RECORDS, present.gains)
+    assert found == pytest.approx(0.04 + 0.02 * 0.86, abs=0.01)
     strong, _ = scores_of(np.full(100, 0.7), errors)
-    assert right_strengths(strong, N_RECORDS)[0] == 0.2
+    assert weakest_right(strong, errors, network, N_RECORDS, strong.gains) == 0.2
+
+
+def many_diseases(rng, n_false):
+    """Return tests of edges of diseases that are frequent or rare; the first ones are false."""
+    rng, n_records = np.random.default_rng(rng), 10_000
+    n_diseases, n_each = 150, 40
+    priors = 0.06 / np.arange(1, n_diseases + 1)
+    edges = np.argwhere(np.ones((n_diseases, n_each)))
+    edges = edges[rng.permutation(len(edges))]
+    strengths = rng.choice([0.025, 0.17, 0.55, 0.9], len(edges), p=[0.15, 0.45, 0.25, 0.15])
+    strengths[:n_false] = 0.0
+    cases = np.maximum(rng.poisson(n_records * priors[edges[:, 0]]), 1)
+    caused = rng.binomial(cases, strengths)
+    found = caused / cases
+    least = (caused + 0.5) / (cases + 1.0)
+    errors = np.sqrt(least * (1.0 - least) / cases)
+    order = np.lexsort(edges.T[::-1])
+    structure = Structure.from_matrix(np.ones((n_diseases, n_each)))
+    network = NoisyOrNetwork(
+        structure, np.clip(priors, 0, 0.5), 1.0 - found[order], 0.01 * np.ones(n_each)
+    )
+    ones, by_leak = np.ones(len(edges)), 0.005
+    gains = cases * (rel_entr(found, by_leak) + rel_entr(1.0 - found, 1.0 - by_leak))
+    gains[found < by_leak] = 0.0
+    present = EdgeScores(edges, gains, ones, found, ones > 0, is_there=True)
+    return named_of(present, errors, network, n_records)
+
+
+def test_weak_edges_of_rare_diseases_are_not_contradicted_because_none_of_them_is_confirmed():
+    n_wrong = sum(bool(many_diseases(rng, 0).any()) for rng in range(40))
+    assert n_wrong <= 5
+    found = [np.split(many_diseases(rng, 300), [300]) for rng in range(20)]
+    n_false, n_true = np.sum([[part.sum() for part in parts] for parts in found], axis=0)
+    assert n_false > 60  # of two or three diseases, of whose cases there are enough
+    assert n_true <= 0.1 * n_false

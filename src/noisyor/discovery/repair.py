@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
-from noisyor.discovery.contradictions import right_strengths
+from noisyor.discovery.contradictions import weakest_right
 from noisyor.discovery.fitting import carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
@@ -192,11 +192,20 @@ class _Search(Steps):
             return min(found, key=self._cost)
         present = scorer.present_edges(sums)
         return (
-            self._gaining(last, self._not_needed(present, structure), n_left)
+            self._taken_back(last, self._not_needed(present, structure), n_left)
             or self._rearranged(last, absent, n_left)
             or self._exchanged(last, n_left)
             or self._contradicted(last, present, n_left)
         )
+
+    def _taken_back(
+        self, last: RepairStep, drops: list[Suggestion], n_left: float
+    ) -> RepairStep | None:
+        """Return a step without edges that came, which do not come again; or none."""
+        step = self._gaining(last, drops, n_left)
+        if step is not None:
+            self._refused |= {key_of(each._replace(kind=ADD)) for each in step.changes}
+        return step
 
     def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
         """Return a step that gives diseases each other's names, if less has changed with these.
@@ -349,17 +358,17 @@ class _Search(Steps):
         half the square of the distance, in standard errors. NaN: it does not say.
         """
         structure, n, errors = last.structure, self._n, last.errors.copy()
-        strengths = right_strengths(present, n)
-        if not len(strengths):
+        weakest = weakest_right(present, errors, last.network, n, lost)
+        if np.isnan(weakest):
             return errors
         doubtful = np.array([name in self._doubtful for name in structure.diseases])
         is_doubtful = doubtful[present.edges[:, 0]]
-        away = strengths[0] - present.strengths
+        away = weakest - present.strengths
         is_open = (is_doubtful | (away < SURE * errors)) & (lost < 0.5 * np.log(n))
         for edge in np.flatnonzero(is_open).tolist():
             asked = float("nan")
             if away[edge] > errors[edge]:
-                asked = self._asked(last, edge, float(strengths[0]))
+                asked = self._asked(last, edge, weakest)
             if is_doubtful[edge] or np.isfinite(asked):
                 errors[edge] = asked
         return errors

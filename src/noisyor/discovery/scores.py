@@ -29,12 +29,13 @@ from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.inference.flat import FlatNetwork, Floats, Integers, Listed, distinct_records, flatten
 from noisyor.network import NoisyOrNetwork
-from noisyor.parallel import in_threads
+from noisyor.parallel import in_threads, one_by_one
 from noisyor.parameters import Booleans
 from noisyor.structure import Structure
 
-PART = 2048
-"""Records that a thread takes at a time, whatever the number of threads: so sums are equal."""
+PART, N_PARTS = 2048, 16
+"""Records that a thread takes at a time, and into how many parts these are taken together, whatever
+the number of threads: so sums are equal."""
 MOST_PROJECTED = 4000
 """With more parameters no others than the nearest are taken off."""
 MOST_CLOSE, STANDS_OUT = 1500, 1.0
@@ -146,8 +147,9 @@ class PairScorer:
             return sums
 
         spans = self._records.spans()
-        parts = [spans[number::4] for number in range(4)]  # each has matrices of its own
-        return total_of(in_threads(add, parts, self._n_jobs))
+        parts = [spans[number::N_PARTS] for number in range(min(N_PARTS, len(spans)))]
+        # Each has large matrices of its own: no more are there at a time than threads need.
+        return total_of(one_by_one(add, parts, self._n_jobs, n_waiting=0), self._n_jobs)
 
     def absent_edges(self, sums: PairSums) -> EdgeScores:
         """Test all edges that the network does not have."""
@@ -329,5 +331,15 @@ def unexplained(sums: PairSums, priors: Floats, known: Floats) -> Floats:
     taken = s_leak**2 * prior_prior - 2.0 * s_leak * s_prior * prior_leak + s_prior**2 * leaks
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = 1.0 - taken / determinant / ss
+        n_effective = np.where(sums.gg > 0.0, sums.g**2 / sums.gg, 0.0)
+    shares = 1.0 - explained_by_more(1.0 - shares, n_effective)
     is_fine = (determinant > 1e-9 * leaks * prior_prior) & (ss > 0.0)
     return np.maximum(np.where(is_fine, shares, 1.0), LEAST_SHARE)
+
+
+def explained_by_more(explained: Floats, n_effective: Floats) -> Floats:
+    """Return what parameters would explain if it rested on more records than it does.
+
+    Many parameters fit anything that rests on few.
+    """
+    return explained * n_effective / (n_effective + FEW_RECORDS)
