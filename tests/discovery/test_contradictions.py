@@ -111,7 +111,8 @@ def test_what_records_say_nothing_of_is_not_contradicted():
     first = np.flatnonzero(named)[0]
     nothing = np.where(np.arange(len(errors)) == first, np.nan, errors)
     still = named_of(present, nothing, network)
-    assert still.any() and not still[first]
+    assert still.any()
+    assert not still[first]
     weak = present._replace(alone=np.zeros(len(errors)))  # nothing is confirmed
     assert (contradicted(weak, errors, network, N_RECORDS, weak.gains) == 1.0).all()
 
@@ -133,6 +134,26 @@ def test_the_weakest_right_edges_are_as_those_that_are_confirmed_but_for_a_few()
     assert found == pytest.approx(0.04 + 0.02 * 0.86, abs=0.01)
     strong, _ = scores_of(np.full(100, 0.7), errors)
     assert weakest_right(strong, errors, network, N_RECORDS, strong.gains) == 0.2
+
+
+def test_edges_of_a_disease_that_stands_for_another_one_stay():
+    """Most of its edges seem to be false, by standard errors that suppose another place."""
+    rng = np.random.default_rng(5)
+    n_diseases, n_each = 10, 12
+    edges = np.argwhere(np.ones((n_diseases, n_each)))
+    true = rng.choice([0.3, 0.8], len(edges))
+    true[:5] = 0.0  # of disease 0, five false edges of twelve: these go
+    true[-n_each:-3] = 0.0  # of the last, nine of twelve
+    found = np.clip(true + 0.01 * rng.normal(size=len(edges)), 0.0, 0.99)
+    ones = np.ones(len(edges))
+    network = NoisyOrNetwork(
+        Structure.from_matrix(np.ones((n_diseases, n_each))), np.full(n_diseases, 0.05),
+        1.0 - found, np.full(n_each, 0.01),
+    )  # fmt: skip
+    gains = (found / 0.01) ** 2 / 2.0
+    present = EdgeScores(edges, gains, ones, found, ones > 0, is_there=True)
+    named = named_of(present, 0.01 * ones, network)
+    assert np.flatnonzero(named).tolist() == [0, 1, 2, 3, 4]
 
 
 def many_diseases(rng, n_false):

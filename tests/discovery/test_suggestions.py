@@ -193,16 +193,19 @@ def test_changes_between_two_structures_lead_from_one_to_the_other():
     assert not any("nan" in text for text in sentences)
 
 
-def test_changes_that_share_a_name_wait():
-    nan = float("nan")
+def test_changes_that_may_stand_in_for_each_other_wait():
+    gains = {("a", "x"): 1.0, ("a", "y"): 3.0, ("b", "y"): 2.0, ("c", "z"): 1.5}
 
-    def add(disease, symptom, gain):
-        return Suggestion(ADD, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
+    def chosen(kind):
+        nan = float("nan")
+        changes = [
+            Suggestion(kind, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
+            for (disease, symptom), gain in gains.items()
+        ]
+        return [(each.disease, each.symptoms[0]) for each in compatible(changes)]
 
-    changes = [add("a", "x", 1.0), add("a", "y", 3.0), add("b", "y", 2.0), add("c", "z", 1.0)]
-    assert [(each.disease, each.symptoms[0]) for each in compatible(changes)] == [
-        ("a", "y"), ("c", "z"),
-    ]  # fmt: skip
+    assert chosen(ADD) == [("a", "y"), ("c", "z"), ("a", "x")]
+    assert chosen(DROP) == [("a", "y"), ("c", "z")]
 
 
 ARRAY = CLINIC.sample(50, rng=0).to_numpy()

@@ -8,18 +8,19 @@ that have each strength, 0 if they are false, its chance to be right is
     sum_{s > 0} w_s L(s) / (w_0 L(0) + sum_{s > 0} w_s L(s))
 
 The shares are those that make all that was found most likely (EM; Robbins 1956). Right edges are at
-least as strong as the weakest that records confirm. Of rare diseases no weak edge is ever confirmed;
-so weaker ones count too if all that was found is much less likely without them. That some edges are
+least as strong as the weakest that records confirm; of rare diseases no weak one is ever confirmed,
+so weaker ones count if all that was found is much less likely without them. That some edges are
 false must be much more likely than that none is. And one more right edge, as weak as any, is taken
-for granted: so an edge stays of which records say little, whatever the others are. Edges go as long
-as on average at most `CONTRADICTED` of them are right (Efron 2008).
+for granted: so an edge stays of which records say little, whatever the others are. All edges of a
+disease stay if most of them seem to be false: it is fitted in another one's place. Of the others,
+those go that are on average right in at most `CONTRADICTED` of all cases (Efron 2008).
 """
 
 import numpy as np
 
 from noisyor.discovery.scores import EdgeScores
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Floats
+from noisyor.parameters import Booleans, Floats
 
 CONTRADICTED = 0.05
 WEAK, WEAKEST = 0.2, 0.02
@@ -49,20 +50,41 @@ def contradicted(
     one is NaN records say nothing. `lost` is by how much the log likelihood falls without each.
     """
     rates = np.ones(len(errors))
-    weakest = weakest_right(present, errors, network, n_records, lost)
-    if np.isnan(weakest):
-        return rates
-    strengths = np.concatenate([[0.0, weakest], STRENGTHS[STRENGTHS > weakest]])
-    likelihoods = likelihoods_of(strengths, present, errors, network, n_records, lost)
-    shares, value = shares_of(likelihoods)
-    if value - shares_of(likelihoods[:, 1:])[1] <= NEEDED:
-        return rates
-    shares[1] += 1.0 / len(errors)  # one more edge, right and as weak as any
-    chances = 1.0 - likelihoods[:, 0] * shares[0] / (likelihoods @ shares)
-    unwanted = np.flatnonzero(lost < 0.5 * np.log(n_records))
+    chances = chances_to_be_right(present, errors, network, n_records, lost)
+    taken = most_are_false(present, chances)
+    if taken.any():
+        known = np.where(taken, np.nan, errors)
+        chances = chances_to_be_right(present, known, network, n_records, lost)
+    unwanted = np.flatnonzero((lost < 0.5 * np.log(n_records)) & ~taken)
     order = unwanted[np.argsort(chances[unwanted], kind="stable")]
     rates[order] = np.cumsum(chances[order]) / np.arange(1, len(order) + 1)
     return rates
+
+
+def chances_to_be_right(
+    present: EdgeScores, errors: Floats, network: NoisyOrNetwork, n_records: int, lost: Floats
+) -> Floats:
+    """Return the chance of each edge to be right; 1 if there seem to be no false ones."""
+    weakest = weakest_right(present, errors, network, n_records, lost)
+    if np.isnan(weakest):
+        return np.ones(len(errors))
+    strengths = np.concatenate([[0.0, weakest], STRENGTHS[weakest < STRENGTHS]])
+    likelihoods = likelihoods_of(strengths, present, errors, network, n_records, lost)
+    shares, value = shares_of(likelihoods)
+    if value - shares_of(likelihoods[:, 1:])[1] <= NEEDED:
+        return np.ones(len(errors))
+    shares[1] += 1.0 / len(errors)  # one more edge, right and as weak as any
+    return np.asarray(1.0 - likelihoods[:, 0] * shares[0] / (likelihoods @ shares))
+
+
+def most_are_false(present: EdgeScores, chances: Floats) -> Booleans:
+    """Return True for the edges of diseases of which more than half seem to be false.
+
+    Such a disease is fitted as another one, whose cases it has taken.
+    """
+    diseases = present.edges[:, 0]
+    n_edges, n_right = np.bincount(diseases), np.bincount(diseases, chances)
+    return np.asarray((n_right < n_edges / 2.0)[diseases])
 
 
 def weakest_right(

@@ -1,7 +1,7 @@
 """repair: mend a structure step by step, as records ask for it.
 
 In every step the structure is fitted anew, all edges are tested, and changes are made that do not
-get in each other's way: of those that share a disease or a symptom only the best. A step that is
+stand in for each other: of those that concern the same symptom only the best. A step that is
 not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
 seem to be missing come first, since otherwise edges of other diseases would stand in for them.
 When no more come, what came for nothing goes; then edges are tried that only together are gained
@@ -345,8 +345,10 @@ class _Search(Steps):
         errors = self._errors(last, present, lost)
         drops = edges_to_drop(present, errors, last.network, n, lost=lost)
         drops = [each for each in drops if self._is_open(each)]
-        sure = [each for each in drops if each.gain_bic > 0.0]
-        tries = [sure, *([each] for each in drops if each.gain_bic <= 0.0)]
+        sure, others = ([each for each in drops if (each.gain_bic > 0.0) == is_sure]
+                        for is_sure in (True, False))  # fmt: skip
+        is_exact = self._fitter.is_exact(last.structure)  # each fit takes long where it is not
+        tries = [sure, *([each] for each in others)] if is_exact else [sure, others]
         steps = (self._gaining(last, changes, n_left) for changes in tries if changes)
         return next((step for step in steps if step is not None), None)
 

@@ -383,11 +383,14 @@ def key_of(change: Suggestion) -> tuple[Any, ...]:
 
 
 def compatible(changes: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the best changes of which no two share a disease or a symptom, the best first."""
+    """Return the best changes of which no two may stand in for each other, the best first.
+
+    Those that concern the same symptom may; and edges of the same disease where they go.
+    """
     found, taken = [], set[tuple[str, str]]()
     for change in sorted(changes, key=lambda each: -each.gain_bic):
         names = {("symptom", name) for name in change.symptoms}
-        if change.disease:
+        if change.kind == DROP:
             names.add(("disease", change.disease))
         if not names & taken:
             found.append(change)
