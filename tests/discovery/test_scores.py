@@ -79,7 +79,7 @@ def test_sampled_scores_are_near_those_that_are_summed_up():
     e, g, shape = 0.0, 0.0, (slice(n_summed), slice(len(symptoms)))
     for seed in range(1000):
         random = score_kernels.random_of(seed, record)
-        score_kernels.sample_states(flat, full, symptoms, n_chosen, random, workspace, sampled)
+        score_kernels.sample_states(flat, symptoms, n_chosen, random, workspace, sampled)
         e, g = e + sampled.e[shape[0]] / 1000, g + sampled.g[shape] / 1000
     score_kernels.sum_states(full, symptoms, n_summed, workspace, summed)
     np.testing.assert_allclose(e, summed.e[shape[0]], atol=0.02)

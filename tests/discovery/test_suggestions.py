@@ -160,6 +160,7 @@ def test_an_edge_goes_only_if_records_contradict_it():
     errors = np.array([0.05, 0.05, 0.01, 0.2])
     [dropped] = edges_to_drop(present, errors, network, 10_000)
     assert dropped.symptoms == (structure.symptoms[2],)
+    assert 0.0 <= dropped.q_value <= 0.05
     assert not edges_to_drop(present, errors, network, 10_000, {structure.diseases[0]})
     assert not edges_to_drop(present, errors, network, 10_000, lost=np.full(4, 9.0))
 

@@ -140,7 +140,7 @@ def likelihoods_of(
     b = np.maximum(n * np.where(is_known, errors[:, np.newaxis], 0.0) ** 2 - x, 1e-12)
     right = n * ((x + b) * np.log((s + b) / (x + b)) - s + x)
     logs = np.where(is_known, np.column_stack([-lost, right]), 0.0)
-    return np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
 def shares_of(likelihoods: Floats) -> tuple[Floats, float]:

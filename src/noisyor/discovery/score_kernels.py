@@ -199,7 +199,7 @@ def expect_pairs(
     """Fill in what a record says; return how many candidates it has."""
     n_chosen, n_summed = choose(net, symptoms, workspace)
     if n_summed < 0:
-        sample_states(net, full, symptoms, n_chosen, random, workspace, found)
+        sample_states(net, symptoms, n_chosen, random, workspace, found)
         return n_chosen
     sum_states(full, symptoms, n_summed, workspace, found)
     for c in range(n_summed, n_chosen):
@@ -273,11 +273,11 @@ def sum_states(
 
 @kernel
 def sample_states(
-    net: FlatNetwork, full: FlatNetwork, symptoms: Listed, n_chosen: int, random: Random,
-    workspace: OpenRecord, found: RecordExpectation,
+    net: FlatNetwork, symptoms: Listed, n_chosen: int, random: Random, workspace: OpenRecord,
+    found: RecordExpectation,
 ) -> None:  # fmt: skip
     """Take means over sampled states, of each disease over both of its own (Rao and Blackwell)."""
-    n_findings = len(symptoms)
+    n_findings, w = len(symptoms), workspace.w
     found.e[:n_chosen], found.h[:n_findings], found.g[:n_chosen, :n_findings] = 0.0, 0.0, 0.0
     for sweep in range(BURN_IN + SWEEPS):
         is_kept = sweep >= BURN_IN
@@ -285,16 +285,28 @@ def sample_states(
             disease = workspace.chosen[c]
             probability = candidate_kernels.probability_of(net, disease, workspace)
             if is_kept:
-                found.e[c] += probability / SWEEPS
-                first, is_on = full.child_offsets[disease], workspace.is_on[disease]
+                part = probability / SWEEPS
+                found.e[c] += part
                 for x in range(n_findings):
-                    f = 1.0 if is_on else full.failures[first + symptoms[x]]
-                    present = 1.0 - workspace.absent[x] * f
-                    found.g[c, x] += probability / present / SWEEPS
+                    found.g[c, x] += part * w[x]
+                if not workspace.is_on[disease]:
+                    correct_own(net, disease, part, workspace, found.g[c])
             candidate_kernels.draw(net, disease, probability, random, workspace)
         if is_kept:
             for x in range(n_findings):
-                found.h[x] += 1.0 / (1.0 - workspace.absent[x]) / SWEEPS
+                found.h[x] += w[x] / SWEEPS
+
+
+@kernel
+def correct_own(
+    net: FlatNetwork, disease: int, part: float, workspace: OpenRecord, g: Floats
+) -> None:
+    """Let a disease that is off be on for the findings that it causes."""
+    for edge in range(net.child_offsets[disease], net.child_offsets[disease + 1]):
+        x = workspace.slots[net.edge_symptoms[edge]] - 1
+        if x >= 0:
+            present = 1.0 - workspace.absent[x] * net.failures[edge]
+            g[x] += part * (1.0 / present - workspace.w[x])
 
 
 assert SUMMED <= MOST_ENUMERATED  # of more, nothing is kept

@@ -53,7 +53,9 @@ class Suggestion(NamedTuple):
     p_value: float
     """The chance of such a gain if the edge, or disease, was not there; large where one goes."""
     q_value: float
-    """The smallest false-discovery rate at which it is found (Benjamini and Hochberg 1995)."""
+    """The smallest false-discovery rate at which it is found: of an edge to add (Benjamini and
+    Hochberg 1995), or of one that was given and goes (on average, how likely it and those found
+    before it are right). NaN of others."""
     strength: float
     """1 - f, of an edge; NaN of a disease."""
     n_reached: int | None = None
@@ -259,7 +261,7 @@ def edges_to_drop(
         present, known, network, n_records, present.gains if lost is None else lost
     )
     by_bic = 0.5 * np.log(n_records) - present.gains
-    return _dropped(present, structure, by_bic, np.flatnonzero(rates <= CONTRADICTED))
+    return _dropped(present, structure, by_bic, np.flatnonzero(rates <= CONTRADICTED), rates)
 
 
 def additions_to_drop(
@@ -272,18 +274,19 @@ def additions_to_drop(
     """
     by_bic = -bic_of_adding(present.gains, n_records, n_choices)
     is_doubted = present.gains < factor * (present.gains + by_bic)
-    return _dropped(present, structure, by_bic, np.flatnonzero(is_doubted & is_added))
+    rates = np.full(len(by_bic), np.nan)
+    return _dropped(present, structure, by_bic, np.flatnonzero(is_doubted & is_added), rates)
 
 
 def _dropped(
-    present: EdgeScores, structure: Structure, by_bic: Floats, chosen: Indices
+    present: EdgeScores, structure: Structure, by_bic: Floats, chosen: Indices, rates: Floats
 ) -> list[Suggestion]:
     p_values = present.p_values
     return [
         Suggestion(
             DROP, structure.diseases[present.edges[k, 0]],
             (structure.symptoms[present.edges[k, 1]],), 0.0 - float(present.gains[k]),
-            float(by_bic[k]), float(p_values[k]), float("nan"), float(present.strengths[k]),
+            float(by_bic[k]), float(p_values[k]), float(rates[k]), float(present.strengths[k]),
         )
         for k in chosen.tolist()
     ]  # fmt: skip
