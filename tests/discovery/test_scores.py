@@ -9,7 +9,7 @@ from em.small_networks import small_network
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.discovery import score_kernels
 from noisyor.discovery.score_kernels import STRENGTHS
-from noisyor.discovery.scores import PairScorer, highest, unexplained
+from noisyor.discovery.scores import PairScorer, highest, less_of_few, unexplained
 from noisyor.em import candidate_kernels
 
 
@@ -40,6 +40,9 @@ def test_scores_are_derivatives_of_the_likelihood(seed):
     squares = sums.gg - 2 * sums.ge + sums.ee[:, np.newaxis] - sums.unknown_ee
     np.testing.assert_allclose(sums.g - e, np.sum(expected, axis=0), atol=1e-6)
     np.testing.assert_allclose(squares, np.sum(np.square(expected), axis=0), atol=1e-5, rtol=1e-5)
+    of_edges = np.sum(expected, axis=0)[tuple(network.structure.edges.T)]
+    slopes = of_edges / network.failures  # by 1 - f, not by -log f
+    np.testing.assert_allclose(scorer.present_edges(sums).slopes, slopes, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -161,3 +164,9 @@ def test_diseases_that_occur_together_are_refused():
     network = NoisyOrNetwork(structure, None, [0.3, 0.3], [0.1, 0.1], causes=causes)
     with pytest.raises(NoisyOrError, match="as_independent"):
         PairScorer(network, network.sample(10, rng=0))
+
+
+def test_little_is_taken_off_what_rests_on_few_records():
+    explained = np.array([0.9, 0.9, 0.9])
+    found = less_of_few(explained, np.array([0.0, 10.0, 1e9]))
+    np.testing.assert_allclose(found, [0.0, 0.45, 0.9], atol=1e-6)

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
-from noisyor.discovery.contradictions import weakest_right
+from noisyor.discovery.contradictions import FoundEdges, weakest_right
 from noisyor.discovery.fitting import carried_over
 from noisyor.discovery.rearranging import (
     edges_to_try,
@@ -61,6 +61,8 @@ IDLE = 1.0
 """Log likelihood below which edges that came are dropped all at once."""
 MOST_DOUBTED = 10.0
 """So many times what an edge costs it must seem to be worth, or it is tried without it."""
+MOST_TAKEN_BACK = 2
+"""So many times an edge that came may go again."""
 SURE = 4.0
 """Standard errors from which on they need not be checked by the likelihood."""
 FEW_STEPS = 12
@@ -181,15 +183,16 @@ class _Search(Steps):
         scorer = PairScorer(last.network, findings, seed=self._seed, n_jobs=n_jobs)
         sums = scorer.sums()
         absent = scorer.absent_edges(sums)
-        added = edges_to_add(absent, structure, self._n, LEVEL)
+        found = edges_to_add(absent, structure, self._n, LEVEL)
+        added = [each for each in found if self._n_taken_back[key_of(each)] < MOST_TAKEN_BACK]
         new = self._diseases(last.network, findings)
         steps = [self._gaining(last, compatible(changes), n_left) for changes in (new, added)]
         for block in new:
             edges = edges_in_place_of(block, absent, structure, self._n)
             steps.append(self._gaining(last, edges, n_left, set()))
-        found = [step for step in steps if step is not None]
-        if found:
-            return min(found, key=self._cost)
+        gaining = [step for step in steps if step is not None]
+        if gaining:
+            return min(gaining, key=self._cost)
         present = scorer.present_edges(sums)
         return (
             self._taken_back(last, self._not_needed(present, structure), n_left)
@@ -201,10 +204,14 @@ class _Search(Steps):
     def _taken_back(
         self, last: RepairStep, drops: list[Suggestion], n_left: float
     ) -> RepairStep | None:
-        """Return a step without edges that came, which do not come again; or none."""
+        """Return a step without edges that came and are not needed any more, or none.
+
+        They may come again, since what has stood in for them may go, but not for ever: tests of an
+        edge that is there and of one that is not may differ a little.
+        """
         step = self._gaining(last, drops, n_left)
         if step is not None:
-            self._refused |= {key_of(each._replace(kind=ADD)) for each in step.changes}
+            self._n_taken_back.update(key_of(each._replace(kind=ADD)) for each in step.changes)
         return step
 
     def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
@@ -338,16 +345,16 @@ class _Search(Steps):
     ) -> RepairStep | None:
         """Return a step without edges that were given and that records contradict, or none.
 
-        Tests may think too well of an edge. Those that only they speak for are tried one by one.
+        Tests may think too well of an edge. Those that only they speak for are tried one by one, or
+        together where fitting anew takes long.
         """
-        n = self._n
-        lost = np.fmin(present.gains, (present.strengths / last.errors) ** 2 / 2.0)
+        lost = np.fmin(present.losses, (present.strengths / last.errors) ** 2 / 2.0)
         errors = self._errors(last, present, lost)
-        drops = edges_to_drop(present, errors, last.network, n, lost=lost)
-        drops = [each for each in drops if self._is_open(each)]
-        sure, others = ([each for each in drops if (each.gain_bic > 0.0) == is_sure]
-                        for is_sure in (True, False))  # fmt: skip
-        is_exact = self._fitter.is_exact(last.structure)  # each fit takes long where it is not
+        drops = edges_to_drop(present, errors, last.network, self._n, lost=lost)
+        drops = sorted(filter(self._is_open, drops), key=lambda each: each.q_value)
+        sure = [each for each in drops if each.gain_bic > 0.0]
+        others = [each for each in drops if each.gain_bic <= 0.0]
+        is_exact = self._fitter.is_exact(last.structure)
         tries = [sure, *([each] for each in others)] if is_exact else [sure, others]
         steps = (self._gaining(last, changes, n_left) for changes in tries if changes)
         return next((step for step in steps if step is not None), None)
@@ -360,7 +367,7 @@ class _Search(Steps):
         half the square of the distance, in standard errors. NaN: it does not say.
         """
         structure, n, errors = last.structure, self._n, last.errors.copy()
-        weakest = weakest_right(present, errors, last.network, n, lost)
+        weakest = weakest_right(FoundEdges.of(present, errors, last.network, n, lost))
         if np.isnan(weakest):
             return errors
         doubtful = np.array([name in self._doubtful for name in structure.diseases])

@@ -1,5 +1,6 @@
 """Steps of a repair: what changes of a structure bring, and what they cost."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ class Steps:
         if self._tested is not None:
             self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
         self._refused: set[tuple[Any, ...]] = set()
+        self._n_taken_back: Counter[tuple[Any, ...]] = Counter()
         self._doubtful: set[str] = set()
         self._known_errors: dict[tuple[int, ...], float] = {}
         self._rearranged_with: set[tuple[int, int]] | None = None

@@ -88,7 +88,8 @@ class EdgeScores(NamedTuple):
     edges: Integers
     """Disease, symptom."""
     alone: Floats
-    """By how much the log likelihood is higher with the edge, all else as it is."""
+    """By how much the log likelihood is higher with the edge, all else as it is; below 0 where one
+    that is there would better be weaker."""
     shares: Floats
     """The part of what records say of an edge that no fitted parameter takes up."""
     strengths: Floats
@@ -97,6 +98,9 @@ class EdgeScores(NamedTuple):
     """True where all parameters were taken off, not only the nearest."""
     is_there: bool
     """True if the network has the edges."""
+    slopes: Floats | None = None
+    """Of edges that are there: the derivative of the log likelihood by 1 - f. Below 0 where one
+    would better be weaker than it can be, or than weak priors let it be."""
 
     @property
     def gains(self) -> Floats:
@@ -106,8 +110,16 @@ class EdgeScores(NamedTuple):
         is known only near f = 1, where that is little.
         """
         if self.is_there:
-            return np.asarray(self.alone * self.shares)
+            return np.maximum(self.losses, 0.0)
         return np.maximum(self.alone, np.minimum(self.alone / self.shares, NEAR))
+
+    @property
+    def losses(self) -> Floats:
+        """Nearly by how much the log likelihood falls without edges that are there.
+
+        Below 0 where it rises: weak priors hold an edge of strength 0 away from it.
+        """
+        return np.asarray(self.alone * self.shares)
 
     @property
     def p_values(self) -> Floats:
@@ -147,7 +159,7 @@ class PairScorer:
             return sums
 
         spans = self._records.spans()
-        parts = [spans[number::N_PARTS] for number in range(min(N_PARTS, len(spans)))]
+        parts = [spans[number::N_PARTS] for number in range(max(min(N_PARTS, len(spans)), 1))]
         # Each has large matrices of its own: no more are there at a time than threads need.
         return total_of(one_by_one(add, parts, self._n_jobs, n_waiting=0), self._n_jobs)
 
@@ -169,15 +181,17 @@ class PairScorer:
 
     def present_edges(self, sums: PairSums) -> EdgeScores:
         """Test all edges that the network has."""
-        edges, alone = self.structure.edges, np.maximum(-sums.edge_gains, 0.0)
+        edges, alone = self.structure.edges, -sums.edge_gains
         if self.structure.n_parameters <= MOST_PROJECTED:
             shares = self._own_shares()
         else:
-            rows, columns = edges.T
-            shares = unexplained(sums, self.network.priors, self._records.known)[rows, columns]
+            shares = unexplained(sums, self.network.priors, self._records.known)[tuple(edges.T)]
         is_close = np.full(len(edges), self.structure.n_parameters <= MOST_PROJECTED)
-        strengths = 1.0 - self.network.failures
-        return EdgeScores(edges, alone, shares, strengths, is_close, is_there=True)
+        failures, (rows, columns) = self.network.failures, edges.T
+        slopes = (sums.g - sums.e[:, np.newaxis] + sums.unknown_e)[rows, columns] / failures
+        return EdgeScores(
+            edges, alone, shares, 1.0 - failures, is_close, is_there=True, slopes=slopes
+        )
 
     def _own_shares(self) -> Floats:
         """Return the part of what records say of each edge that no other parameter takes up.
@@ -204,9 +218,7 @@ class PairScorer:
         taken = np.linalg.solve(_regular(information), cross)
         own = np.maximum(np.diag(products)[n_fitted:], 1e-300)
         explained = np.einsum("ij,ij->j", taken, cross) / own
-        # Many parameters fit anything that rests on few records.
-        explained *= n_effective / (n_effective + FEW_RECORDS)
-        return np.asarray(np.maximum(1.0 - explained, LEAST_SHARE))
+        return np.maximum(1.0 - less_of_few(explained, n_effective), LEAST_SHARE)
 
     def _is_free(self, total: Floats) -> Booleans:
         n, m = self.structure.n_diseases, self.structure.n_symptoms
@@ -331,15 +343,12 @@ def unexplained(sums: PairSums, priors: Floats, known: Floats) -> Floats:
     taken = s_leak**2 * prior_prior - 2.0 * s_leak * s_prior * prior_leak + s_prior**2 * leaks
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = 1.0 - taken / determinant / ss
-        n_effective = np.where(sums.gg > 0.0, sums.g**2 / sums.gg, 0.0)
-    shares = 1.0 - explained_by_more(1.0 - shares, n_effective)
+        n_present = np.where(sums.gg > 0.0, sums.g**2 / sums.gg, 0.0)
+        shares = 1.0 - less_of_few(1.0 - shares, n_present)
     is_fine = (determinant > 1e-9 * leaks * prior_prior) & (ss > 0.0)
     return np.maximum(np.where(is_fine, shares, 1.0), LEAST_SHARE)
 
 
-def explained_by_more(explained: Floats, n_effective: Floats) -> Floats:
-    """Return what parameters would explain if it rested on more records than it does.
-
-    Many parameters fit anything that rests on few.
-    """
-    return explained * n_effective / (n_effective + FEW_RECORDS)
+def less_of_few(explained: Floats, n_effective: Floats) -> Floats:
+    """Return what parameters explain of records, less where these are few: there anything fits."""
+    return np.asarray(explained * n_effective / (n_effective + FEW_RECORDS))

@@ -8,7 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from noisyor.discovery.checking import check_level
-from noisyor.discovery.contradictions import CONTRADICTED, bic_of_adding, contradicted
+from noisyor.discovery.contradictions import (
+    CONTRADICTED,
+    FoundEdges,
+    bic_of_adding,
+    contradicted,
+)
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.errors import ParameterError
@@ -257,9 +262,7 @@ def edges_to_drop(
     structure = network.structure
     is_doubtful = np.array([name in doubtful for name in structure.diseases])
     known = np.where(is_doubtful[present.edges[:, 0]], np.nan, errors)
-    rates = contradicted(
-        present, known, network, n_records, present.gains if lost is None else lost
-    )
+    rates = contradicted(FoundEdges.of(present, known, network, n_records, lost))
     by_bic = 0.5 * np.log(n_records) - present.gains
     return _dropped(present, structure, by_bic, np.flatnonzero(rates <= CONTRADICTED), rates)
 
