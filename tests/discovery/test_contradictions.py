@@ -28,11 +28,10 @@ def scores_of(strengths, errors, n_false=0, rng=0):
     true = np.where(np.arange(n) < n - n_false, strengths, 0.0)
     moved = true + errors * rng.normal(size=n)
     found = np.clip(moved, 0.0, 0.999)
-    slopes = np.minimum(moved - found, 0.0) / errors**2
     edges = np.column_stack([np.zeros(n, int), np.arange(n)])
     gains, ones = (found / errors) ** 2 / 2.0, np.ones(n)
     network = NoisyOrNetwork(Structure.from_matrix(ones[None]), [0.1], 1.0 - found, 0.01 * ones)
-    return EdgeScores(edges, gains, ones, found, ones > 0, is_there=True, slopes=slopes), network
+    return EdgeScores(edges, gains, ones, found, ones > 0, is_there=True), network
 
 
 def drawn(rng, n=150):
@@ -89,7 +88,7 @@ def test_rates_are_mean_chances_to_be_right():
         chances.append(sum(terms[1:]) / sum(terms))
     rates = contradicted(found)
     is_open = [
-        found.lost[k] < 0.5 * np.log(N_RECORDS) and chances[k] <= 0.2 for k in range(len(errors))
+        found.lost[k] < 0.5 * np.log(N_RECORDS) and chances[k] <= 0.3 for k in range(len(errors))
     ]
     assert 2 < sum(is_open) < 30
     for k, is_candidate in enumerate(is_open):
@@ -180,7 +179,6 @@ def test_what_records_say_nothing_of_stays_however_many_others_are_false(n_false
     present, network = scores_of(true, np.where(np.isnan(errors), 0.02, errors), 0, n_false)
     present.strengths[-6:] = 0.01
     present.alone[-6:] = 0.01
-    present.slopes[-6:] = 0.0
     named = named_of(present, errors, network)
     assert named[:n_false].sum() > 0.8 * n_false
     assert not named[n_false:].any()

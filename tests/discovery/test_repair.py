@@ -6,7 +6,8 @@ import pytest
 from discovery.test_suggestions import CLINIC, damaged
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import RepairSettings, RepairStep, repair
-from noisyor.discovery.suggestions import ADD, DROP
+from noisyor.discovery.scores import PairScorer
+from noisyor.discovery.suggestions import ADD, DROP, Suggestion
 from noisyor.errors import ParameterError, UnknownNameError
 
 RECORDS = CLINIC.sample(5000, rng=1)
@@ -104,6 +105,30 @@ def test_an_edge_that_stands_in_for_another_is_exchanged():
     assert search._exchanged(last, np.inf) is None  # once for the same edges
     search._exchanged_with = set()
     assert search._exchanged(last, 1) is None
+
+
+def test_what_was_taken_back_twice_does_not_come_again():
+    from noisyor.discovery.repair import _Search
+
+    structure, _ = damaged()
+    [gone] = set(_names(CLINIC.structure)) - set(_names(structure))
+    search = _Search(RECORDS, EASY, set(), set())
+    search._given = {name: set() for name in structure.diseases}  # all edges came
+    search._n_choices = 10
+    last = search._step((), search._fitter.fit(CLINIC))
+    without = NoisyOrLearner(structure).fit(RECORDS).network_
+    scorer = PairScorer(without, RECORDS)
+    absent = scorer.absent_edges(scorer.sums())
+    drop = Suggestion(DROP, gone[0], gone[1:], -0.1, 9.0, 1.0, np.nan, 0.0)
+    search._cost = lambda step: step.structure.n_edges
+    for _ in range(2):
+        assert gone in {(row.disease, *row.symptoms) for row in search._to_add(absent, structure)}
+        assert search._taken_back(last, [drop], np.inf).changes == (drop,)
+    assert gone not in {(row.disease, *row.symptoms) for row in search._to_add(absent, structure)}
+
+
+def _names(structure):
+    return zip(*structure.edge_names().values(), strict=True)
 
 
 def test_near_duplicates_that_have_changed_roles_get_each_others_names():

@@ -19,13 +19,14 @@ false, since it is fitted in another one's place.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincc
 
 from noisyor.discovery.scores import EdgeScores
 from noisyor.inference.flat import Integers
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Booleans, Floats
 
-CONTRADICTED, LIKELY_RIGHT = 0.05, 0.2
+CONTRADICTED, LIKELY_RIGHT = 0.05, 0.3
 """The share of right edges among those that go, and the highest chance of any to be right."""
 WEAK, WEAKEST = 0.2, 0.02
 """The weakest right edges are as strong as the first, or weaker: as this quantile of those that
@@ -36,8 +37,6 @@ RIGHT = np.concatenate([LEVELS, np.linspace(WEAK, 0.99, 25)[1:]])
 """Strengths of right edges."""
 NEEDED = 3.0
 """Log likelihood that weak edges, or false ones, must bring."""
-FARTHEST = 2.0
-"""Standard errors below what was found that an edge may be thought to be."""
 VAGUE = 1.0
 """A standard error from which on records say nothing."""
 N_SHARING = 100
@@ -51,11 +50,12 @@ class FoundEdges(NamedTuple):
     cases: Floats
     """Records with its disease."""
     strengths: Floats
-    """Below 0 where it would better be weaker than none."""
     errors: Floats
     """Standard errors, with all that other parameters take up; infinite: records say nothing."""
     lost: Floats
     """By how much the log likelihood falls without the edge."""
+    is_none: Booleans
+    """True where none, or less than none, would be best; weak priors hold strengths above 0."""
     is_confirmed: Booleans
     is_unwanted: Booleans
     """True where BIC does not want it."""
@@ -67,27 +67,13 @@ class FoundEdges(NamedTuple):
     ) -> "FoundEdges":  # fmt: skip
         """Put together what is known; without `lost` that is what tests say."""
         diseases, is_known = present.edges[:, 0], np.nan_to_num(errors, nan=np.inf) < VAGUE
-        errors = np.where(is_known, errors, np.inf)
-        lost = present.losses if lost is None else lost
-        is_unwanted = lost < 0.5 * np.log(n_records)
-        strengths = _unbounded(present, np.where(is_known, errors, 0.0))
-        is_below = strengths < 0.0
-        lost = np.where(is_below, (strengths / np.maximum(errors, 1e-300)) ** 2 / 2.0, lost)
+        errors, lost = np.where(is_known, errors, np.inf), present.gains if lost is None else lost
+        is_none = (present.alone <= 0.0) & (present.strengths < errors)
         is_confirmed = bic_of_adding(present.gains, n_records, len(present.gains)) > 0.0
-        cases = np.maximum(n_records * network.priors[diseases], 1e-9)
-        return cls(diseases, cases, strengths, errors, lost, is_confirmed, is_unwanted)
-
-
-def _unbounded(present: EdgeScores, errors: Floats) -> Floats:
-    """Return how strong edges would be found to be if strengths below 0 could be.
-
-    Of many false edges half are found at the bound. Taken as they are, the other half would look
-    like weak edges that are right.
-    """
-    if present.slopes is None:
-        return present.strengths
-    moved = present.strengths + np.maximum(errors**2 * present.slopes, -FARTHEST * errors)
-    return np.where((moved < 0.0) & (present.strengths < errors), moved, present.strengths)
+        return cls(
+            diseases, np.maximum(n_records * network.priors[diseases], 1e-9), present.strengths,
+            errors, lost, is_none, is_confirmed, lost < 0.5 * np.log(n_records),
+        )  # fmt: skip
 
 
 def bic_of_adding(gains: Floats, n_records: int, n_choices: int) -> Floats:
@@ -144,7 +130,13 @@ def weakest_right(found: FoundEdges) -> float:
     if not found.is_confirmed.any():
         return float("nan")
     confirmed = float(np.quantile(found.strengths[found.is_confirmed], WEAKEST))
-    return min(confirmed, weakest_shown(log_likelihoods(RIGHT, found)))
+    logs = log_likelihoods(RIGHT, found)
+    # Of many false edges half would best be weaker than none. The others would look like weak ones
+    # that are right, if it was not heeded that of the first only so much, or less, was counted.
+    rows = found.is_none & np.isfinite(found.errors)
+    b, n = found.cases[rows] * found.errors[rows] ** 2, found.cases[rows]
+    logs[rows, 1:] = log_chances_of_less(b, n, RIGHT)
+    return min(confirmed, weakest_shown(logs))
 
 
 def weakest_shown(logs: Floats) -> float:
@@ -177,10 +169,17 @@ def log_likelihoods(strengths: Floats, found: FoundEdges) -> Floats:
     """
     n, x, s = found.cases[:, np.newaxis], found.strengths[:, np.newaxis], strengths
     is_known = np.isfinite(found.errors)[:, np.newaxis]
-    errors = np.where(is_known, found.errors[:, np.newaxis], 1.0)
-    b = np.maximum(n * errors**2 - x, 1e-12)
+    squares = np.where(is_known, found.errors[:, np.newaxis], 1.0) ** 2
+    b = np.maximum(n * squares - x, 1e-12)
     right = n * ((x + b) * np.log1p((s - x) / (x + b)) - (s - x))
     return np.where(is_known, np.column_stack([-found.lost, right]), 0.0)
+
+
+def log_chances_of_less(b: Floats, n: Floats, strengths: Floats) -> Floats:
+    """Return log P(at most n b are counted) with each strength, less that without any."""
+    n, counted = n[:, np.newaxis], (n * b)[:, np.newaxis]
+    at_most, if_none = (gammaincc(counted + 1.0, n * s + counted) for s in (strengths, 0.0))
+    return np.asarray(np.log(np.maximum(at_most, 1e-300) / if_none))
 
 
 def shares_of(logs: Floats) -> tuple[Floats, float]:

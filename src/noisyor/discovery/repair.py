@@ -183,8 +183,7 @@ class _Search(Steps):
         scorer = PairScorer(last.network, findings, seed=self._seed, n_jobs=n_jobs)
         sums = scorer.sums()
         absent = scorer.absent_edges(sums)
-        found = edges_to_add(absent, structure, self._n, LEVEL)
-        added = [each for each in found if self._n_taken_back[key_of(each)] < MOST_TAKEN_BACK]
+        added = self._to_add(absent, structure)
         new = self._diseases(last.network, findings)
         steps = [self._gaining(last, compatible(changes), n_left) for changes in (new, added)]
         for block in new:
@@ -200,6 +199,10 @@ class _Search(Steps):
             or self._exchanged(last, n_left)
             or self._contradicted(last, present, n_left)
         )
+
+    def _to_add(self, absent: EdgeScores, structure: Structure) -> list[Suggestion]:
+        found = edges_to_add(absent, structure, self._n, LEVEL)
+        return [each for each in found if self._n_taken_back[key_of(each)] < MOST_TAKEN_BACK]
 
     def _taken_back(
         self, last: RepairStep, drops: list[Suggestion], n_left: float
@@ -348,7 +351,7 @@ class _Search(Steps):
         Tests may think too well of an edge. Those that only they speak for are tried one by one, or
         together where fitting anew takes long.
         """
-        lost = np.fmin(present.losses, (present.strengths / last.errors) ** 2 / 2.0)
+        lost = np.fmin(present.gains, (present.strengths / last.errors) ** 2 / 2.0)
         errors = self._errors(last, present, lost)
         drops = edges_to_drop(present, errors, last.network, self._n, lost=lost)
         drops = sorted(filter(self._is_open, drops), key=lambda each: each.q_value)

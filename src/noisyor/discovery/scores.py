@@ -88,8 +88,8 @@ class EdgeScores(NamedTuple):
     edges: Integers
     """Disease, symptom."""
     alone: Floats
-    """By how much the log likelihood is higher with the edge, all else as it is; below 0 where one
-    that is there would better be weaker."""
+    """By how much the log likelihood is higher with the edge, all else as it is; 0 or
+    below where one that is there would better be none."""
     shares: Floats
     """The part of what records say of an edge that no fitted parameter takes up."""
     strengths: Floats
@@ -98,9 +98,6 @@ class EdgeScores(NamedTuple):
     """True where all parameters were taken off, not only the nearest."""
     is_there: bool
     """True if the network has the edges."""
-    slopes: Floats | None = None
-    """Of edges that are there: the derivative of the log likelihood by 1 - f. Below 0 where one
-    would better be weaker than it can be, or than weak priors let it be."""
 
     @property
     def gains(self) -> Floats:
@@ -110,16 +107,8 @@ class EdgeScores(NamedTuple):
         is known only near f = 1, where that is little.
         """
         if self.is_there:
-            return np.maximum(self.losses, 0.0)
+            return np.maximum(self.alone, 0.0) * self.shares
         return np.maximum(self.alone, np.minimum(self.alone / self.shares, NEAR))
-
-    @property
-    def losses(self) -> Floats:
-        """Nearly by how much the log likelihood falls without edges that are there.
-
-        Below 0 where it rises: weak priors hold an edge of strength 0 away from it.
-        """
-        return np.asarray(self.alone * self.shares)
 
     @property
     def p_values(self) -> Floats:
@@ -187,11 +176,8 @@ class PairScorer:
         else:
             shares = unexplained(sums, self.network.priors, self._records.known)[tuple(edges.T)]
         is_close = np.full(len(edges), self.structure.n_parameters <= MOST_PROJECTED)
-        failures, (rows, columns) = self.network.failures, edges.T
-        slopes = (sums.g - sums.e[:, np.newaxis] + sums.unknown_e)[rows, columns] / failures
-        return EdgeScores(
-            edges, alone, shares, 1.0 - failures, is_close, is_there=True, slopes=slopes
-        )
+        strengths = 1.0 - self.network.failures
+        return EdgeScores(edges, alone, shares, strengths, is_close, is_there=True)
 
     def _own_shares(self) -> Floats:
         """Return the part of what records say of each edge that no other parameter takes up.
