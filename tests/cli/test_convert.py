@@ -108,3 +108,22 @@ def test_a_q_matrix_that_is_known_by_its_columns_is_called_one(run, tmp_path):
     (tmp_path / "items.csv").write_text("item,parameter,skill,value\nq1,pi*,,0.9\n")
     assert json.loads(run("info", tmp_path / "items.csv", "--json")[1])["kind"] == "items of a test"
     assert "is read as a Q-matrix: its first column holds items" in err
+
+
+def test_symptoms_without_edges_are_added_to_a_structure(run, tmp_path):
+    edges, output = tmp_path / "edges.csv", tmp_path / "structure.json"
+    edges.write_text("disease,symptom\nflu,fever\nflu,cough\n")
+    more = "--more-symptom", "rash", "--more-symptom", "nausea"
+    assert run("convert", edges, output, *more, "-q") == (0, "", "")
+    structure = read_model(output)
+    assert structure.symptoms == ("fever", "cough", "rash", "nausea")
+    assert structure.n_edges == 2
+    code, _, err = run("convert", edges, output, "--more-symptom", "fever")
+    assert code != 0
+    assert "'fever' is a symptom of it already" in err
+    code, _, err = run("convert", edges, tmp_path / "again.csv", "--more-symptom", "rash")
+    assert code != 0
+    assert "only .json holds symptoms without edges" in err
+    code, _, err = run("convert", "clinic", tmp_path / "clinic.json", "--more-symptom", "rash")
+    assert code != 0
+    assert "--more-symptom is for structures" in err

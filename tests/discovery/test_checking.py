@@ -3,7 +3,7 @@
 import pytest
 
 from noisyor import datasets
-from noisyor.discovery import certify, discover, match_causes, suggest
+from noisyor.discovery import certify, discover, match_causes, repair, suggest
 from noisyor.errors import ParameterError
 
 NETWORK = datasets.figure1(rng=0)
@@ -34,3 +34,9 @@ def test_settings_are_of_their_kind():
 def test_a_seed_is_a_whole_number():
     with pytest.raises(ParameterError, match="rng must be a whole number"):
         suggest(NETWORK, RECORDS, rng="x")
+
+
+def test_edges_that_are_there_cannot_be_forbidden():
+    disease, symptom = (names[0] for names in NETWORK.structure.edge_names().values())
+    with pytest.raises(ParameterError, match="is forbidden, but in the structure"):
+        repair(NETWORK.structure, RECORDS, forbidden=[(disease, symptom)])

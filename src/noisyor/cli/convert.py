@@ -11,6 +11,7 @@ import noisyor
 from noisyor.cli import options
 from noisyor.cli.inputs import existing, is_built_in, read_network
 from noisyor.cli.output import note, show_facts
+from noisyor.errors import ParameterError, quoted
 from noisyor.io.replacing import check_writable
 from noisyor.vocabulary import read_synonyms, words_of
 
@@ -62,6 +63,15 @@ def convert(
             "table with the columns name and synonym (.csv, .parquet). Written to .json."
         ),
     ] = None,
+    more_symptoms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--more-symptom",
+            help="A symptom of the records that no edge of a structure names yet, since an edge "
+            "list has none without: `repair` may find its causes. Several times for more. Written "
+            "to .json.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -85,6 +95,8 @@ def convert(
         path = existing(source, "a network or structure")
         read = format_read(path, read_as.value if read_as else None)
         model = _read(path, read)
+    if more_symptoms:
+        model = _with_symptoms(model, more_symptoms, written)
     if words is not None or synonyms is not None:
         model = model.with_vocabulary(_vocabulary(model, words, synonyms))
     if isinstance(model, noisyor.Estimate) and written == "json":
@@ -124,6 +136,25 @@ def _read(path: Path, file_format: str) -> Model:
 
         return load_learned(path)
     return found
+
+
+def _with_symptoms(model: Model, names: list[str], written: str) -> "noisyor.Structure":
+    """Return a structure with symptoms that have no edges."""
+    if not isinstance(model, noisyor.Structure):
+        raise ParameterError(
+            "--more-symptom is for structures: a network has a leak for each symptom. Give the "
+            "structure, and learn again."
+        )
+    if written != "json":
+        raise ParameterError(
+            f"--more-symptom: only .json holds symptoms without edges, not {written!r}."
+        )
+    for name in names:
+        if name in model.symptoms:
+            raise ParameterError(f"--more-symptom: {quoted(name)} is a symptom of it already.")
+    return noisyor.Structure(
+        model.diseases, [*model.symptoms, *names], model.edges, model.vocabulary
+    )
 
 
 def _vocabulary(model: Model, words: str | None, synonyms: Path | None) -> "noisyor.Vocabulary":

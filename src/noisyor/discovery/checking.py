@@ -46,12 +46,18 @@ def named_edges(edges: Any, structure: Structure) -> set[tuple[str, str]]:
 def check_edges(
     structure: Structure, certain: set[tuple[str, str]], forbidden: set[tuple[str, str]]
 ) -> None:
-    """Refuse edges that are certain and not there, or forbidden too."""
+    """Refuse edges that are certain and not there, and forbidden ones that are."""
     for disease, symptom in sorted(certain):
         if not structure.has_edge(disease, symptom):
             raise ParameterError(f"{disease} -> {symptom} is certain, but not in the structure.")
     for disease, symptom in sorted(certain & forbidden):
         raise ParameterError(f"{disease} -> {symptom} is certain and forbidden.")
+    for disease, symptom in sorted(forbidden):
+        if structure.has_edge(disease, symptom):
+            raise ParameterError(
+                f"{disease} -> {symptom} is forbidden, but in the structure: forbidden edges never "
+                "come. Leave it out of the structure."
+            )
 
 
 def is_number(value: Any) -> bool:

@@ -37,6 +37,9 @@ RIGHT = np.concatenate([LEVELS, np.linspace(WEAK, 0.99, 25)[1:]])
 """Strengths of right edges."""
 NEEDED = 3.0
 """Log likelihood that weak edges, or false ones, must bring."""
+SPOKEN_FOR = 2.0
+"""By how much the log likelihood falls without an edge that records speak for: of 40 false edges
+that is one. It stays, however weak it is, and whatever the others are."""
 VAGUE = 1.0
 """A standard error from which on records say nothing."""
 N_SHARING = 100
@@ -58,7 +61,7 @@ class FoundEdges(NamedTuple):
     """True where none, or less than none, would be best; weak priors hold strengths above 0."""
     is_confirmed: Booleans
     is_unwanted: Booleans
-    """True where BIC does not want it."""
+    """True where records do not speak for it, and BIC does not want it."""
 
     @classmethod
     def of(
@@ -72,7 +75,8 @@ class FoundEdges(NamedTuple):
         is_confirmed = bic_of_adding(present.gains, n_records, len(present.gains)) > 0.0
         return cls(
             diseases, np.maximum(n_records * network.priors[diseases], 1e-9), present.strengths,
-            errors, lost, is_none, is_confirmed, lost < 0.5 * np.log(n_records),
+            errors, lost, is_none, is_confirmed,
+            lost < min(0.5 * np.log(n_records), SPOKEN_FOR),
         )  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def bic_of_adding(gains: Floats, n_records: int, n_choices: int) -> Floats:
 def contradicted(found: FoundEdges) -> Floats:
     """Return at which false-discovery rate each edge is contradicted; 1 where it is not.
 
-    That is where BIC wants it, records say nothing of it, it is too likely to be right or most
+    That is where records speak for it or say nothing of it, it is too likely to be right or most
     edges of its disease seem to be false.
     """
     rates, chances = np.ones(len(found.errors)), chances_to_be_right(found)

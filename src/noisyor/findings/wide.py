@@ -135,8 +135,10 @@ def match_columns(
             f"{table.name} has columns that are not symptoms of the structure: "
             f"{some_of(unknown)}. Remove them, or pass over them with ignore_unknown=True "
             "(--ignore-unknown); if one holds the records' ids, say record= (--record); if some "
-            "tell of a person, as age does, name them as covariates= (--covariates); if some are "
-            "codes of a disease, as codes= (--codes)."
+            "are symptoms that no edge names yet, add them to the structure "
+            "(Structure.from_edges(..., symptoms=...), `noisyor convert --more-symptom NAME`); "
+            "`fit` takes what tells of a person, as age does, as covariates= (--covariates), and "
+            "codes of a disease as codes= (--codes)."
         )
     notes.columns_passed_over += [name for name, _ in others if name not in form.passed_over]
     if columns.record in columns.guessed:
