@@ -13,6 +13,7 @@ def test_causes_are_found_and_written(run, tmp_path):
     assert (code, err) == (0, "")
     facts = json.loads(out)
     assert len(facts["causes"]) == 5
+    assert {cause["stability"] for cause in facts["causes"]} == {None}  # of one start
     network = NoisyOrNetwork.load(tmp_path / "found.json")
     assert network.structure.n_edges == facts["edges"]
     code, out, _ = run(*call, "--max-causes", "7", "--starts", "1")

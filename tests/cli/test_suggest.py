@@ -52,6 +52,15 @@ def test_repair_writes_the_better_structure(run, folder):
     assert not Structure.load(path / "same.json").has_edge(disease, symptom)
 
 
+def test_a_repair_says_why_it_ended(run, folder):
+    path, _ = folder
+    call = "repair", path / "wrong.json", path / "records.parquet", "--no-diseases"
+    _, out, _ = run(*call, "-o", path / "same.csv", "--max-changes", "0")
+    assert "as many changes as it may (--max-changes)" in out
+    _, out, _ = run(*call, "-o", path / "better.csv", "--max-changes", "5")
+    assert "--max-changes" not in out
+
+
 def test_misuse_is_refused(run, folder):
     path, _ = folder
     call = "repair", path / "wrong.json", path / "records.parquet", "-o", path / "b.csv"

@@ -91,8 +91,10 @@ def test_an_interruption_keeps_what_was_found(monkeypatch):
         return started(finder, n_causes, rng)
 
     monkeypatch.setattr(_Finder, "_started", interrupted)
-    found = discover(RECORDS, 6, settings=QUICK._replace(n_jobs=1))
+    settings = QUICK._replace(n_jobs=1, standard_errors=True)
+    found = discover(RECORDS, 6, settings=settings)
     assert not found.is_complete
+    assert found.estimate is None  # who interrupts does not wait for standard errors
     assert found.n_starts == 1
     assert "not complete" in repr(found)
 
@@ -101,6 +103,7 @@ def test_stability_is_the_share_of_starts():
     truth = CauseMatrix.of(CLINIC)
     starts = [truth, truth.at(np.arange(3))]
     assert stability_of(truth, starts).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert np.isnan(stability_of(truth, starts[:1])).all()  # one start says nothing of itself
 
 
 def test_misuse_is_refused():

@@ -79,7 +79,8 @@ def _show(found: "Discovery") -> None:
         names = row["symptoms"].split(", ")
         more = f" and {len(names) - MOST_SYMPTOMS} more" if len(names) > MOST_SYMPTOMS else ""
         strongest = ", ".join(names[:MOST_SYMPTOMS]) + more
-        rows.append([row["cause"], f"{row['prior']:.3f}", strongest, f"{row['stability']:.0%}"])
+        stability = "-" if row["stability"] is None else f"{row['stability']:.0%}"
+        rows.append([row["cause"], f"{row['prior']:.3f}", strongest, stability])
     titles = "cause", "prior", "symptoms, the strongest first", "stability"
     show(text_table(titles, rows, left=("cause", titles[2])))
     if not rows:

@@ -140,7 +140,7 @@ def repair(
     if as_json:
         show_json(_facts(found))
     elif not quiet:
-        _show_repair(found)
+        _show_repair(found, max_changes)
         say(f"Written: {', '.join(str(each) for each in (output, path) if each)}")
 
 
@@ -207,7 +207,7 @@ def _facts(found: "RepairPath") -> dict[str, Any]:
     }
 
 
-def _show_repair(found: "RepairPath") -> None:
+def _show_repair(found: "RepairPath", max_changes: int | None) -> None:
     rows = [
         [
             f"{number}", f"{len(step.changes)}", f"{step.log_likelihood:,.1f}", f"{step.bic:,.1f}",
@@ -223,5 +223,8 @@ def _show_repair(found: "RepairPath") -> None:
         show(f"... and {len(found.changes) - MOST_SHOWN:,} more; --path and --json have all.")
     if not found.changes:
         show("Nothing was changed.")
-    if not found.is_complete:
+    n_made = sum(len(step.changes) for step in found.steps)
+    if n_made == max_changes:
+        show("It has made as many changes as it may (--max-changes); there may be more to gain.")
+    elif not found.is_complete:
         show("It was stopped before BIC had nothing more to gain.")

@@ -63,14 +63,14 @@ class Discovery(EqualByValue):
     log_likelihood: float
     bic: float
     stability: Floats
-    """Of each cause: the share of the random starts that have found it."""
+    """Of each cause: the share of the random starts that have found it; NaN of a single start."""
     is_given: Booleans
     """True where the cause was in the structure that was given."""
     n_starts: int
     is_complete: bool
     """False if it was interrupted."""
     estimate: Estimate | None
-    """With standard errors, where these were asked for."""
+    """With standard errors, where these were asked for and nothing was interrupted."""
 
     @property
     def structure(self) -> Structure:
@@ -88,7 +88,8 @@ class Discovery(EqualByValue):
                 "cause": name, "prior": float(self.network.priors[i]), "n_symptoms": len(symptoms),
                 "symptoms": ", ".join(structure.symptoms[j] for j in symptoms),
                 "strongest": float(1.0 - failures.min(initial=1.0)),
-                "stability": float(self.stability[i]), "is_given": bool(self.is_given[i]),
+                "stability": float(self.stability[i]) if self.n_starts > 1 else None,
+                "is_given": bool(self.is_given[i]),
             })  # fmt: skip
         schema = pa.schema([
             ("cause", pa.string()), ("prior", pa.float64()), ("n_symptoms", pa.int64()),
@@ -460,7 +461,9 @@ class _Finder:
         network = causes.network(self._names(causes), self._symptoms)
         size, n = float(n_parameters(causes).sum()) + len(causes.leaks), self._findings.n_records
         log_likelihood = (size * float(np.log(n)) - best.bic) / 2.0
-        estimate = self._estimate(network) if self._settings.standard_errors else None
+        # Who has interrupted does not wait for standard errors.
+        is_asked = self._settings.standard_errors and is_complete
+        estimate = self._estimate(network) if is_asked else None
         return Discovery(
             estimate.network if estimate is not None else network, log_likelihood, best.bic,
             stability[order], is_given, len(starts), is_complete, estimate,
@@ -486,10 +489,13 @@ class _Finder:
 def stability_of(causes: CauseMatrix, starts: Sequence[CauseMatrix]) -> Floats:
     """Return for each cause the share of starts that have one like it.
 
-    Alike are causes whose strengths have a cosine of at least `ALIKE`.
+    Alike are causes whose strengths have a cosine of at least `ALIKE`. The start that goes on is
+    among them, so one alone says nothing.
     """
+    if len(starts) < 2:
+        return np.full(len(causes.priors), np.nan)
     found = np.zeros(len(causes.priors))
     for start in starts:
         if len(start.priors):
             found += cosines(causes.strengths, start.strengths).max(axis=1) >= ALIKE
-    return np.asarray(found / max(len(starts), 1))
+    return np.asarray(found / len(starts))

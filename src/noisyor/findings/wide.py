@@ -170,8 +170,8 @@ def _check_all_there(
     raise FindingsError(
         f"{table.name} has no column for the symptoms {some_of(missing)}{hint or '.'} Every "
         "symptom of the structure needs a column; where one was never recorded, say that it is "
-        "unknown with unmentioned='unknown' (--unmentioned unknown), or take it out with "
-        "structure.subset."
+        "unknown with unmentioned='unknown' (--unmentioned unknown), or take it out "
+        "of the structure (structure.subset in Python)."
     )
 
 
