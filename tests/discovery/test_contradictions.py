@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import suggest
+from noisyor.discovery.changes import DROP
 from noisyor.discovery.contradictions import (
     CONTRADICTED,
     RIGHT,
@@ -17,7 +18,7 @@ from noisyor.discovery.contradictions import (
     weakest_right,
 )
 from noisyor.discovery.scores import EdgeScores
-from noisyor.discovery.suggestions import DROP, edges_to_drop
+from noisyor.discovery.suggestions import edges_to_drop
 
 N_RECORDS = 100_000
 

@@ -6,9 +6,9 @@ import pytest
 import naive
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import validate_q_matrix
+from noisyor.discovery.changes import ADD, DROP
 from noisyor.discovery.q_matrix import SkillStates
 from noisyor.discovery.skill_model import SkillFit
-from noisyor.discovery.suggestions import ADD, DROP
 from noisyor.errors import ParameterError
 from noisyor.network import Joint
 

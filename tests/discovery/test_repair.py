@@ -6,8 +6,8 @@ import pytest
 from discovery.test_suggestions import CLINIC, damaged
 from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import RepairSettings, RepairStep, repair
+from noisyor.discovery.changes import ADD, DROP, Suggestion
 from noisyor.discovery.scores import PairScorer
-from noisyor.discovery.suggestions import ADD, DROP, Suggestion
 from noisyor.errors import ParameterError, UnknownNameError
 
 RECORDS = CLINIC.sample(5000, rng=1)

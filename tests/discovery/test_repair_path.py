@@ -4,7 +4,7 @@ import numpy as np
 
 from noisyor import datasets
 from noisyor.discovery import RepairPath, RepairStep
-from noisyor.discovery.suggestions import ADD, DROP, Suggestion
+from noisyor.discovery.changes import ADD, DROP, Suggestion
 
 NETWORK = datasets.figure1(rng=0)
 ERRORS = np.full(NETWORK.structure.n_edges, 0.1)

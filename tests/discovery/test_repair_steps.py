@@ -5,8 +5,8 @@ import pytest
 
 from discovery.test_suggestions import CLINIC, damaged
 from noisyor.discovery import RepairSettings
+from noisyor.discovery.changes import ADD, Suggestion
 from noisyor.discovery.repair_steps import Steps, split
-from noisyor.discovery.suggestions import ADD, Suggestion
 
 
 def test_records_are_held_out_once_each():

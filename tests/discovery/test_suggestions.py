@@ -6,19 +6,18 @@ import pytest
 from conftest import network_on
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import discover, repair, suggest, validate_q_matrix
-from noisyor.discovery.scores import EdgeScores
-from noisyor.discovery.suggestions import (
+from noisyor.discovery.changes import (
     ADD,
     ADD_DISEASE,
     DROP,
     Suggestion,
-    additions_to_drop,
     changed,
     changes_between,
     compatible,
-    edges_to_drop,
     new_name,
 )
+from noisyor.discovery.scores import EdgeScores
+from noisyor.discovery.suggestions import additions_to_drop, edges_to_drop
 from noisyor.errors import ParameterError
 from noisyor.learning.misfits import q_values
 

@@ -177,7 +177,8 @@ def _show_suggestions(found: "Suggestions") -> None:
         return
     rows = [
         [
-            row.kind, row.disease, ", ".join(row.symptoms), f"{row.gain:,.1f}",
+            row.kind, " + ".join(name for name in (row.disease, row.other) if name),
+            ", ".join(row.symptoms), f"{row.gain:,.1f}",
             f"{row.gain_bic:,.1f}", "-" if row.strength != row.strength else f"{row.strength:.2f}",
             "-" if row.q_value != row.q_value else f"{row.q_value:.2g}",
         ]

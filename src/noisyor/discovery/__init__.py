@@ -1,5 +1,6 @@
 """Structure: edges and diseases that records ask for, or do not need; and none given at all."""
 
+from noisyor.discovery.changes import Suggestion
 from noisyor.discovery.discover import Discovery, DiscoverySettings, discover
 from noisyor.discovery.matching import Matching, match_causes
 from noisyor.discovery.q_matrix import validate_q_matrix
@@ -7,7 +8,7 @@ from noisyor.discovery.quartets import Certificate, certify
 from noisyor.discovery.repair import repair
 from noisyor.discovery.repair_path import RepairPath, RepairStep
 from noisyor.discovery.repair_steps import RepairSettings
-from noisyor.discovery.suggestions import Suggestion, Suggestions, suggest
+from noisyor.discovery.suggestions import Suggestions, suggest
 
 __all__ = [
     "Certificate",

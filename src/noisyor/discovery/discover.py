@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pyarrow as pa
 
+from noisyor.discovery.changes import new_name
 from noisyor.discovery.checking import check_settings
 from noisyor.discovery.contradictions import bic_of_adding
 from noisyor.discovery.dense_em import MOST_CAUSES, CauseMatrix, DenseEM, DenseRecords
@@ -23,7 +24,6 @@ from noisyor.discovery.pair_factors import MAX_ITER, PairRatios, causes_of, fact
 from noisyor.discovery.quartet_start import QuartetStart
 from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
-from noisyor.discovery.suggestions import new_name
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError, ValueFileError, quoted
 from noisyor.findings import Findings

@@ -1,11 +1,12 @@
 """Fitting again, from where a network was, after its structure has changed a little."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from noisyor.beliefs import Beliefs
+from noisyor.discovery.changes import ADD, MERGE, SPLIT, Suggestion, changed, new_name
 from noisyor.em.exact import ExactExpectation
 from noisyor.em.expected import BetaPriors, inside
 from noisyor.em.information import MOST_TOGETHER, blas_threads_for, information_errors
@@ -45,6 +46,7 @@ class Fitter:
         progress: Callable[[int], None] | None = None,
     ) -> None:  # fmt: skip
         self.findings = findings
+        self.marginals = findings.count_present() / max(findings.n_records, 1)
         self._seed, self._n_jobs = seed, n_jobs
         self._progress = progress or (lambda _: None)
 
@@ -148,6 +150,53 @@ def _errors(expectation: ExactExpectation, network: NoisyOrNetwork, priors: Beta
 
 def _value(fitted: Fitted) -> float:
     return fitted.log_likelihood
+
+
+def started_with(
+    network: NoisyOrNetwork, changes: Sequence[Suggestion], marginals: Floats
+) -> NoisyOrNetwork:
+    """Return a start with changes made to the structure of a network."""
+    strengths = {
+        (each.disease, each.symptoms[0]): float(np.clip(each.strength, 0.02, 0.9))
+        for each in changes
+        if each.kind == ADD
+    }
+    start = carried_over(network, changed(network.structure, changes), strengths, marginals)
+    for each in changes:
+        if each.kind == SPLIT:
+            start = _divided(start, network, each)
+        elif each.kind == MERGE:
+            start = _as_one(start, network, each)
+    return start
+
+
+def _divided(start: NoisyOrNetwork, before: NoisyOrNetwork, split: Suggestion) -> NoisyOrNetwork:
+    """Give each part of a disease half of its cases, who have its symptoms twice as often."""
+    structure, old = start.structure, before.structure
+    i = old.disease_index(split.disease)
+    strengths = dict(zip(old.children(i), 1.0 - before.failures[old.edges_of(i)], strict=True))
+    new = new_name(split.symptoms, old.diseases)
+    priors, failures = start.priors.copy(), start.failures.copy()
+    for part in (structure.disease_index(name) for name in (split.disease, new)):
+        priors[part] = before.priors[i] / 2.0
+        own = [strengths[j] for j in structure.children(part)]
+        failures[structure.edges_of(part)] = 1.0 - np.clip(2.0 * np.array(own), 0.02, 0.9)
+    return NoisyOrNetwork(structure, priors, failures, start.leaks)
+
+
+def _as_one(start: NoisyOrNetwork, before: NoisyOrNetwork, merge: Suggestion) -> NoisyOrNetwork:
+    """Give the disease that stays the cases of both, and the edges of the one that goes."""
+    structure, old = start.structure, before.structure
+    stays, goes = (old.disease_index(name) for name in (merge.disease, merge.other))
+    i = structure.disease_index(merge.disease)
+    priors, failures = start.priors.copy(), start.failures.copy()
+    priors[i] = 1.0 - (1.0 - before.priors[stays]) * (1.0 - before.priors[goes])
+    share = before.priors[goes] / (before.priors[stays] + before.priors[goes])
+    for j in old.children(goes).tolist():
+        edge, part = structure.edge_index(i, j), share if old.has_edge(stays, j) else 1.0
+        of_other = before.failures[old.edge_index(goes, j)]
+        failures[edge] = (1.0 - part) * failures[edge] + part * of_other
+    return NoisyOrNetwork(structure, priors, failures, start.leaks)
 
 
 def carried_over(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from scipy.special import ndtr
 
+from noisyor.discovery.changes import ADD, DROP, Suggestion
 from noisyor.discovery.dense_em import MOST_CAUSES
 from noisyor.discovery.skill_model import (
     LARGEST,
@@ -29,7 +30,7 @@ from noisyor.discovery.skill_model import (
     log_present,
     states_of,
 )
-from noisyor.discovery.suggestions import ADD, DROP, Suggestion, Suggestions, read_records
+from noisyor.discovery.suggestions import Suggestions, read_records
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings.reading import ReadOptions
 from noisyor.learning import Estimate

@@ -15,6 +15,15 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from noisyor.discovery.changes import (
+    ADD,
+    DROP,
+    Suggestion,
+    changed,
+    changes_between,
+    compatible,
+    key_of,
+)
 from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
 from noisyor.discovery.contradictions import FoundEdges, weakest_right
 from noisyor.discovery.fitting import carried_over
@@ -30,19 +39,12 @@ from noisyor.discovery.rearranging import (
 from noisyor.discovery.repair_path import RepairPath, RepairStep
 from noisyor.discovery.repair_steps import RepairSettings, Steps
 from noisyor.discovery.scores import EdgeScores, PairScorer
+from noisyor.discovery.suggested_diseases import diseases_to_add, misfits_of, split_of
 from noisyor.discovery.suggestions import (
-    ADD,
-    DROP,
-    Suggestion,
-    changed,
-    changes_between,
-    compatible,
-    diseases_to_add,
     doubtful_diseases,
     edges_in_place_of,
     edges_to_add,
     edges_to_drop,
-    key_of,
     read_records,
 )
 from noisyor.errors import ParameterError, quoted
@@ -189,6 +191,8 @@ class _Search(Steps):
         for block in new:
             edges = edges_in_place_of(block, absent, structure, self._n)
             steps.append(self._gaining(last, edges, n_left, set()))
+            split = split_of(block, last.network, self._fitter)
+            steps.append(split and self._gaining(last, [split], n_left))
         gaining = [step for step in steps if step is not None]
         if gaining:
             return min(gaining, key=self._cost)
@@ -293,7 +297,7 @@ class _Search(Steps):
             drops = [each._replace(kind=DROP) for each in added if each.disease == disease]
             if len(drops) > 1:
                 structure = changed(step.structure, drops)
-                start = carried_over(step.network, structure, {}, self._marginals)
+                start = carried_over(step.network, structure, {}, self._fitter.marginals)
                 start = with_disease_of(start, last.network, disease)
                 less = self._step((), self._fitter.fit(start))
                 step = min(step, less, key=self._cost)
@@ -315,7 +319,7 @@ class _Search(Steps):
         for edge in sorted(taken_over(structure, came)):
             left = [other for other in structure.edges.tolist() if tuple(other) != edge]
             less = Structure(structure.diseases, structure.symptoms, left)
-            start = carried_over(shared, less, {}, self._marginals)
+            start = carried_over(shared, less, {}, self._fitter.marginals)
             step = self._step((), self._fitter.fit(start))
             if self._cost(step) > self._cost(last) + MOST_DOUBTED * self._price:
                 continue
@@ -399,7 +403,8 @@ class _Search(Steps):
         """Return the disease whose absence shows most."""
         if not self._settings.diseases:
             return []
-        found = diseases_to_add(network, None, findings, self._settings.n_jobs)
+        misfits = misfits_of(network, None, findings, self._settings.n_jobs)
+        found = diseases_to_add(misfits, network.structure, self._n)
         return sorted(found, key=lambda row: -row.gain)[:1]
 
 

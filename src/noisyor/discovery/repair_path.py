@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from noisyor.discovery.suggestions import ADD, ADD_DISEASE, DROP, Suggestion
+from noisyor.discovery.changes import ADD, ADD_DISEASE, DROP, SPLIT, Suggestion
 from noisyor.immutable import EqualByValue
 from noisyor.network import NoisyOrNetwork
 from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
-KINDS = {ADD: "edges added", DROP: "dropped", ADD_DISEASE: "diseases added"}
+KINDS = {ADD: "edges added", DROP: "dropped", ADD_DISEASE: "diseases added", SPLIT: "split"}
 
 
 class RepairStep(NamedTuple):

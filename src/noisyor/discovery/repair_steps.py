@@ -6,18 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noisyor.discovery.fitting import Fitted, Fitter, carried_over
+from noisyor.discovery.changes import ADD, DROP, SPLIT, Suggestion, key_of
+from noisyor.discovery.fitting import Fitted, Fitter, started_with
 from noisyor.discovery.repair_path import RepairStep
 from noisyor.discovery.scores import EdgeScores, PairScorer
-from noisyor.discovery.suggestions import (
-    ADD,
-    DROP,
-    Suggestion,
-    additions_to_drop,
-    changed,
-    key_of,
-    log_choices,
-)
+from noisyor.discovery.suggested_diseases import log_choices
+from noisyor.discovery.suggestions import additions_to_drop
 from noisyor.findings import Findings
 from noisyor.network.sampling import as_seed
 from noisyor.structure import Structure
@@ -47,7 +41,6 @@ class Steps:
         self._seed = as_seed(settings.rng) % 2**31
         self._training, self._tested = split(findings, settings.held_out, self._seed)
         self._n = self._training.n_records
-        self._marginals = self._training.count_present() / max(self._n, 1)
         n_jobs, progress = settings.n_jobs, settings.progress
         self._fitter = Fitter(self._training, seed=self._seed, n_jobs=n_jobs, progress=progress)
         self._judge = None
@@ -134,21 +127,16 @@ class Steps:
         return None
 
     def _tried(self, last: RepairStep, changes: list[Suggestion]) -> RepairStep:
-        structure = changed(last.structure, changes)
-        strengths = {
-            (each.disease, each.symptoms[0]): float(np.clip(each.strength, 0.02, 0.9))
-            for each in changes
-            if each.kind == ADD
-        }
-        start = carried_over(last.network, structure, strengths, self._marginals)
+        start = started_with(last.network, changes, self._fitter.marginals)
         return self._step(changes, self._fitter.fit(start))
 
     def _is_open(self, change: Suggestion) -> bool:
         return self._is_allowed(change) and key_of(change) not in self._refused
 
     def _is_allowed(self, change: Suggestion) -> bool:
-        edges = {(change.disease, symptom) for symptom in change.symptoms}
-        return not edges & {ADD: self._barred, DROP: self._kept}.get(change.kind, set())
+        edges = {(change.disease, name) for name in change.symptoms if name not in change.shared}
+        held = {ADD: self._barred, DROP: self._kept, SPLIT: self._kept}
+        return not edges & held.get(change.kind, set())
 
 
 def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findings | None]:

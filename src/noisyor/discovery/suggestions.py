@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
+from noisyor.discovery.changes import ADD, ADD_DISEASE, DROP, MERGE, SPLIT, Suggestion, changed
 from noisyor.discovery.checking import check_level
 from noisyor.discovery.contradictions import (
     CONTRADICTED,
@@ -16,6 +17,14 @@ from noisyor.discovery.contradictions import (
 )
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.scores import EdgeScores, PairScorer
+from noisyor.discovery.suggested_diseases import (
+    diseases_to_add,
+    fitted_changes,
+    is_an_edge,
+    merges_of,
+    misfits_of,
+    split_of,
+)
 from noisyor.errors import ParameterError
 from noisyor.findings import Findings
 from noisyor.findings.findings import findings_of
@@ -23,9 +32,8 @@ from noisyor.findings.reading import ReadOptions, record_format
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.learning import Estimate
-from noisyor.learning.misfit_causes import HIDDEN, disease_like
-from noisyor.learning.misfits import Misfits, q_values
-from noisyor.moments import MomentPlan, count_moments
+from noisyor.learning.misfit_causes import disease_like
+from noisyor.learning.misfits import q_values
 from noisyor.names import Indices
 from noisyor.network import NoisyOrNetwork
 from noisyor.network.sampling import as_seed
@@ -33,71 +41,8 @@ from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
-ADD, DROP, ADD_DISEASE = "add edge", "drop edge", "add disease"
-MOST_PAIRED = 500
-"""With more symptoms, only pairs that share a disease are looked at for missing ones."""
 MOST_CHECKED = 20
 """Suggestions of which it is said what they do to the schedule."""
-
-
-class Suggestion(NamedTuple):
-    """A change of the structure."""
-
-    kind: str
-    """"add edge", "drop edge" or "add disease"."""
-    disease: str
-    """Of a disease to add: empty."""
-    symptoms: tuple[str, ...]
-    gain: float
-    """Nearly by how much the log likelihood rises; below 0 where an edge goes. NaN where edges come
-    and go together."""
-    gain_bic: float
-    """Nearly by how much BIC falls, halved: the gain less half the log of the number of records for
-    each parameter that comes, and less the log of how many such changes there are to choose from;
-    an edge that goes brings its half back."""
-    p_value: float
-    """The chance of such a gain if the edge, or disease, was not there; large where one goes."""
-    q_value: float
-    """The smallest false-discovery rate at which it is found: of an edge to add (Benjamini and
-    Hochberg 1995), or of one that was given and goes (on average, how likely it and those found
-    before it are right). NaN of others."""
-    strength: float
-    """1 - f, of an edge; NaN of a disease."""
-    n_reached: int | None = None
-    """By how many more parameters the schedule would reach (fewer: below 0), beside the new ones;
-    None where that was not looked at."""
-
-    @property
-    def sentence(self) -> str:
-        """The suggestion in words."""
-        reached = _reached(self.n_reached)
-        names = ", ".join(self.symptoms)
-        if np.isnan(self.gain):
-            verb = "seems to cause" if self.kind == ADD else "does not seem to cause"
-            return f"{self.disease} {verb} {names}, given the other changes of this step."
-        if self.kind == ADD:
-            return (
-                f"{self.disease} seems to cause {names} (with a probability of about "
-                f"{self.strength:.2g}): with this edge the log likelihood rises by "
-                f"{self.gain:,.1f}.{reached}"
-            )
-        if self.kind == DROP:
-            return (
-                f"{self.disease} hardly causes {names}: without this edge the log likelihood falls "
-                f"by {-self.gain:z,.1f}.{reached}"
-            )
-        return (
-            f"{names} occur together as if a disease caused them that is not in the structure; the "
-            f"log likelihood would rise by about {self.gain:,.1f}.{reached}"
-        )
-
-
-def _reached(n_reached: int | None) -> str:
-    if not n_reached:
-        return ""
-    more, noun = ("more" if n_reached > 0 else "fewer"), "parameter"
-    number = abs(n_reached)
-    return f" The schedule then reaches {number:,} {more} {noun}{'s' if number > 1 else ''}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,20 +55,22 @@ class Suggestions(EqualByValue):
     """Edges that are not there and were tested."""
 
     def of(self, kind: str) -> tuple[Suggestion, ...]:
-        """Return those of a kind: "add edge", "drop edge" or "add disease"."""
+        """Return those of a kind: "add edge", "drop edge", "add disease" and so on."""
         return tuple(row for row in self.rows if row.kind == kind)
 
     def table(self) -> pa.Table:
         """Return a row per suggestion, as an Arrow table."""
         rows = [
-            row._asdict() | {"symptoms": ", ".join(row.symptoms), "sentence": row.sentence}
+            row._asdict()
+            | {name: ", ".join(getattr(row, name)) for name in ("symptoms", "shared")}
+            | {"sentence": row.sentence}
             for row in self.rows
         ]
         schema = pa.schema([
             ("kind", pa.string()), ("disease", pa.string()), ("symptoms", pa.string()),
             ("gain", pa.float64()), ("gain_bic", pa.float64()), ("p_value", pa.float64()),
             ("q_value", pa.float64()), ("strength", pa.float64()), ("n_reached", pa.int64()),
-            ("sentence", pa.string()),
+            ("other", pa.string()), ("shared", pa.string()), ("sentence", pa.string()),
         ])  # fmt: skip
         return pa.Table.from_pylist(rows, schema=schema)
 
@@ -131,7 +78,10 @@ class Suggestions(EqualByValue):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        kinds = {ADD: "edges to add", DROP: "to drop", ADD_DISEASE: "diseases to add"}
+        kinds = {
+            ADD: "edges to add", DROP: "to drop", ADD_DISEASE: "diseases to add",
+            SPLIT: "to split", MERGE: "to merge",
+        }  # fmt: skip
         parts = ", ".join(f"{len(self.of(kind))} {words}" for kind, words in kinds.items())
         return f"Suggestions({parts})"
 
@@ -161,7 +111,7 @@ def suggest(
     level
         The share of false ones that is allowed among the edges to add.
     diseases
-        Also look for symptoms that a missing disease may cause.
+        Also look for diseases to add, to split and to merge. Splits and merges are fitted anew.
     rng
         A seed or a numpy Generator, where records have so many possible diseases that these are
         sampled.
@@ -190,15 +140,14 @@ def suggest(
     sums = scorer.sums()
     absent, present = scorer.absent_edges(sums), scorer.present_edges(sums)
     n = findings.n_records
+    fitter = Fitter(findings, seed=seed, n_jobs=n_jobs)
     rows = [*edges_to_add(absent, network.structure, n, level)]
     if len(present.edges):
-        errors = Fitter(findings, seed=seed, n_jobs=n_jobs).failure_errors(network)
+        errors = fitter.failure_errors(network)
         doubtful = doubtful_diseases(network.structure, flags)
         rows += edges_to_drop(present, errors, network, n, doubtful)
     if diseases:
-        found = diseases_to_add(network, flags, findings, n_jobs)
-        added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
-        rows += [row for row in found if not _is_an_edge(network.structure, row.symptoms, added)]
+        rows += _of_diseases(network, flags, fitter, rows, n_jobs)
     rows.sort(key=lambda row: -row.gain_bic)
     checked = with_schedules(rows, network.structure)
     return Suggestions(tuple(checked), n, len(absent.edges))
@@ -220,6 +169,23 @@ def read_records(records: Any, structure: Structure, options: ReadOptions) -> Fi
     if not findings.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     return findings.with_structure(structure)
+
+
+def _of_diseases(
+    network: NoisyOrNetwork, flags: Parameters | None, fitter: Fitter, rows: Sequence[Suggestion],
+    n_jobs: int | None,
+) -> list[Suggestion]:  # fmt: skip
+    """Return diseases to add, to split and to merge, beside edges that were found."""
+    structure, findings = network.structure, fitter.findings
+    misfits = misfits_of(network, flags, findings, n_jobs)
+    blocks = diseases_to_add(misfits, structure, findings.n_records)
+    splits = (split_of(block, network, fitter) for block in blocks)
+    tried = [*filter(None, splits), *merges_of(network, misfits)]
+    added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
+    return [
+        *(each for each in blocks if not is_an_edge(structure, each.symptoms, added)),
+        *fitted_changes(tried, network, fitter),
+    ]
 
 
 # --- edges ---
@@ -303,35 +269,6 @@ def doubtful_diseases(structure: Structure, flags: Parameters | None) -> set[str
     return {structure.diseases[i] for i in np.flatnonzero(is_doubtful)}
 
 
-# --- diseases ---
-
-
-def diseases_to_add(
-    network: NoisyOrNetwork, flags: Parameters | None, findings: Findings, n_jobs: int | None
-) -> list[Suggestion]:
-    """Return blocks of symptoms that occur together more often than the network explains."""
-    structure, n = network.structure, findings.n_records
-    is_small = structure.n_symptoms <= MOST_PAIRED
-    plan = MomentPlan.all_pairs(structure) if is_small else MomentPlan.coupled(structure)
-    moments = count_moments(findings, plan, n_jobs=n_jobs)
-    misfits = Misfits(network, moments, flags=flags)
-    if misfits.fits is not False:
-        return []
-    found = []
-    for cause in misfits.causes:
-        if cause.kind != HIDDEN:
-            continue
-        k, gain = len(cause.members), cause.residual**2 / 2.0
-        by_bic = gain - (k + 1) / 2.0 * np.log(n) - log_choices(k, structure.n_symptoms)
-        names = tuple(structure.symptoms[j] for j in cause.members)
-        nan = float("nan")
-        if by_bic > 0.0:
-            found.append(
-                Suggestion(ADD_DISEASE, "", names, gain, float(by_bic), misfits.p_value, nan, nan)
-            )
-    return found
-
-
 def edges_in_place_of(
     block: Suggestion, absent: EdgeScores, structure: Structure, n_records: int
 ) -> list[Suggestion]:
@@ -345,84 +282,7 @@ def edges_in_place_of(
     return _added(absent, structure, n_records, np.flatnonzero(is_wanted))
 
 
-def log_choices(n_chosen: int, n_symptoms: int) -> float:
-    """Return the log of how many sets of symptoms there are, or a little more."""
-    return float(n_chosen * np.log(n_symptoms) - np.log(np.arange(1, n_chosen + 1)).sum())
-
-
-def _is_an_edge(structure: Structure, symptoms: Sequence[str], added: set[tuple[str, str]]) -> bool:
-    """Return True if a disease causes all of some symptoms, or most and another is to be added.
-
-    What an edge lacks shows in all pairs of its symptom and the others of its disease.
-    """
-    for i, disease in enumerate(structure.diseases):
-        own = {structure.symptoms[j] for j in structure.children(i)}
-        missing = set(symptoms) - own
-        has_most = 2 * len(missing) < len(symptoms)
-        if not missing or (has_most and any((disease, name) in added for name in missing)):
-            return True
-    return False
-
-
 # --- what they do to the schedule ---
-
-
-def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
-    """Return a structure with changes made; diseases that come are named after their symptoms."""
-    edges = dict.fromkeys((int(i), int(j)) for i, j in structure.edges)
-    diseases = list(structure.diseases)
-    for change in changes:
-        symptoms = [structure.symptom_index(name) for name in change.symptoms]
-        if change.kind == ADD_DISEASE:
-            diseases.append(new_name(change.symptoms, diseases))
-            edges |= {(len(diseases) - 1, j): None for j in symptoms}
-        elif change.kind == ADD:
-            edges[structure.disease_index(change.disease), symptoms[0]] = None
-        else:
-            edges.pop((structure.disease_index(change.disease), symptoms[0]), None)
-    return Structure(diseases, structure.symptoms, np.array(list(edges)).reshape(-1, 2))
-
-
-def key_of(change: Suggestion) -> tuple[Any, ...]:
-    """Return what tells a change from others."""
-    return change.kind, change.disease, change.symptoms
-
-
-def compatible(changes: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the best changes of which no two may stand in for each other, the best first.
-
-    Those that concern the same symptom may; and edges of the same disease where they go.
-    """
-    found, taken = [], set[tuple[str, str]]()
-    for change in sorted(changes, key=lambda each: -each.gain_bic):
-        names = {("symptom", name) for name in change.symptoms}
-        if change.kind == DROP:
-            names.add(("disease", change.disease))
-        if not names & taken:
-            found.append(change)
-        taken |= names
-    return found
-
-
-def changes_between(before: Structure, after: Structure) -> list[Suggestion]:
-    """Return the edges that came and went between two structures of the same diseases."""
-    nan = float("nan")
-    old, new = ({(i, j) for i, j in each.edges.tolist()} for each in (before, after))
-    return [
-        Suggestion(kind, before.diseases[i], (before.symptoms[j],), nan, nan, nan, nan, nan)
-        for kind, edges in ((ADD, new - old), (DROP, old - new))
-        for i, j in sorted(edges)
-    ]
-
-
-def new_name(symptoms: Sequence[str], taken: Sequence[str]) -> str:
-    """Return a name for a disease, after its symptoms, that no other has."""
-    names = list(symptoms[:3])
-    name = " + ".join(names) + (" ..." if len(symptoms) > len(names) else "")
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found
 
 
 def with_schedules(rows: Sequence[Suggestion], structure: Structure) -> list[Suggestion]:

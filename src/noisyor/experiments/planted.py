@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noisyor.discovery import validate_q_matrix
+from noisyor.discovery.changes import ADD, DROP
 from noisyor.discovery.skill_model import SkillFit, SkillModel
-from noisyor.discovery.suggestions import ADD, DROP
 from noisyor.errors import collected_notices
 from noisyor.experiments.results import Quantities
 from noisyor.findings import Findings

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from noisyor.discovery.suggestions import ADD, ADD_DISEASE, DROP, Suggestions
+from noisyor.discovery.changes import ADD, ADD_DISEASE, DROP, MERGE, SPLIT
+from noisyor.discovery.suggestions import Suggestions
 from noisyor.errors import FileError, NoisyOrError, ParameterError, some_of
 from noisyor.io.columns import ColumnKind
 from noisyor.io.paths import PathLike
@@ -14,7 +15,13 @@ from noisyor.report.markup import counted, paragraph, section, table
 from noisyor.structure import Structure
 
 MOST_ROWS = 100
-KINDS = ADD, DROP, ADD_DISEASE
+KINDS = {
+    ADD: ("edge to add", "edges to add"), DROP: ("edge to drop", "edges to drop"),
+    ADD_DISEASE: ("disease to add", "diseases to add"),
+    SPLIT: ("disease to split", "diseases to split"),
+    MERGE: ("pair of diseases to merge", "pairs of diseases to merge"),
+}  # fmt: skip
+"""And what one and several are called."""
 NUMBERS = "gain", "gain_bic", "q_value", "strength"
 TEXTS = "kind", "disease", "symptoms", "sentence"
 Rows = list[dict[str, Any]]
@@ -34,6 +41,8 @@ def suggestion_rows(
         source = open_table(suggestions)
         columns = dict.fromkeys(TEXTS, ColumnKind.TEXT) | dict.fromkeys(NUMBERS, ColumnKind.NUMBER)
         need_columns(source, columns)
+        if "other" in source.column_names:  # files of before have no diseases to merge
+            columns["other"] = ColumnKind.TEXT
         rows = [row for batch in source.batches(columns) for row in batch.to_pylist()]
         where = [str(RowLocation(source, number)) for number in range(len(rows))]
     else:
@@ -50,18 +59,24 @@ def _check(row: dict[str, Any], structure: Structure, location: str) -> None:
     """Refuse a row that is no suggestion on this structure."""
     if row["kind"] not in KINDS:
         raise FileError(f"{location}: the kind {row['kind']!r} is none of {some_of(KINDS)}.")
-    if row["kind"] != ADD_DISEASE:
-        try:
-            edge = structure.disease_index(row["disease"]), structure.symptom_index(row["symptoms"])
-        except NoisyOrError as error:
-            raise FileError(f"{location}: {error}") from None
-        has_edge = edge[1] in structure.children(edge[0])
-        if has_edge == (row["kind"] == ADD):
-            has = "already has" if has_edge else "does not have"
-            raise FileError(
-                f"{location}: the network {has} the edge {row['disease']} - {row['symptoms']}; "
-                "make suggestions on this network."
-            )
+    if row["kind"] == ADD_DISEASE:
+        return
+    try:
+        disease = structure.disease_index(row["disease"])
+        if row["kind"] == MERGE:
+            structure.disease_index(row.get("other") or "")
+        if row["kind"] not in (ADD, DROP):
+            return
+        symptom = structure.symptom_index(row["symptoms"])
+    except NoisyOrError as error:
+        raise FileError(f"{location}: {error}") from None
+    has_edge = symptom in structure.children(disease)
+    if has_edge == (row["kind"] == ADD):
+        has = "already has" if has_edge else "does not have"
+        raise FileError(
+            f"{location}: the network {has} the edge {row['disease']} - {row['symptoms']}; "
+            "make suggestions on this network."
+        )
 
 
 def suggested(rows: Rows | None) -> str:
@@ -71,16 +86,13 @@ def suggested(rows: Rows | None) -> str:
     if not rows:
         says = "Records ask for no change of the structure."
         return section("suggestions", "Suggestions", paragraph(says))
-    numbers = [sum(row["kind"] == kind for row in rows) for kind in KINDS]
-    words = ("edge to add", "edges to add"), ("edge to drop", "edges to drop")
-    parts = [counted(n, *each) for n, each in zip(numbers, words, strict=False) if n]
-    if numbers[2]:
-        parts.append(counted(numbers[2], "disease to add", "diseases to add"))
+    numbers = {kind: sum(row["kind"] == kind for row in rows) for kind in KINDS}
+    parts = [counted(n, *KINDS[kind]) for kind, n in numbers.items() if n]
     more = len(rows) - MOST_ROWS
     caption = "The largest gains first" + (f"; {more:,} more are not shown" if more > 0 else "")
     titles = "change", "disease", "symptoms", "log likelihood", "BIC / 2", "1 - f", "q"
     cells = [
-        (row["kind"], row["disease"] or "", row["symptoms"], *(_number(row, name) for name in (
+        (row["kind"], _diseases(row), row["symptoms"], *(_number(row, name) for name in (
             "gain", "gain_bic", "strength", "q_value"))) for row in rows[:MOST_ROWS]
     ]  # fmt: skip
     return section(
@@ -91,6 +103,10 @@ def suggested(rows: Rows | None) -> str:
         ),
         table(titles, cells, caption=caption, texts=3),
     )  # fmt: skip
+
+
+def _diseases(row: dict[str, Any]) -> str:
+    return " + ".join(name for name in (row["disease"], row.get("other")) if name)
 
 
 def _number(row: dict[str, Any], name: str) -> str:
@@ -104,7 +120,7 @@ def drawn_edges(rows: Rows | None, structure: Structure) -> dict[str, Any]:
     """Return the edges that the picture of a disease shows: to add with strengths, and to drop."""
     added, dropped = [], []
     for row in rows or ():
-        if row["kind"] == ADD_DISEASE:
+        if row["kind"] not in (ADD, DROP):
             continue
         i, j = structure.disease_index(row["disease"]), structure.symptom_index(row["symptoms"])
         if row["kind"] == ADD:
