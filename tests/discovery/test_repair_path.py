@@ -30,7 +30,7 @@ def test_changes_and_table_go_up_to_where_they_say():
     ]  # fmt: skip
     assert rows[0]["sentence"] == steps[1].changes[0].sentence
     assert repr(path) == (
-        "RepairPath(1 edges added, 0 dropped, 0 diseases added; BIC 30.0 -> 20.0)"
+        "RepairPath(1 edges added, 0 dropped, 0 diseases added, 0 split; BIC 30.0 -> 20.0)"
     )
     assert "not complete" in repr(RepairPath(steps, 1, False))
 

@@ -15,6 +15,7 @@ from noisyor.discovery import (
 )
 from noisyor.experiments.drawing import COLOURS, curve, label_curves, picture, records_axis
 from noisyor.experiments.measures import timed
+from noisyor.experiments.misgiven import FEWEST_OF_TWO, MISGIVEN, named
 from noisyor.experiments.planted import (
     CORRELATION,
     N_FLIPS,
@@ -73,6 +74,7 @@ def cells(settings: ExperimentSettings) -> list[Cell]:
         ten = settings.seeds(settings.pick(10, 2))
         found += cells_of(OVERCOMPLETE[:2], [N_OVERCOMPLETE], ten, starts[:1])
     found += cells_of(["clinic"], sizes, settings.seeds(settings.pick(10, 2)), REPAIRED)
+    found += cells_of(["clinic"], sizes[:1], settings.seeds(settings.pick(10, 1)), MISGIVEN)
     found += _of_real_networks(settings, sizes)
     found += _of_tests(settings)
     found += _of_planted(settings)
@@ -115,6 +117,7 @@ def _of_real_networks(settings: ExperimentSettings, sizes: list[int]) -> list[Ce
         *cells_of(weak, sizes, settings.seeds(5), REPAIRED[:1]),
         *cells_of(weak, sizes[:1], settings.seeds(20), REPAIRED[1:2]),
         *cells_of(real, sizes, settings.seeds(3), REPAIRED[:2]),
+        *cells_of(real, sizes[:1], settings.seeds(5), MISGIVEN),
         *cells_of(settings.available("ddxplus"), [100_000], settings.seeds(10), REPAIRED[2:]),
         *cells_of(large, sizes, settings.seeds(1), REPAIRED[:2]),
     ]
@@ -137,6 +140,8 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
     network = settings.network(cell.network, cell.seed)
     rng = np.random.default_rng(cell.seed)
     records = network.sample(cell.n_records, rng=cell.seed + 1)
+    if cell.method in MISGIVEN:
+        return named(network, records, cell.method, rng)
     if cell.method == "disease deleted":
         return _disease_deleted(network, records, rng)
     how = RepairSettings(rng=cell.seed, diseases=cell.network not in LARGE)
@@ -330,6 +335,7 @@ def page(results: Results) -> dict[str, object]:
         "strong": STRONG,
         "frequent": FREQUENT,
         "fewest": FEWEST_SYMPTOMS,
+        "fewest_of_two": FEWEST_OF_TWO,
         "discovered": others,
         "peers": results.runs(*PEERS),
         "planted": planted,
@@ -340,4 +346,5 @@ def page(results: Results) -> dict[str, object]:
         "damaged": results.runs("damaged"),
         "right": results.runs("right"),
         "deleted": results.runs("disease deleted"),
+        "misgiven": results.runs(*MISGIVEN),
     }
