@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.discovery import repair, suggest
 from noisyor.discovery.changes import ADD_DISEASE, MERGE, SPLIT, Suggestion, changed
 from noisyor.discovery.fitting import started_with
+from noisyor.experiments.misgiven import HALVED, misgiven
 
 N_RECORDS = 10_000
 NAN = float("nan")
@@ -57,7 +58,9 @@ def test_halves_of_a_disease_are_one(seed):
     whole, *others = sets_of(truth.structure)
     names = ["D0a", "D0b", *truth.structure.diseases[1:]]
     given = on([whole[:3], whole[3:], *others], names)
-    row = suggested(given, truth, seed).rows[0]
+    found = suggested(given, truth, seed)
+    row = found.rows[0]
+    assert found.of(ADD_DISEASE) == ()
     assert (row.kind, {row.disease, row.other}) == (MERGE, {"D0a", "D0b"})
     assert row.gain > 100.0
     assert "as if they were one disease" in row.sentence
@@ -125,3 +128,13 @@ def test_starts_keep_what_is_known():
     assert start.priors.tolist() == pytest.approx([1.0 - 0.8 * 0.9])
     third = (0.2 * 0.6 + 0.1 * 0.5) / 0.3
     assert start.failures.tolist() == pytest.approx([0.8, 0.7, third, 0.4])
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_halves_that_look_like_a_missing_disease_are_one(seed):
+    clinic = datasets.clinic()
+    given, wrong = misgiven(clinic, HALVED, np.random.default_rng(seed))
+    found = suggested(given, clinic, seed)
+    [merged] = found.of(MERGE)
+    assert {merged.disease, merged.other} == wrong
+    assert found.of(ADD_DISEASE) == ()

@@ -16,7 +16,7 @@ from noisyor.discovery.changes import ADD_DISEASE, MERGE, SPLIT, Suggestion
 from noisyor.discovery.fitting import Fitter, started_with
 from noisyor.discovery.simplify import ACTIVE, ALIKE, cosines
 from noisyor.findings import Findings
-from noisyor.learning.misfit_causes import DEPENDENCE, HIDDEN, SMALLEST_BLOCK
+from noisyor.learning.misfit_causes import DEPENDENCE, HIDDEN, SHARED, SMALLEST_BLOCK
 from noisyor.learning.misfits import Misfits
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.network import NoisyOrNetwork
@@ -105,7 +105,8 @@ def _needed(
 def merges_of(network: NoisyOrNetwork, misfits: Misfits) -> list[Suggestion]:
     """Return merges of two diseases that occur together, or are alike; the likeliest first.
 
-    What is gained is not known yet. The more frequent one stays.
+    Two that occur together may show as one that is missing, with symptoms of both. What is gained
+    is not known yet. The more frequent one stays.
     """
     structure = network.structure
     together = [
@@ -113,13 +114,21 @@ def merges_of(network: NoisyOrNetwork, misfits: Misfits) -> list[Suggestion]:
         for cause in misfits.causes
         if cause.kind == DEPENDENCE and len(cause.members) == 2 and cause.residual > 0.0
     ]
+    for cause in misfits.causes:
+        if cause.kind == HIDDEN:
+            own = [
+                np.isin(structure.children(i), cause.members) for i in range(len(network.priors))
+            ]
+            both = np.argsort([-is_member.mean() for is_member in own], kind="stable")[:2]
+            if len(both) == 2 and all(own[i].mean() >= SHARED for i in both):
+                together.append(tuple(both.tolist()))
     strengths = structure.sparse_matrix(1.0 - network.failures).toarray().T
     alike = np.triu(cosines(strengths, strengths), 1)
     order = np.argsort(-alike, axis=None)[:MOST_TRIED]
     pairs = np.column_stack(np.unravel_index(order, alike.shape))
     likely = [(i, j) for i, j in pairs.tolist() if alike[i, j] >= ALIKE]
     found = []
-    for pair in dict.fromkeys([*together, *likely]):
+    for pair in dict.fromkeys(tuple(sorted(each)) for each in [*together, *likely]):
         stays, goes = sorted(pair, key=lambda i: -network.priors[i])
         names = structure.diseases[stays], structure.diseases[goes]
         symptoms = tuple(structure.symptoms[j] for j in structure.children(goes))
@@ -178,6 +187,19 @@ def is_an_edge(structure: Structure, symptoms: Sequence[str], added: set[tuple[s
         missing = set(symptoms) - own
         has_most = 2 * len(missing) < len(symptoms)
         if not missing or (has_most and any((disease, name) in added for name in missing)):
+            return True
+    return False
+
+
+def is_said(block: Suggestion, changes: Iterable[Suggestion], structure: Structure) -> bool:
+    """Return True if most symptoms of a block are those of diseases to split or to merge."""
+    for change in changes:
+        own = {
+            structure.symptoms[j]
+            for name in {change.disease, change.other} - {""}
+            for j in structure.children(name)
+        }
+        if 2 * len(set(block.symptoms) - own) < len(block.symptoms):
             return True
     return False
 

@@ -21,6 +21,7 @@ from noisyor.discovery.suggested_diseases import (
     diseases_to_add,
     fitted_changes,
     is_an_edge,
+    is_said,
     merges_of,
     misfits_of,
     split_of,
@@ -182,10 +183,9 @@ def _of_diseases(
     splits = (split_of(block, network, fitter) for block in blocks)
     tried = [*filter(None, splits), *merges_of(network, misfits)]
     added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
-    return [
-        *(each for each in blocks if not is_an_edge(structure, each.symptoms, added)),
-        *fitted_changes(tried, network, fitter),
-    ]
+    changes = fitted_changes(tried, network, fitter)
+    new = (each for each in blocks if not is_an_edge(structure, each.symptoms, added))
+    return [*(each for each in new if not is_said(each, changes, structure)), *changes]
 
 
 # --- edges ---
