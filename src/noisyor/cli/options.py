@@ -80,7 +80,7 @@ Device = Annotated[
 
 RecordFiles = Annotated[list[str], typer.Argument(help="Files of records; patterns are fine.")]
 MissingDiseases = Annotated[
-    bool, typer.Option("--diseases/--no-diseases", help="Also look for missing diseases.")
+    bool, typer.Option("--diseases/--no-diseases", help="Also look for diseases to add, split or merge.")
 ]
 
 OnCluster = Annotated[
