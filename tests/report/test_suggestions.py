@@ -68,3 +68,25 @@ def test_suggestions_on_another_network_are_refused(page_of, clinic, found):
             page_of(clinic, suggestions=Suggestions((other,), 1000, 500))
     with pytest.raises(ParameterError, match="suggest found"):
         page_of(clinic, suggestions=np.zeros(3))
+
+
+def test_diseases_to_split_and_to_merge_are_listed(page_of, clinic, found, tmp_path):
+    names, structure = clinic.structure.diseases, clinic.structure
+    own = tuple(structure.symptoms[j] for j in structure.children(0))
+    split = Suggestion("split disease", names[0], own[:3], 90.0, 60.0, 1e-9, NAN, NAN)
+    merge = Suggestion("merge diseases", names[1], own, -2.0, 20.0, 0.4, NAN, NAN, other=names[2])
+    both = Suggestions((split._replace(shared=own[:1]), merge), 1000, 500)
+    write_table(tmp_path / "both.csv", both.table())
+    for source in (both, tmp_path / "both.csv"):
+        page = page_of(clinic, suggestions=source)
+        assert "1 disease to split, 1 pair of diseases to merge" in page.text
+        assert f"{names[1]} + {names[2]}" in page.text
+        assert page.data["added"] == page.data["dropped"] == []
+    with pytest.raises(FileError, match="no disease"):
+        page_of(clinic, suggestions=Suggestions((merge._replace(other="nonsense"),), 1000, 500))
+
+
+def test_files_of_before_are_read(page_of, clinic, found, tmp_path):
+    write_table(tmp_path / "old.csv", found.table().drop_columns(["other", "shared"]))
+    page = page_of(clinic, suggestions=tmp_path / "old.csv")
+    assert "1 edge to add, 1 edge to drop, 1 disease to add" in page.text
