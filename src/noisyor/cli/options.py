@@ -80,7 +80,10 @@ Device = Annotated[
 
 RecordFiles = Annotated[list[str], typer.Argument(help="Files of records; patterns are fine.")]
 MissingDiseases = Annotated[
-    bool, typer.Option("--diseases/--no-diseases", help="Also look for diseases to add, split or merge.")
+    bool,
+    typer.Option(
+        "--diseases/--no-diseases", help="Also look for diseases that are missing or wrong."
+    ),
 ]
 
 OnCluster = Annotated[

@@ -1,5 +1,6 @@
 """`noisyor suggest` and `noisyor repair`: what records say of a structure."""
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -178,9 +179,9 @@ def _show_suggestions(found: "Suggestions") -> None:
     rows = [
         [
             row.kind, " + ".join(name for name in (row.disease, row.other) if name),
-            ", ".join(row.symptoms), f"{row.gain:,.1f}",
-            f"{row.gain_bic:,.1f}", "-" if row.strength != row.strength else f"{row.strength:.2f}",
-            "-" if row.q_value != row.q_value else f"{row.q_value:.2g}",
+            ", ".join(row.symptoms) + (f" (both: {', '.join(row.shared)})" if row.shared else ""),
+            *(f"{value:,.1f}" for value in (row.gain, row.gain_bic)),
+            *("-" if isnan(value) else f"{value:.2g}" for value in (row.strength, row.q_value)),
         ]
         for row in found.rows[:MOST_SHOWN]
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Structure: edges and diseases that records ask for, or do not need; and none given at all."""
 
-from noisyor.discovery.changes import Suggestion
+from noisyor.discovery.changes import Suggestion, changed
 from noisyor.discovery.discover import Discovery, DiscoverySettings, discover
 from noisyor.discovery.matching import Matching, match_causes
 from noisyor.discovery.q_matrix import validate_q_matrix
@@ -21,6 +21,7 @@ __all__ = [
     "Suggestion",
     "Suggestions",
     "certify",
+    "changed",
     "discover",
     "match_causes",
     "repair",

@@ -9,6 +9,8 @@ from noisyor.structure import Structure
 
 ADD, DROP = "add edge", "drop edge"
 ADD_DISEASE, SPLIT, MERGE = "add disease", "split disease", "merge diseases"
+NOTHING = 1.0
+"""Log likelihood that fits may differ by."""
 
 
 class Suggestion(NamedTuple):
@@ -29,8 +31,9 @@ class Suggestion(NamedTuple):
     each parameter that comes, and less the log of how many such changes there are to choose from;
     what goes brings its half back."""
     p_value: float
-    """The chance of such a gain if the edge, or disease, was not there; large where one goes. Of
-    two diseases to merge, the chance of losing so much if they are one."""
+    """The chance of such a gain if the edge was not there; large where one goes. Of diseases to add
+    or to split, that of misfits as large without any. Of two to merge, that of losing so much if
+    they are one."""
     q_value: float
     """The smallest false-discovery rate at which it is found: of an edge to add (Benjamini and
     Hochberg 1995), or of one that was given and goes (on average, how likely it and those found
@@ -50,7 +53,7 @@ class Suggestion(NamedTuple):
         """The suggestion in words."""
         reached = _reached(self.n_reached)
         names = ", ".join(self.symptoms)
-        if np.isnan(self.gain):
+        if np.isnan(self.gain) and self.kind in (ADD, DROP):
             verb = "seems to cause" if self.kind == ADD else "does not seem to cause"
             return f"{self.disease} {verb} {names}, given the other changes of this step."
         if self.kind == ADD:
@@ -80,14 +83,14 @@ class Suggestion(NamedTuple):
     @property
     def _alike(self) -> str:
         both = f"{self.disease} and {self.other}"
-        if self.gain > 0.0:
+        if self.gain > NOTHING:
             return (
-                f"{both} occur together as if they were one disease: as one the log likelihood "
-                f"rises by {self.gain:,.1f}."
+                f"{both} occur together as if they were one disease, or one made the other likely: "
+                f"as one the log likelihood rises by {self.gain:,.1f}."
             )
         return (
             f"Records do not tell {both} apart: as one disease the log likelihood falls by "
-            f"{-self.gain:z,.1f}."
+            f"{max(-self.gain, 0.0):,.1f}."
         )
 
 
@@ -100,7 +103,20 @@ def _reached(n_reached: int | None) -> str:
 
 
 def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
-    """Return a structure with changes made; diseases that come are named after their symptoms."""
+    """Return a structure with changes made; diseases that come are named after their symptoms.
+
+    Examples
+    --------
+    >>> from noisyor import Structure
+    >>> from noisyor.discovery import Suggestion, changed
+    >>> halves = Structure.from_edges([("flu", "fever"), ("flu 2", "cough"), ("flu 2", "chills")])
+    >>> nan = float("nan")
+    >>> one = Suggestion(
+    ...     "merge diseases", "flu 2", ("fever",), nan, nan, nan, nan, nan, other="flu"
+    ... )
+    >>> changed(halves, [one]).edge_names()["symptom"]
+    ['fever', 'cough', 'chills']
+    """
     edges = {
         name: dict.fromkeys(structure.children(i).tolist())
         for i, name in enumerate(structure.diseases)

@@ -155,7 +155,10 @@ def _value(fitted: Fitted) -> float:
 def started_with(
     network: NoisyOrNetwork, changes: Sequence[Suggestion], marginals: Floats
 ) -> NoisyOrNetwork:
-    """Return a start with changes made to the structure of a network."""
+    """Return a start with changes made to the structure of a network.
+
+    A split or a merge stands alone.
+    """
     strengths = {
         (each.disease, each.symptoms[0]): float(np.clip(each.strength, 0.02, 0.9))
         for each in changes

@@ -39,7 +39,7 @@ from noisyor.discovery.rearranging import (
 from noisyor.discovery.repair_path import RepairPath, RepairStep
 from noisyor.discovery.repair_steps import RepairSettings, Steps
 from noisyor.discovery.scores import EdgeScores, PairScorer
-from noisyor.discovery.suggested_diseases import diseases_to_add, misfits_of, split_of
+from noisyor.discovery.suggested_diseases import diseases_to_add, misfits_of, split_of, swapped
 from noisyor.discovery.suggestions import (
     doubtful_diseases,
     edges_in_place_of,
@@ -191,8 +191,7 @@ class _Search(Steps):
         for block in new:
             edges = edges_in_place_of(block, absent, structure, self._n)
             steps.append(self._gaining(last, edges, n_left, set()))
-            split = split_of(block, last.network, self._fitter)
-            steps.append(split and self._gaining(last, [split], n_left))
+            steps.append(self._divided(last, block, n_left))
         gaining = [step for step in steps if step is not None]
         if gaining:
             return min(gaining, key=self._cost)
@@ -203,6 +202,19 @@ class _Search(Steps):
             or self._exchanged(last, n_left)
             or self._contradicted(last, present, n_left)
         )
+
+    def _divided(self, last: RepairStep, block: Suggestion, n_left: float) -> RepairStep | None:
+        """Return a step in which a disease is split; edges that are certain stay its own."""
+        split = split_of(block, last.network, self._fitter)
+        if split is None:
+            return None
+        ways = [each for each in (split, swapped(split, last.structure)) if self._is_allowed(each)]
+        step = self._gaining(last, ways[:1], n_left)
+        if step is None:
+            return None
+        [made], gain = step.changes, step.log_likelihood - last.log_likelihood
+        by_bic = (self._cost(last) - self._cost(step)) / 2.0
+        return step._replace(changes=(made._replace(gain=gain, gain_bic=by_bic),))
 
     def _to_add(self, absent: EdgeScores, structure: Structure) -> list[Suggestion]:
         found = edges_to_add(absent, structure, self._n, LEVEL)

@@ -63,7 +63,8 @@ class RepairPath(EqualByValue):
         rows = [
             {
                 "step": number, "kind": change.kind, "disease": change.disease,
-                "symptoms": ", ".join(change.symptoms), "gain": change.gain,
+                "symptoms": ", ".join(change.symptoms), "shared": ", ".join(change.shared),
+                "gain": change.gain,
                 "strength": change.strength, "log_likelihood": step.log_likelihood,
                 "bic": step.bic, "held_out": step.held_out, "sentence": change.sentence,
             }
@@ -72,9 +73,9 @@ class RepairPath(EqualByValue):
         ]  # fmt: skip
         schema = pa.schema([
             ("step", pa.int64()), ("kind", pa.string()), ("disease", pa.string()),
-            ("symptoms", pa.string()), ("gain", pa.float64()), ("strength", pa.float64()),
-            ("log_likelihood", pa.float64()), ("bic", pa.float64()), ("held_out", pa.float64()),
-            ("sentence", pa.string()),
+            ("symptoms", pa.string()), ("shared", pa.string()), ("gain", pa.float64()),
+            ("strength", pa.float64()), ("log_likelihood", pa.float64()), ("bic", pa.float64()),
+            ("held_out", pa.float64()), ("sentence", pa.string()),
         ])  # fmt: skip
         return pa.Table.from_pylist(rows, schema=schema)
 

@@ -23,7 +23,7 @@ class RepairSettings(NamedTuple):
     held_out: float = 0.1
     """The share of the records that are not learned from; 0: none."""
     diseases: bool = True
-    """Also look for diseases that are missing."""
+    """Also look for diseases that are missing, and for those that are two."""
     rng: Any = 0
     n_jobs: int | None = None
     progress: Callable[[int], None] | None = None

@@ -251,7 +251,9 @@ class PairScorer:
         case has the score -1 or, with a probability of 1 - a, a / (1 - a).
         """
         i, j = pairs.T
-        failures = self._flat[1].failures.reshape(self.structure.n_diseases, -1)[i, j]
+        failures = self._flat[1].failures.reshape(
+            self.structure.n_diseases, self.structure.n_symptoms
+        )[i, j]
         p = self.network.priors[i]
         absent = (1.0 - self.network.marginals())[j] * failures / (1.0 - p + p * failures)
         cases = squares[i] + self._records.weights.sum() * p**2  # of posteriors, squared

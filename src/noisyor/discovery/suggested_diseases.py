@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.special import chdtrc
 
-from noisyor.discovery.changes import ADD_DISEASE, MERGE, SPLIT, Suggestion
+from noisyor.discovery.changes import ADD_DISEASE, MERGE, NOTHING, SPLIT, Suggestion
 from noisyor.discovery.fitting import Fitter, started_with
-from noisyor.discovery.simplify import ACTIVE, ALIKE, cosines
+from noisyor.discovery.simplify import ACTIVE, ALIKE
 from noisyor.findings import Findings
 from noisyor.learning.misfit_causes import DEPENDENCE, HIDDEN, SHARED, SMALLEST_BLOCK
 from noisyor.learning.misfits import Misfits
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.network import NoisyOrNetwork
-from noisyor.parameters import Booleans, Parameters
+from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.structure import Structure
 
 MOST_PAIRED = 500
@@ -32,7 +32,12 @@ WEAK, SHOWN = 0.05, 2.0
 strong an edge is that a part needs."""
 LIKELY = 0.05
 """The chance of losing as much, if two diseases are one, from which on they may be."""
+CLEARLY = 1e-6
+"""The chance of standardised differences as large, below which two diseases are not one."""
+FEWEST_SHARED = 2
+"""Symptoms that two diseases have which may be one."""
 NAN = float("nan")
+Pair = tuple[int, int]
 
 
 def misfits_of(
@@ -85,6 +90,13 @@ def split_of(block: Suggestion, network: NoisyOrNetwork, fitter: Fitter) -> Sugg
     )  # fmt: skip
 
 
+def swapped(split: Suggestion, structure: Structure) -> Suggestion:
+    """Return a split whose other part is the new disease."""
+    names = [structure.symptoms[j] for j in structure.children(split.disease)]
+    kept = tuple(name for name in names if name not in split.symptoms or name in split.shared)
+    return split._replace(symptoms=kept)
+
+
 def _needed(
     disease: int, is_new: Booleans, network: NoisyOrNetwork, fitter: Fitter
 ) -> tuple[Booleans, Booleans]:
@@ -102,38 +114,65 @@ def _needed(
     return is_needed[old], is_needed[new]
 
 
-def merges_of(network: NoisyOrNetwork, misfits: Misfits) -> list[Suggestion]:
+def merges_of(network: NoisyOrNetwork, misfits: Misfits, errors: Floats) -> list[Suggestion]:
     """Return merges of two diseases that occur together, or are alike; the likeliest first.
 
-    Two that occur together may show as one that is missing, with symptoms of both. What is gained
-    is not known yet. The more frequent one stays.
+    `errors` are the standard errors of the failures. What is gained is not known yet. The more
+    frequent one stays.
     """
-    structure = network.structure
-    together = [
-        cause.members
-        for cause in misfits.causes
-        if cause.kind == DEPENDENCE and len(cause.members) == 2 and cause.residual > 0.0
-    ]
-    for cause in misfits.causes:
-        if cause.kind == HIDDEN:
-            own = [
-                np.isin(structure.children(i), cause.members) for i in range(len(network.priors))
-            ]
-            both = np.argsort([-is_member.mean() for is_member in own], kind="stable")[:2]
-            if len(both) == 2 and all(own[i].mean() >= SHARED for i in both):
-                together.append(tuple(both.tolist()))
-    strengths = structure.sparse_matrix(1.0 - network.failures).toarray().T
-    alike = np.triu(cosines(strengths, strengths), 1)
-    order = np.argsort(-alike, axis=None)[:MOST_TRIED]
-    pairs = np.column_stack(np.unravel_index(order, alike.shape))
-    likely = [(i, j) for i, j in pairs.tolist() if alike[i, j] >= ALIKE]
-    found = []
-    for pair in dict.fromkeys(tuple(sorted(each)) for each in [*together, *likely]):
+    structure, found = network.structure, []
+    for pair in dict.fromkeys([*_together(misfits, structure), *_alike(network, errors)]):
         stays, goes = sorted(pair, key=lambda i: -network.priors[i])
         names = structure.diseases[stays], structure.diseases[goes]
         symptoms = tuple(structure.symptoms[j] for j in structure.children(goes))
         found.append(Suggestion(MERGE, names[0], symptoms, NAN, NAN, NAN, NAN, NAN, other=names[1]))
     return found
+
+
+def _together(misfits: Misfits, structure: Structure) -> list[Pair]:
+    """Return pairs of diseases that occur together more often than the network explains.
+
+    They may show as a disease that is missing, with symptoms of both.
+    """
+    found = list[Pair]()
+    for cause in misfits.causes:
+        pair: tuple[int, ...] = ()
+        if cause.kind == DEPENDENCE and cause.residual > 0.0:
+            pair = cause.members
+        elif cause.kind == HIDDEN:
+            own = [structure.children(i) for i in range(structure.n_diseases)]
+            shares = np.array([np.isin(j, cause.members).sum() / max(len(j), 1) for j in own])
+            best = np.argsort(-shares, kind="stable")[:2]
+            pair = tuple(best[shares[best] >= SHARED].tolist())
+        if len(pair) == 2:
+            found.append((min(pair), max(pair)))
+    return found
+
+
+def _alike(network: NoisyOrNetwork, errors: Floats) -> list[Pair]:
+    """Return pairs with nearly the same strengths, the likeliest first.
+
+    Of symptoms that both have, all of one of them. Without those that standard errors tell apart
+    beyond doubt: they need not be fitted.
+    """
+    structure = network.structure
+    is_edge = structure.sparse_matrix().toarray().T != 0
+    strengths = structure.sparse_matrix(1.0 - network.failures).toarray().T
+    sizes, n_both = is_edge.sum(axis=1), is_edge.astype(float) @ is_edge.T
+    is_inside = n_both == np.minimum.outer(sizes, sizes)
+    likeness = (strengths @ strengths.T) / np.maximum(
+        np.sqrt((strengths**2 @ is_edge.T) * (is_edge @ strengths.T**2)), 1e-12
+    )
+    pairs = np.argwhere(np.triu(is_inside & (n_both >= FEWEST_SHARED) & (likeness >= ALIKE), 1))
+    variances = structure.sparse_matrix(np.nan_to_num(errors, nan=1.0) ** 2).toarray().T
+    chances = np.empty(len(pairs))
+    for number, (i, j) in enumerate(pairs):
+        both = is_edge[i] & is_edge[j]
+        variance = np.maximum((variances[i] + variances[j])[both], 1e-12)
+        squares = (strengths[i] - strengths[j])[both] ** 2 / variance
+        chances[number] = chdtrc(len(squares), squares.sum())
+    order = np.argsort(-chances, kind="stable")[:MOST_TRIED]
+    return [(int(i), int(j)) for i, j in pairs[order[chances[order] > CLEARLY]]]
 
 
 def fitted_changes(
@@ -159,11 +198,17 @@ def _judged(change: Suggestion, gain: float, n_more: int, findings: Findings) ->
     if change.kind == SPLIT:
         by_bic -= log_choices(len(change.symptoms), findings.structure.n_symptoms)
         return change._replace(gain=gain, gain_bic=by_bic)
-    p_value = float(chdtrc(-n_more, 2.0 * max(-gain, 0.0))) if n_more < 0 else 1.0
-    # Two that records tell apart are not one, whatever BIC would save.
-    return change._replace(
-        gain=gain, gain_bic=by_bic if p_value > LIKELY else -np.inf, p_value=p_value
-    )
+    # As one, two diseases must explain more, or be a case of two that records do not tell apart.
+    p_value = 1.0
+    if gain < NOTHING:
+        structure = findings.structure
+        one, other = (
+            set(structure.children(name).tolist()) for name in (change.disease, change.other)
+        )
+        is_case = one <= other or other <= one
+        p_value = float(chdtrc(-n_more, 2.0 * max(-gain, 0.0))) if is_case and n_more < 0 else 0.0
+    is_one = p_value > LIKELY
+    return change._replace(gain=gain, gain_bic=by_bic if is_one else -np.inf, p_value=p_value)
 
 
 def _once(changes: Iterable[Suggestion]) -> list[Suggestion]:

@@ -42,6 +42,7 @@ from noisyor.parameters import Booleans, Floats, Parameters
 from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
+Edge = tuple[str, str]
 MOST_CHECKED = 20
 """Suggestions of which it is said what they do to the schedule."""
 
@@ -143,12 +144,12 @@ def suggest(
     n = findings.n_records
     fitter = Fitter(findings, seed=seed, n_jobs=n_jobs)
     rows = [*edges_to_add(absent, network.structure, n, level)]
+    errors = fitter.failure_errors(network) if len(present.edges) else np.empty(0)
     if len(present.edges):
-        errors = fitter.failure_errors(network)
         doubtful = doubtful_diseases(network.structure, flags)
         rows += edges_to_drop(present, errors, network, n, doubtful)
     if diseases:
-        rows += _of_diseases(network, flags, fitter, rows, n_jobs)
+        rows = _with_diseases(network, flags, fitter, rows, errors, n_jobs)
     rows.sort(key=lambda row: -row.gain_bic)
     checked = with_schedules(rows, network.structure)
     return Suggestions(tuple(checked), n, len(absent.edges))
@@ -172,20 +173,28 @@ def read_records(records: Any, structure: Structure, options: ReadOptions) -> Fi
     return findings.with_structure(structure)
 
 
-def _of_diseases(
-    network: NoisyOrNetwork, flags: Parameters | None, fitter: Fitter, rows: Sequence[Suggestion],
-    n_jobs: int | None,
+def _with_diseases(
+    network: NoisyOrNetwork, flags: Parameters | None, fitter: Fitter, rows: list[Suggestion],
+    errors: Floats, n_jobs: int | None,
 ) -> list[Suggestion]:  # fmt: skip
-    """Return diseases to add, to split and to merge, beside edges that were found."""
+    """Return edges that were found, and diseases to add, to split and to merge.
+
+    What else shows of diseases to split or to merge is the same in other words.
+    """
     structure, findings = network.structure, fitter.findings
     misfits = misfits_of(network, flags, findings, n_jobs)
     blocks = diseases_to_add(misfits, structure, findings.n_records)
     splits = (split_of(block, network, fitter) for block in blocks)
-    tried = [*filter(None, splits), *merges_of(network, misfits)]
-    added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
+    tried = [*filter(None, splits), *merges_of(network, misfits, errors)]
     changes = fitted_changes(tried, network, fitter)
+    added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
     new = (each for each in blocks if not is_an_edge(structure, each.symptoms, added))
-    return [*(each for each in new if not is_said(each, changes, structure)), *changes]
+    wrong = {name for each in changes for name in (each.disease, each.other)}
+    return [
+        *(row for row in rows if row.disease not in wrong),
+        *(each for each in new if not is_said(each, changes, structure)),
+        *changes,
+    ]
 
 
 # --- edges ---
@@ -289,14 +298,20 @@ def with_schedules(rows: Sequence[Suggestion], structure: Structure) -> list[Sug
     """Return suggestions, the first of them with what they do to the schedule."""
     if not rows:
         return []
-    before = _n_unreached(structure)
-    checked = [
-        row._replace(n_reached=before - _n_unreached(changed(structure, [row])))
-        for row in rows[:MOST_CHECKED]
+    before = _reached(structure)
+    return [
+        *(row._replace(n_reached=_n_more(row, structure, before)) for row in rows[:MOST_CHECKED]),
+        *rows[MOST_CHECKED:],
     ]
-    return [*checked, *rows[MOST_CHECKED:]]
 
 
-def _n_unreached(structure: Structure) -> int:
-    """Return how many edges no schedule learns."""
-    return int((find_schedule(structure).depths < 0).sum())
+def _n_more(row: Suggestion, structure: Structure, before: dict[Edge, bool]) -> int:
+    """Return by how many more of the edges that stay a schedule reaches with a change."""
+    after = _reached(changed(structure, [row]))
+    return sum(after[edge] - before[edge] for edge in before.keys() & after.keys())
+
+
+def _reached(structure: Structure) -> dict[Edge, bool]:
+    """Return of each edge, by names, whether the schedule reaches it."""
+    names = zip(*structure.edge_names().values(), strict=True)
+    return dict(zip(names, (find_schedule(structure).depths >= 0).tolist(), strict=True))

@@ -41,8 +41,8 @@ def suggestion_rows(
         source = open_table(suggestions)
         columns = dict.fromkeys(TEXTS, ColumnKind.TEXT) | dict.fromkeys(NUMBERS, ColumnKind.NUMBER)
         need_columns(source, columns)
-        if "other" in source.column_names:  # files of before have no diseases to merge
-            columns["other"] = ColumnKind.TEXT
+        # Files of before know of no diseases to split or to merge.
+        columns |= dict.fromkeys({"other", "shared"} & set(source.column_names), ColumnKind.TEXT)
         rows = [row for batch in source.batches(columns) for row in batch.to_pylist()]
         where = [str(RowLocation(source, number)) for number in range(len(rows))]
     else:
@@ -64,7 +64,9 @@ def _check(row: dict[str, Any], structure: Structure, location: str) -> None:
     try:
         disease = structure.disease_index(row["disease"])
         if row["kind"] == MERGE:
-            structure.disease_index(row.get("other") or "")
+            if not row.get("other"):
+                raise FileError(f"{location}: the column other must name the disease that goes.")
+            structure.disease_index(row["other"])
         if row["kind"] not in (ADD, DROP):
             return
         symptom = structure.symptom_index(row["symptoms"])
@@ -92,7 +94,7 @@ def suggested(rows: Rows | None) -> str:
     caption = "The largest gains first" + (f"; {more:,} more are not shown" if more > 0 else "")
     titles = "change", "disease", "symptoms", "log likelihood", "BIC / 2", "1 - f", "q"
     cells = [
-        (row["kind"], _diseases(row), row["symptoms"], *(_number(row, name) for name in (
+        (row["kind"], _diseases(row), _symptoms(row), *(_number(row, name) for name in (
             "gain", "gain_bic", "strength", "q_value"))) for row in rows[:MOST_ROWS]
     ]  # fmt: skip
     return section(
@@ -107,6 +109,11 @@ def suggested(rows: Rows | None) -> str:
 
 def _diseases(row: dict[str, Any]) -> str:
     return " + ".join(name for name in (row["disease"], row.get("other")) if name)
+
+
+def _symptoms(row: dict[str, Any]) -> str:
+    shared = row.get("shared")
+    return f"{row['symptoms']} (both have {shared})" if shared else str(row["symptoms"])
 
 
 def _number(row: dict[str, Any], name: str) -> str:
