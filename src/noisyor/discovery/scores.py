@@ -165,7 +165,9 @@ class PairScorer:
             return found
         best = np.argsort(-found.gains)[:MOST_CLOSE]
         best = best[found.gains[best] > STANDS_OUT]
-        is_close[best], shares[best] = True, self.closely(edges[best])
+        is_close[best] = True
+        shares[best], again = self.closely(edges[best], strengths[best])
+        alone[best] = np.clip(again, 0.0, alone[best])
         return found
 
     def present_edges(self, sums: PairSums) -> EdgeScores:
@@ -184,7 +186,7 @@ class PairScorer:
 
         The information on it given the others is the inverse of its variance.
         """
-        total, products, _ = self._products(np.empty((0, 2), dtype=np.int64))
+        total, products, *_ = self._products(np.empty((0, 2), dtype=np.int64), np.empty(0))
         is_free = self._is_free(total)
         first = self.structure.n_parameters - self.structure.n_edges
         own = np.diag(products)[first:]
@@ -195,16 +197,20 @@ class PairScorer:
         shares[~is_free[first:]] = 1.0  # nothing else moves with what is at the border
         return np.clip(shares, LEAST_SHARE, 1.0)
 
-    def closely(self, edges: Integers) -> Floats:
-        """Return the part of what records say of edges that no fitted parameter takes up."""
-        total, products, n_effective = self._products(edges)
+    def closely(self, edges: Integers, strengths: Floats) -> tuple[Floats, Floats]:
+        """Return the part of what records say of edges that no fitted parameter takes up.
+
+        And by how much the log likelihood is higher with each, by other samples than those that it
+        was chosen by: where these hold a state that hardly ever occurs, they seem to ask for edges.
+        """
+        total, products, n_effective, gains = self._products(edges, strengths)
         n_fitted = self.structure.n_parameters
         free = np.flatnonzero(self._is_free(total[:n_fitted]))
         information, cross = products[np.ix_(free, free)], products[free, n_fitted:]
         taken = np.linalg.solve(_regular(information), cross)
         own = np.maximum(np.diag(products)[n_fitted:], 1e-300)
         explained = np.einsum("ij,ij->j", taken, cross) / own
-        return np.maximum(1.0 - less_of_few(explained, n_effective), LEAST_SHARE)
+        return np.maximum(1.0 - less_of_few(explained, n_effective), LEAST_SHARE), gains
 
     def _is_free(self, total: Floats) -> Booleans:
         n, m = self.structure.n_diseases, self.structure.n_symptoms
@@ -215,20 +221,26 @@ class PairScorer:
         assert len(total) == n + m + self.structure.n_edges
         return ~(is_small & (total < 0.0))
 
-    def _products(self, edges: Integers) -> tuple[Floats, Floats, Floats]:
+    def _products(
+        self, edges: Integers, strengths: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Return sums of scores, and of their products, of what was fitted and of some edges.
 
-        And on how many records each edge's rest, (sum s^2)^2 / sum s^4.
+        And on how many records each edge's rest, (sum s^2)^2 / sum s^4, and what each gains with a
+        strength.
         """
         pairs = np.concatenate([self.structure.edges, edges])
         size = self.structure.n_parameters + len(edges)
         sampled = self._records.fresh(self.structure.n_diseases)
-        total, products, fourth = np.zeros(size), np.zeros((size, size)), np.zeros(len(edges))
+        total, products = np.zeros(size), np.zeros((size, size))
+        fourth, gains = np.zeros(len(edges)), np.zeros(len(edges))
         for span in self._records.spans():
             rows = self._rows(sampled, span, pairs, size)
             weights = self._records.weights[span[0] : span[1]]
             total += weights @ rows
-            fourth += weights @ rows[:, size - len(edges) :] ** 4
+            scores = rows[:, size - len(edges) :]
+            fourth += weights @ scores**4
+            gains += weights @ np.log1p(strengths * scores)
             rows *= np.sqrt(weights)[:, np.newaxis]
             fitted = rows[:, : self.structure.n_parameters]
             products[: fitted.shape[1]] += fitted.T @ rows
@@ -239,7 +251,7 @@ class PairScorer:
         own = products[numbers, numbers]
         n_effective = own[len(pairs) - len(edges) :] ** 2 / np.maximum(fourth, 1e-300)
         products[numbers, numbers] = np.maximum(own, self._expected(pairs, np.diag(products)))
-        return total, products, n_effective
+        return total, products, n_effective, gains
 
     def _expected(self, pairs: Integers, squares: Floats) -> Floats:
         """Return what the sum of squares of each pair's scores is expected to be.
@@ -267,7 +279,7 @@ class PairScorer:
         def write(first: int) -> None:
             here = np.array([first, min(first + PART // 4, int(span[1]))])
             part = rows[first - int(span[0]) :]
-            score_kernels.score_pairs(*self._flat, sampled, here, self._seed, pairs, part)
+            score_kernels.score_pairs(*self._flat, sampled, here, self._seed + 1, pairs, part)
 
         in_threads(write, starts, self._n_jobs)
         return rows

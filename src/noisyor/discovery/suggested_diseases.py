@@ -34,7 +34,7 @@ LIKELY = 0.05
 """The chance of losing as much, if two diseases are one, from which on they may be."""
 CLEARLY = 1e-6
 """The chance of standardised differences as large, below which two diseases are not one."""
-FEWEST_SHARED = 2
+FEWEST_SHARED = 3
 """Symptoms that two diseases have which may be one."""
 NAN = float("nan")
 Pair = tuple[int, int]
@@ -220,6 +220,11 @@ def _once(changes: Iterable[Suggestion]) -> list[Suggestion]:
             found.append(change)
         taken |= names
     return found
+
+
+def is_only_alike(change: Suggestion) -> bool:
+    """Return True for a merge that explains nothing, but costs less."""
+    return change.kind == MERGE and change.gain < NOTHING
 
 
 def is_an_edge(structure: Structure, symptoms: Sequence[str], added: set[tuple[str, str]]) -> bool:

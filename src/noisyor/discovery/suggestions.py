@@ -21,6 +21,7 @@ from noisyor.discovery.suggested_diseases import (
     diseases_to_add,
     fitted_changes,
     is_an_edge,
+    is_only_alike,
     is_said,
     merges_of,
     misfits_of,
@@ -49,7 +50,10 @@ MOST_CHECKED = 20
 
 @dataclass(frozen=True, eq=False)
 class Suggestions(EqualByValue):
-    """Changes of a structure, those that BIC gains most by first."""
+    """Changes of a structure, those that BIC gains most by first.
+
+    Diseases that records only do not tell apart come last.
+    """
 
     rows: tuple[Suggestion, ...]
     n_records: int
@@ -150,7 +154,8 @@ def suggest(
         rows += edges_to_drop(present, errors, network, n, doubtful)
     if diseases:
         rows = _with_diseases(network, flags, fitter, rows, errors, n_jobs)
-    rows.sort(key=lambda row: -row.gain_bic)
+    # Where records only do not tell two diseases apart, nothing speaks for a change.
+    rows.sort(key=lambda row: (is_only_alike(row), -row.gain_bic))
     checked = with_schedules(rows, network.structure)
     return Suggestions(tuple(checked), n, len(absent.edges))
 
@@ -189,7 +194,8 @@ def _with_diseases(
     changes = fitted_changes(tried, network, fitter)
     added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
     new = (each for each in blocks if not is_an_edge(structure, each.symptoms, added))
-    wrong = {name for each in changes for name in (each.disease, each.other)}
+    certain = (each for each in changes if not is_only_alike(each))
+    wrong = {name for each in certain for name in (each.disease, each.other)}
     return [
         *(row for row in rows if row.disease not in wrong),
         *(each for each in new if not is_said(each, changes, structure)),
