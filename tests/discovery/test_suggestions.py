@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import network_on
-from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.discovery import discover, repair, suggest, validate_q_matrix
 from noisyor.discovery.changes import (
     ADD,
@@ -227,3 +227,12 @@ def test_options_that_arrays_and_findings_do_not_heed_are_refused(look, records)
         look(records, invert=True)
     with pytest.raises(ParameterError, match="there is no option 'max_chnges' for reading"):
         look(records, max_chnges=0)
+
+
+def test_no_edges_are_missing_from_a_right_weak_network(real_structures):
+    """Records whose diseases are sampled may show states that hardly ever occur."""
+    network = datasets.from_folder(real_structures / "tcc4e")
+    for seed in (1, 2):  # samples of which seven and three edges that are not there were named
+        records = network.sample(10_000, rng=seed + 1)
+        learned = NoisyOrLearner(network.structure, random_state=0).fit(records).estimate_
+        assert suggest(learned, records, diseases=False).of(ADD) == ()
