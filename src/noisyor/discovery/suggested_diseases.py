@@ -114,14 +114,17 @@ def _needed(
     return is_needed[old], is_needed[new]
 
 
-def merges_of(network: NoisyOrNetwork, misfits: Misfits, errors: Floats) -> list[Suggestion]:
+def merges_of(
+    network: NoisyOrNetwork, misfits: Misfits, errors: Floats, fitter: Fitter
+) -> list[Suggestion]:
     """Return merges of two diseases that occur together, or are alike; the likeliest first.
 
     `errors` are the standard errors of the failures. What is gained is not known yet. The more
-    frequent one stays.
+    frequent one stays. Whether records tell two apart, only exact likelihoods say.
     """
-    structure, found = network.structure, []
-    for pair in dict.fromkeys([*_together(misfits, structure), *_alike(network, errors)]):
+    structure, found = network.structure, list[Suggestion]()
+    alike = _alike(network, errors) if fitter.is_exact(structure) else []
+    for pair in dict.fromkeys([*_together(misfits, structure), *alike]):
         stays, goes = sorted(pair, key=lambda i: -network.priors[i])
         names = structure.diseases[stays], structure.diseases[goes]
         symptoms = tuple(structure.symptoms[j] for j in structure.children(goes))
@@ -135,7 +138,7 @@ def _together(misfits: Misfits, structure: Structure) -> list[Pair]:
     They may show as a disease that is missing, with symptoms of both.
     """
     found = list[Pair]()
-    for cause in misfits.causes:
+    for cause in misfits.causes if misfits.fits is False else ():
         pair: tuple[int, ...] = ()
         if cause.kind == DEPENDENCE and cause.residual > 0.0:
             pair = cause.members

@@ -190,7 +190,7 @@ def _with_diseases(
     misfits = misfits_of(network, flags, findings, n_jobs)
     blocks = diseases_to_add(misfits, structure, findings.n_records)
     splits = (split_of(block, network, fitter) for block in blocks)
-    tried = [*filter(None, splits), *merges_of(network, misfits, errors)]
+    tried = [*filter(None, splits), *merges_of(network, misfits, errors, fitter)]
     changes = fitted_changes(tried, network, fitter)
     added = {(row.disease, row.symptoms[0]) for row in rows if row.kind == ADD}
     new = (each for each in blocks if not is_an_edge(structure, each.symptoms, added))
