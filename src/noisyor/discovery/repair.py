@@ -39,6 +39,7 @@ from noisyor.discovery.rearranging import (
 from noisyor.discovery.repair_path import RepairPath, RepairStep
 from noisyor.discovery.repair_steps import RepairSettings, Steps
 from noisyor.discovery.scores import EdgeScores, PairScorer
+from noisyor.discovery.simplify import ACTIVE
 from noisyor.discovery.suggested_diseases import diseases_to_add, misfits_of, split_of, swapped
 from noisyor.discovery.suggestions import (
     doubtful_diseases,
@@ -236,9 +237,13 @@ class _Search(Steps):
     def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
         """Return a step that gives diseases each other's names, if less has changed with these.
 
-        What the records say is the same.
+        What the records say is the same. Edges that are next to none do not count: a disease that
+        has taken the place of another leaves it with its edges, but idle.
         """
-        roles = nearest_roles(last.structure, self._given)
+        whole = last.structure
+        is_active = last.network.failures < 1.0 - ACTIVE
+        active = Structure(whole.diseases, whole.symptoms, whole.edges[is_active])
+        roles = nearest_roles(active, self._given)
         if (roles == np.arange(len(roles))).all():
             return None
         old = last.network
