@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discovery.test_suggestions import CLINIC, damaged
-from noisyor import NoisyOrLearner, NoisyOrNetwork, Structure
+from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure
 from noisyor.discovery import RepairSettings, RepairStep, repair
 from noisyor.discovery.changes import ADD, DROP, Suggestion
 from noisyor.discovery.scores import PairScorer
@@ -157,6 +157,24 @@ def test_near_duplicates_that_have_changed_roles_get_each_others_names():
     assert search._renamed(found, np.inf) is None
     search._kept = {(found.changes[-1].disease, found.changes[-1].symptoms[0])}
     assert search._renamed(last, np.inf) is None
+
+
+def test_a_role_is_known_by_the_edges_that_count():
+    """A disease whose place a smaller one has taken keeps its edges, but they are idle."""
+    from noisyor.discovery.repair import _Search
+
+    names, symptoms = ["small", "large"], [f"s{j}" for j in range(6)]
+    given = Structure(names, symptoms, [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [1, 3], [1, 5]])
+    search = _Search(Findings.from_numpy(np.zeros((1, 6), np.uint8), given), EASY, set(), set())
+    search._given = {"small": {"s0", "s1"}, "large": {"s0", "s1", "s2", "s3", "s5"}}
+    grown = Structure(names, symptoms, [*([0, j] for j in range(6)), *given.edges[2:].tolist()])
+    failures = np.array([0.5] * 6 + [0.5, 0.5, 0.999, 0.999, 0.999])
+    wrong = NoisyOrNetwork(grown, [0.05, 0.01], failures, [0.01] * 6)
+    found = search._renamed(RepairStep((), wrong, -1.0, 2.0, None, failures), np.inf)
+    assert found.network.priors.tolist() == [0.01, 0.05]
+    assert found.structure.children("large").tolist() == list(range(6))
+    strong = NoisyOrNetwork(grown, [0.05, 0.01], np.full(11, 0.5), [0.01] * 6)
+    assert search._renamed(RepairStep((), strong, -1.0, 2.0, None, failures), np.inf) is None
 
 
 def test_certain_and_forbidden_edges_stay_as_they_are():
