@@ -242,3 +242,24 @@ def test_misuse_is_refused():
     edge = structure.edges[0].tolist()
     with pytest.raises(ParameterError, match="certain and forbidden"):
         repair(structure, RECORDS, certain=[edge], forbidden=[edge])
+
+
+def test_a_disease_that_came_and_is_not_needed_goes_again():
+    from noisyor.discovery.repair import _Search
+
+    structure = CLINIC.structure
+    search = _Search(RECORDS, EASY, set(), set())
+    search._given = {
+        name: {structure.symptoms[j] for j in structure.children(i)}
+        for i, name in enumerate(structure.diseases)
+    }
+    edges = [*structure.edges.tolist(), *([structure.n_diseases, j] for j in (0, 7, 13))]
+    grown = Structure([*structure.diseases, "idle"], structure.symptoms, edges)
+    failures = np.concatenate([CLINIC.failures, [0.9, 0.9, 0.9]])
+    start = NoisyOrNetwork(grown, [*CLINIC.priors, 0.01], failures, CLINIC.leaks)
+    last = search._step((), search._fitter.fit(start))
+    found = search._without_disease(last, np.inf)
+    assert found.structure == structure
+    assert "not needed any more" in found.changes[0].sentence
+    assert search._diseases(found.network, RECORDS) == []
+    assert search._without_disease(found, np.inf) is None  # those that were given stay

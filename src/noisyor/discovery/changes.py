@@ -9,6 +9,8 @@ from noisyor.structure import Structure
 
 ADD, DROP = "add edge", "drop edge"
 ADD_DISEASE, SPLIT, MERGE = "add disease", "split disease", "merge diseases"
+DROP_DISEASE = "drop disease"
+"""Of those that came in a repair."""
 NOTHING = 1.0
 """Log likelihood that fits may differ by."""
 
@@ -17,7 +19,8 @@ class Suggestion(NamedTuple):
     """A change of the structure."""
 
     kind: str
-    """"add edge", "drop edge", "add disease", "split disease" or "merge diseases"."""
+    """"add edge", "drop edge", "add disease", "split disease", "merge diseases" or, of one that
+    came in a repair, "drop disease"."""
     disease: str
     """Of a disease to add: empty; of two to merge: the one that stays."""
     symptoms: tuple[str, ...]
@@ -51,46 +54,50 @@ class Suggestion(NamedTuple):
     @property
     def sentence(self) -> str:
         """The suggestion in words."""
-        reached = _reached(self.n_reached)
-        names = ", ".join(self.symptoms)
-        if np.isnan(self.gain) and self.kind in (ADD, DROP):
+        says = self._of_edge if self.kind in (ADD, DROP) else self._of_disease
+        return f"{says}{_reached(self.n_reached)}"
+
+    @property
+    def _of_edge(self) -> str:
+        disease, [symptom] = self.disease, self.symptoms
+        if np.isnan(self.gain):
             verb = "seems to cause" if self.kind == ADD else "does not seem to cause"
-            return f"{self.disease} {verb} {names}, given the other changes of this step."
+            return f"{disease} {verb} {symptom}, given the other changes of this step."
         if self.kind == ADD:
             return (
-                f"{self.disease} seems to cause {names} (with a probability of about "
+                f"{disease} seems to cause {symptom} (with a probability of about "
                 f"{self.strength:.2g}): with this edge the log likelihood rises by "
-                f"{self.gain:,.1f}.{reached}"
+                f"{self.gain:,.1f}."
             )
-        if self.kind == DROP:
-            return (
-                f"{self.disease} hardly causes {names}: without this edge the log likelihood falls "
-                f"by {-self.gain:z,.1f}.{reached}"
-            )
-        if self.kind == SPLIT:
-            both = f" (both have {', '.join(self.shared)})" if self.shared else ""
-            return (
-                f"{self.disease} looks like two diseases: with one of its own for {names}{both} "
-                f"the log likelihood rises by {self.gain:,.1f}.{reached}"
-            )
-        if self.kind == MERGE:
-            return f"{self._alike}{reached}"
         return (
-            f"{names} occur together as if a disease caused them that is not in the structure; the "
-            f"log likelihood would rise by about {self.gain:,.1f}.{reached}"
+            f"{disease} hardly causes {symptom}: without this edge the log likelihood falls by "
+            f"{-self.gain:z,.1f}."
         )
 
     @property
-    def _alike(self) -> str:
-        both = f"{self.disease} and {self.other}"
+    def _of_disease(self) -> str:
+        names, shared = ", ".join(self.symptoms), ", ".join(self.shared)
+        if self.kind == DROP_DISEASE:
+            return f"{self.disease}, which came before, is not needed any more."
+        if self.kind == SPLIT:
+            both = f" (both have {shared})" if shared else ""
+            return (
+                f"{self.disease} looks like two diseases: with one of its own for {names}{both} "
+                f"the log likelihood rises by {self.gain:,.1f}."
+            )
+        if self.kind == ADD_DISEASE:
+            return (
+                f"{names} occur together as if a disease caused them that is not in the structure; "
+                f"the log likelihood would rise by about {self.gain:,.1f}."
+            )
         if self.gain > NOTHING:
             return (
-                f"{both} occur together as if they were one disease, or one made the other likely: "
-                f"as one the log likelihood rises by {self.gain:,.1f}."
+                f"{self.disease} and {self.other} occur together as if they were one disease, or "
+                f"one made the other likely: as one the log likelihood rises by {self.gain:,.1f}."
             )
         return (
-            f"Records do not tell {both} apart: as one disease the log likelihood falls by "
-            f"{max(-self.gain, 0.0):,.1f}."
+            f"Records do not tell {self.disease} and {self.other} apart: as one disease the log "
+            f"likelihood falls by {max(-self.gain, 0.0):,.1f}."
         )
 
 
@@ -133,6 +140,8 @@ def changed(structure: Structure, changes: Sequence[Suggestion]) -> Structure:
             edges[change.disease] |= symptoms
         if change.kind == MERGE:
             del edges[change.other]
+        if change.kind == DROP_DISEASE:
+            del edges[change.disease]
     pairs = [[i, j] for i, own in enumerate(edges.values()) for j in own]
     return Structure(list(edges), structure.symptoms, np.array(pairs).reshape(-1, 2))
 

@@ -4,10 +4,10 @@ In every step the structure is fitted anew, all edges are tested, and changes ar
 stand in for each other: of those that concern the same symptom only the best. A step that is
 not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
 seem to be missing come first, since otherwise edges of other diseases would stand in for them.
-When no more come, what came for nothing goes; then edges are tried that only together are gained
-by (`rearranging`), and others in place of one that came; at last those go that were given and that
-records contradict. Diseases that have changed their roles get each other's names. What a step
-costs stands in `repair_steps`.
+When no more come, what came for nothing goes, diseases too; then edges are tried that only together
+are gained by (`rearranging`), and others in place of one that came; at last those go that were
+given and that records contradict. Diseases that have changed their roles get each other's names.
+What a step costs stands in `repair_steps`.
 """
 
 from collections.abc import Iterable
@@ -18,6 +18,7 @@ import numpy as np
 from noisyor.discovery.changes import (
     ADD,
     DROP,
+    DROP_DISEASE,
     Suggestion,
     changed,
     changes_between,
@@ -199,6 +200,7 @@ class _Search(Steps):
         present = scorer.present_edges(sums)
         return (
             self._taken_back(last, self._not_needed(present, structure), n_left)
+            or self._without_disease(last, n_left)
             or self._rearranged(last, absent, n_left)
             or self._exchanged(last, n_left)
             or self._contradicted(last, present, n_left)
@@ -233,6 +235,21 @@ class _Search(Steps):
         if step is not None:
             self._n_taken_back.update(key_of(each._replace(kind=ADD)) for each in step.changes)
         return step
+
+    def _without_disease(self, last: RepairStep, n_left: float) -> RepairStep | None:
+        """Return a step without a disease that came, if edges have made it superfluous, or none.
+
+        No other comes then: what asks for it may be the same.
+        """
+        nan = float("nan")
+        for name in last.structure.diseases:
+            if name not in self._given:
+                drop = Suggestion(DROP_DISEASE, name, (), nan, nan, nan, nan, nan)
+                step = self._gaining(last, [drop], n_left)
+                if step is not None:
+                    self._has_dropped_disease = True
+                    return step
+        return None
 
     def _renamed(self, last: RepairStep, n_left: float) -> RepairStep | None:
         """Return a step that gives diseases each other's names, if less has changed with these.
@@ -418,7 +435,7 @@ class _Search(Steps):
 
     def _diseases(self, network: NoisyOrNetwork, findings: Findings) -> list[Suggestion]:
         """Return the disease whose absence shows most."""
-        if not self._settings.diseases:
+        if not self._settings.diseases or self._has_dropped_disease:
             return []
         misfits = misfits_of(network, None, findings, self._settings.n_jobs)
         found = diseases_to_add(misfits, network.structure, self._n)

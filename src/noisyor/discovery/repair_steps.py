@@ -49,6 +49,7 @@ class Steps:
         self._refused: set[tuple[Any, ...]] = set()
         self._n_taken_back: Counter[tuple[Any, ...]] = Counter()
         self._doubtful: set[str] = set()
+        self._has_dropped_disease = False
         self._known_errors: dict[tuple[int, ...], float] = {}
         self._rearranged_with: set[tuple[int, int]] | None = None
         self._exchanged_with: set[tuple[int, int]] = set()
