@@ -260,6 +260,8 @@ def test_a_disease_that_came_and_is_not_needed_goes_again():
     last = search._step((), search._fitter.fit(start))
     found = search._without_disease(last, np.inf)
     assert found.structure == structure
-    assert "not needed any more" in found.changes[0].sentence
+    [change] = found.changes
+    assert (change.disease, len(change.symptoms)) == ("idle", 3)
+    assert "not needed any more" in change.sentence
     assert search._diseases(found.network, RECORDS) == []
     assert search._without_disease(found, np.inf) is None  # those that were given stay

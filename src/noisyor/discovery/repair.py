@@ -241,10 +241,11 @@ class _Search(Steps):
 
         No other comes then: what asks for it may be the same.
         """
-        nan = float("nan")
-        for name in last.structure.diseases:
+        structure, nan = last.structure, float("nan")
+        for name in structure.diseases:
             if name not in self._given:
-                drop = Suggestion(DROP_DISEASE, name, (), nan, nan, nan, nan, nan)
+                own = tuple(structure.symptoms[j] for j in structure.children(name))
+                drop = Suggestion(DROP_DISEASE, name, own, nan, nan, nan, nan, nan)
                 step = self._gaining(last, [drop], n_left)
                 if step is not None:
                     self._has_dropped_disease = True
