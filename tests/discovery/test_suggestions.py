@@ -10,11 +10,7 @@ from noisyor.discovery.changes import (
     ADD,
     ADD_DISEASE,
     DROP,
-    Suggestion,
     changed,
-    changes_between,
-    compatible,
-    new_name,
 )
 from noisyor.discovery.scores import EdgeScores
 from noisyor.discovery.suggestions import additions_to_drop, edges_to_drop
@@ -110,25 +106,6 @@ def test_a_missing_disease_is_named():
     assert without.of(ADD_DISEASE) == ()
 
 
-def test_changes_are_made():
-    structure = Structure.from_edges([("a", "x"), ("a", "y"), ("b", "y"), ("b", "z")])
-    nan = float("nan")
-
-    def change(kind, disease, *symptoms):
-        return Suggestion(kind, disease, symptoms, 1.0, 1.0, 0.01, 0.01, nan)
-
-    made = changed(
-        structure,
-        [change(ADD, "a", "z"), change(DROP, "b", "y"), change(ADD_DISEASE, "", "x", "z")],
-    )
-    assert made.diseases == ("a", "b", "x + z")
-    assert made.has_edge("a", "z")
-    assert not made.has_edge("b", "y")
-    assert made.children("x + z").tolist() == [0, 2]
-    assert new_name(("x", "z"), ["x + z"]) == "x + z (2)"
-    assert new_name(("a", "b", "c", "d"), []) == "a + b + c ..."
-
-
 def test_false_discovery_rates_are_those_of_benjamini_and_hochberg():
     p = np.array([0.01, 0.04, 0.03, 0.5])
     naive = [min(sorted(p)[k] * 4 / (k + 1) for k in range(sorted(p).index(x), 4)) for x in p]
@@ -180,32 +157,6 @@ def test_what_was_added_goes_below_the_price_of_adding():
     ]
     assert found[0].gain_bic == pytest.approx(0.1 * price)
     assert len(additions_to_drop(present, is_added, structure, n_records, 100, factor=2.0)) == 2
-
-
-def test_changes_between_two_structures_lead_from_one_to_the_other():
-    structure, _ = damaged()
-    changes = changes_between(structure, CLINIC.structure)
-    assert [each.kind for each in changes] == [ADD, DROP]
-    assert changed(structure, changes) == CLINIC.structure
-    sentences = [each.sentence for each in changes]
-    assert all(text.endswith(", given the other changes of this step.") for text in sentences)
-    assert "does not seem to cause" in sentences[1]
-    assert not any("nan" in text for text in sentences)
-
-
-def test_changes_that_may_stand_in_for_each_other_wait():
-    gains = {("a", "x"): 1.0, ("a", "y"): 3.0, ("b", "y"): 2.0, ("c", "z"): 1.5}
-
-    def chosen(kind):
-        nan = float("nan")
-        changes = [
-            Suggestion(kind, disease, (symptom,), gain, gain, 0.0, 0.0, nan)
-            for (disease, symptom), gain in gains.items()
-        ]
-        return [(each.disease, each.symptoms[0]) for each in compatible(changes)]
-
-    assert chosen(ADD) == [("a", "y"), ("c", "z"), ("a", "x")]
-    assert chosen(DROP) == [("a", "y"), ("c", "z")]
 
 
 ARRAY = CLINIC.sample(50, rng=0).to_numpy()

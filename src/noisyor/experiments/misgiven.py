@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from noisyor import NoisyOrLearner
 from noisyor.discovery import Suggestion, Suggestions, suggest
 from noisyor.discovery.changes import ADD_DISEASE, MERGE, SPLIT, changed
 from noisyor.experiments.measures import timed
 from noisyor.experiments.results import Quantities
 from noisyor.findings import Findings
+from noisyor.learner import NoisyOrLearner
 from noisyor.network import NoisyOrNetwork
 from noisyor.structure import Structure
 
