@@ -462,8 +462,7 @@ class _Finder:
         size, n = float(n_parameters(causes).sum()) + len(causes.leaks), self._findings.n_records
         log_likelihood = (size * float(np.log(n)) - best.bic) / 2.0
         # Who has interrupted does not wait for standard errors.
-        is_asked = self._settings.standard_errors and is_complete
-        estimate = self._estimate(network) if is_asked else None
+        estimate = self._estimate(network) if is_complete else None
         return Discovery(
             estimate.network if estimate is not None else network, log_likelihood, best.bic,
             stability[order], is_given, len(starts), is_complete, estimate,
@@ -478,7 +477,7 @@ class _Finder:
         return names
 
     def _estimate(self, network: NoisyOrNetwork) -> Estimate | None:
-        if not network.structure.n_diseases:
+        if not network.structure.n_diseases or not self._settings.standard_errors:
             return None
         settings = EMSettings(rng=self._seed, n_jobs=self._settings.n_jobs)
         findings = self._findings.with_structure(network.structure)
