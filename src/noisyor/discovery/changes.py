@@ -24,8 +24,8 @@ class Suggestion(NamedTuple):
     disease: str
     """Of a disease to add: empty; of two to merge: the one that stays."""
     symptoms: tuple[str, ...]
-    """Of an edge, its symptom; of a disease to add, its symptoms; of one to split, those that go to
-    a new one; of two to merge, those of the one that goes."""
+    """Of an edge, its symptom; of a disease to add or to drop, its symptoms; of one to split, those
+    that go to a new one; of two to merge, those of the one that goes."""
     gain: float
     """Nearly by how much the log likelihood rises; below 0 where less is learned. NaN where edges
     come and go together."""

@@ -15,7 +15,7 @@ from noisyor.discovery import (
 )
 from noisyor.experiments.drawing import COLOURS, curve, label_curves, picture, records_axis
 from noisyor.experiments.measures import timed
-from noisyor.experiments.misgiven import FEWEST_OF_TWO, MISGIVEN, named
+from noisyor.experiments.misgiven import FEWEST_OF_TWO, FREQUENT, MISGIVEN, named
 from noisyor.experiments.planted import (
     CORRELATION,
     N_FLIPS,
@@ -56,8 +56,8 @@ LARGE = ("orphanet570", "qmr_shaped")
 """Of these no missing diseases are looked for: that would take longer than all else together."""
 SHARE = 0.05
 """Of the edges that are deleted, and as many false ones are added."""
-STRONG, FREQUENT = 0.2, 0.005
-"""1 - f of an edge and prior of a disease from which an edge should be found."""
+STRONG = 0.2
+"""1 - f from which an edge of a disease that is `FREQUENT` should be found."""
 FEWEST_SYMPTOMS = 5
 """Of a disease that is deleted."""
 
@@ -290,7 +290,9 @@ def _disease_deleted(
     """Delete a disease with some symptoms, and see whether it is proposed."""
     structure = network.structure
     sizes = np.diff(structure.child_offsets)
-    gone = int(rng.choice(np.flatnonzero((sizes >= FEWEST_SYMPTOMS) & (network.priors >= 0.005))))
+    gone = int(
+        rng.choice(np.flatnonzero((sizes >= FEWEST_SYMPTOMS) & (network.priors >= FREQUENT)))
+    )
     kept = [name for i, name in enumerate(structure.diseases) if i != gone]
     edges = [[i - (i > gone), j] for i, j in structure.edges.tolist() if i != gone]
     cut = Structure(kept, structure.symptoms, edges)

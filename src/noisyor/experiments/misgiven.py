@@ -14,7 +14,7 @@ from noisyor.structure import Structure
 JOINED, HALVED, DOUBLED = "two given as one", "halves of one", "one given twice"
 AS_IT_IS = "given as it is"
 MISGIVEN = JOINED, HALVED, DOUBLED, AS_IT_IS
-FEWEST_OF_TWO, LEAST_PRIOR = 6, 0.005
+FEWEST_OF_TWO, FREQUENT = 6, 0.005
 """Symptoms and prior of the diseases that are given wrongly."""
 
 
@@ -24,7 +24,7 @@ def misgiven(
     """Return a structure with a disease or two given wrongly, and which these are."""
     structure = network.structure
     is_large = np.diff(structure.child_offsets) >= FEWEST_OF_TWO
-    chosen = rng.permutation(np.flatnonzero(is_large & (network.priors >= LEAST_PRIOR)))[:2]
+    chosen = rng.permutation(np.flatnonzero(is_large & (network.priors >= FREQUENT)))[:2]
     names = [structure.diseases[i] for i in chosen]
     own = {
         name: structure.children(i).tolist()
